@@ -1,0 +1,4 @@
+//! Facts about a region that never change, and the machinery to track what does.
+
+pub mod closure;
+pub mod pressure;

@@ -1,0 +1,132 @@
+//! Register pressure along a schedule, step by step.
+//!
+//! The pressure of a class at a boundary is the weight of the values defined before it and needed after it,
+//! plus what only passes through the region. [`Tracker`] keeps it while instructions are scheduled first to
+//! last, in time proportional to the operands of each: [`Tracker::delta`] tells what a candidate would do,
+//! [`Tracker::undo`] takes back the last one.
+
+use crate::index::{ClassId, InstrId};
+use crate::region::{Peak, Region};
+
+/// Pressure of every class after the instructions scheduled so far.
+#[derive(Clone, Debug)]
+pub struct Tracker<'a> {
+    region: &'a Region,
+    /// For each value: uses that are still to come, plus one if it is live-out.
+    needs: Vec<u32>,
+    /// Pressure now, by class.
+    now: Vec<u32>,
+    /// The peaks so far, of every class after every step: the last `classes` entries are current.
+    peaks: Vec<Peak>,
+    /// What was scheduled, for [`Tracker::undo`].
+    scheduled: Vec<InstrId>,
+}
+
+impl<'a> Tracker<'a> {
+    /// The state before the first instruction.
+    pub fn new(region: &'a Region) -> Self {
+        let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
+        let mut needs = Vec::with_capacity(region.values().len());
+        for (position, value) in region.values().iter().enumerate() {
+            let uses = region.value_uses(crate::index::ValueId::at(position)).len() as u32;
+            let need = uses + u32::from(value.live_out);
+            if value.def.is_none() && need > 0 {
+                now[value.class.index()] += value.weight;
+            }
+            needs.push(need);
+        }
+        let mut peaks = Vec::with_capacity((region.len() + 1) * now.len());
+        peaks.extend(now.iter().map(|&pressure| Peak { between: pressure, at: pressure }));
+        Tracker { region, needs, now, peaks, scheduled: Vec::with_capacity(region.len()) }
+    }
+
+    /// The pressure of a class at the boundary after the last scheduled instruction.
+    #[inline]
+    pub fn now(&self, class: ClassId) -> u32 {
+        self.now[class.index()]
+    }
+
+    /// The peaks so far, by class.
+    pub fn peaks(&self) -> Vec<Peak> {
+        self.peaks[self.peaks.len() - self.now.len()..].to_vec()
+    }
+
+    /// By how much the pressure of each class would change if `instr` came next.
+    pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
+        change.fill(0);
+        for &id in self.region.defined_values(instr) {
+            if self.needs[id.index()] > 0 {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] += value.weight as i32;
+            }
+        }
+        for &id in self.region.used_values(instr) {
+            if self.needs[id.index()] == 1 {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] -= value.weight as i32;
+            }
+        }
+    }
+
+    /// Puts `instr` next. Its predecessors must have been scheduled, and it must not.
+    pub fn schedule(&mut self, instr: InstrId) {
+        let classes = self.now.len();
+        let before = self.peaks.len() - classes;
+        self.peaks.extend_from_within(before..);
+        let peaks = &mut self.peaks[before + classes..];
+        // Operands and results together ...
+        for &id in self.region.defined_values(instr) {
+            let value = &self.region.values()[id.index()];
+            self.now[value.class.index()] += value.weight;
+        }
+        for &(class, weight) in self.region.overwritten(instr) {
+            self.now[class.index()] -= weight;
+        }
+        for (peak, &now) in peaks.iter_mut().zip(&self.now) {
+            peak.at = peak.at.max(now);
+        }
+        for &(class, weight) in self.region.overwritten(instr) {
+            self.now[class.index()] += weight;
+        }
+        // ... then without what nobody needs any more.
+        for &id in self.region.defined_values(instr) {
+            if self.needs[id.index()] == 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] -= value.weight;
+            }
+        }
+        for &id in self.region.used_values(instr) {
+            let need = &mut self.needs[id.index()];
+            *need -= 1;
+            if *need == 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] -= value.weight;
+            }
+        }
+        for (peak, &now) in peaks.iter_mut().zip(&self.now) {
+            peak.between = peak.between.max(now);
+        }
+        self.scheduled.push(instr);
+    }
+
+    /// Takes back the last scheduled instruction and returns it.
+    pub fn undo(&mut self) -> Option<InstrId> {
+        let instr = self.scheduled.pop()?;
+        self.peaks.truncate(self.peaks.len() - self.now.len());
+        for &id in self.region.used_values(instr) {
+            let need = &mut self.needs[id.index()];
+            if *need == 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] += value.weight;
+            }
+            *need += 1;
+        }
+        for &id in self.region.defined_values(instr) {
+            if self.needs[id.index()] > 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] -= value.weight;
+            }
+        }
+        Some(instr)
+    }
+}

@@ -1,0 +1,124 @@
+//! A [`Problem`]: a region on a target with a goal, and what a schedule is worth for it.
+
+use crate::analysis::pressure::Tracker;
+use crate::index::{ClassId, InstrId, Rows};
+use crate::region::{Peak, Region};
+use crate::schedule::Schedule;
+use crate::target::{Registers, Target, TargetError};
+
+/// What a schedule should be best at. The rest breaks ties.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Goal {
+    /// Lowest peak pressure of the target's first class, then of the others, then length.
+    MinReg,
+    /// No spills, most waves, then length, then peak pressure.
+    Occupancy,
+    /// Shortest length, then as for [`Goal::MinReg`].
+    Length,
+}
+
+/// What a schedule amounts to on a target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// Peak pressure of each class of the region.
+    pub peaks: Vec<Peak>,
+    /// Waves that fit, as far as registers limit them.
+    pub occupancy: u32,
+    /// Registers that have to be spilled.
+    pub spilled: u32,
+    /// Cycle of the last issue, plus one.
+    pub length: u32,
+}
+
+/// How good a schedule is for a goal: the smaller, the better.
+pub type Cost = [u32; 5];
+
+/// A region on a target with a goal.
+#[derive(Clone, Debug)]
+pub struct Problem<'a> {
+    region: &'a Region,
+    target: &'a Target,
+    goal: Goal,
+    registers: Registers,
+    /// For each instruction: unit of the target, and for how many cycles.
+    unit_needs: Rows<(u32, u32)>,
+    primary: ClassId,
+}
+
+impl<'a> Problem<'a> {
+    /// Binds the classes and units that a region names to those of a target.
+    pub fn new(region: &'a Region, target: &'a Target, goal: Goal) -> Result<Self, TargetError> {
+        let registers = target.registers(region.classes())?;
+        let mut unit_needs = Rows::with_capacity(region.len(), region.len());
+        for instr in region.instrs() {
+            for need in region.units(instr) {
+                let unit = target.issue().units.iter().position(|unit| unit.name == *need.unit);
+                if let Some(unit) = unit.filter(|_| need.cycles > 0) {
+                    unit_needs.push((unit as u32, need.cycles));
+                }
+            }
+            unit_needs.end_row();
+        }
+        let primary = registers.files().first().map_or(ClassId(0), |bound| bound.classes[0].0);
+        Ok(Problem { region, target, goal, registers, unit_needs, primary })
+    }
+
+    /// The region.
+    pub fn region(&self) -> &'a Region {
+        self.region
+    }
+
+    /// The target.
+    pub fn target(&self) -> &'a Target {
+        self.target
+    }
+
+    /// The goal.
+    pub fn goal(&self) -> Goal {
+        self.goal
+    }
+
+    /// The target's register files, seen from the region's classes.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
+    }
+
+    /// The class that matters most: the target's first one that the region has.
+    pub fn primary_class(&self) -> ClassId {
+        self.primary
+    }
+
+    /// The units of the target that an instruction keeps busy: (position in the target, cycles).
+    pub fn unit_needs(&self, instr: InstrId) -> &[(u32, u32)] {
+        self.unit_needs.row(instr.index())
+    }
+
+    /// Peaks, occupancy and length of a schedule.
+    pub fn measure(&self, schedule: &Schedule) -> Measure {
+        let mut tracker = Tracker::new(self.region);
+        for &instr in schedule.order() {
+            tracker.schedule(instr);
+        }
+        let peaks = tracker.peaks();
+        let between: Vec<u32> = peaks.iter().map(|peak| peak.between).collect();
+        Measure {
+            occupancy: self.registers.occupancy(&between),
+            spilled: self.registers.spilled(&between),
+            length: schedule.length(),
+            peaks,
+        }
+    }
+
+    /// The worth of a schedule for this problem's goal.
+    pub fn cost(&self, measure: &Measure) -> Cost {
+        let peak = measure.peaks.get(self.primary.index()).map_or(0, |peak| peak.between);
+        let others = measure.peaks.iter().map(|peak| peak.between).sum::<u32>() - peak;
+        let lost = self.target.max_waves() - measure.occupancy;
+        let Measure { spilled, length, .. } = *measure;
+        match self.goal {
+            Goal::MinReg => [peak, others, length, 0, 0],
+            Goal::Occupancy => [spilled, lost, length, peak, others],
+            Goal::Length => [length, peak, others, 0, 0],
+        }
+    }
+}

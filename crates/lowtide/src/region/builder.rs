@@ -1,0 +1,721 @@
+//! The one way to make a [`Region`]: collect, then validate everything at once.
+
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+use super::{
+    Def, DefFlags, DepKind, Dependence, Edge, Hint, HintKind, Instr, Lanes, Operand, Peak, Production,
+    Region, Register, UnitNeed, limits, values,
+};
+use crate::index::{ClassId, InstrId, RegisterId, Rows};
+
+/// What is wrong with a region, in words for a person. Instructions are named `#position OPERATION`.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum RegionError {
+    /// No instruction.
+    #[error("the region has no instructions")]
+    Empty,
+    /// More of something than the limits allow.
+    #[error("too many {what}: {count}, at most {limit} are supported")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A name longer than the limits allow.
+    #[error("a name of {length} bytes ({start}...) is too long: at most {} are supported", limits::NAME)]
+    NameTooLong {
+        /// Its length.
+        length: usize,
+        /// Its first characters.
+        start: String,
+    },
+    /// An instruction that does not exist.
+    #[error("{place} names instruction #{instr}, but there are only {count} (#0 to #{})", count - 1)]
+    UnknownInstr {
+        /// What refers to it.
+        place: String,
+        /// Its number.
+        instr: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A register that does not exist.
+    #[error("{place} names register number {register}, but there are only {count}")]
+    UnknownRegister {
+        /// What refers to it.
+        place: String,
+        /// Its number.
+        register: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A register without lanes, with too many, or without a weight.
+    #[error(
+        "register {register} has {lanes} lanes of weight {weight}: 1 to {} lanes of weight 1 or more are supported",
+        limits::LANES
+    )]
+    BadRegister {
+        /// Its name.
+        register: String,
+        /// Its lanes.
+        lanes: u32,
+        /// The weight of each.
+        weight: u32,
+    },
+    /// A lane that a register does not have, or no lane at all.
+    #[error("{place} names lanes {lanes:#x} of register {register}, which has {count} lanes")]
+    BadLanes {
+        /// What refers to them.
+        place: String,
+        /// The register's name.
+        register: String,
+        /// The lanes named.
+        lanes: Lanes,
+        /// The lanes it has.
+        count: u32,
+    },
+    /// One instruction, or the live-in list, defines the same lane twice.
+    #[error("duplicate definition: {place} defines lanes {lanes:#x} of register {register} twice")]
+    DuplicateDefinition {
+        /// Where.
+        place: String,
+        /// The register's name.
+        register: String,
+        /// The lanes.
+        lanes: Lanes,
+    },
+    /// A use of something that is not defined.
+    #[error(
+        "{instr} uses lanes {lanes:#x} of register {register}, which no earlier instruction defines and \
+         which are not live-in"
+    )]
+    UndefinedUse {
+        /// The instruction.
+        instr: String,
+        /// The register's name.
+        register: String,
+        /// The lanes.
+        lanes: Lanes,
+    },
+    /// A live-out that is not defined.
+    #[error(
+        "lanes {lanes:#x} of register {register} are live-out, but no instruction defines them and they are \
+         not live-in"
+    )]
+    UndefinedLiveOut {
+        /// The register's name.
+        register: String,
+        /// The lanes.
+        lanes: Lanes,
+    },
+    /// The dependences contain a cycle.
+    #[error("the dependences form a cycle: {}", .0.join(" -> "))]
+    Cycle(
+        /// The instructions along it; the first is repeated at the end.
+        Vec<String>,
+    ),
+    /// A dependence against the source order, which must be legal.
+    #[error("dependence {from} -> {to} goes backwards: instructions must be listed in a legal order")]
+    Backwards {
+        /// The instruction that must come first.
+        from: String,
+        /// The instruction that must follow.
+        to: String,
+    },
+    /// A hazard that no dependence covers, so that the values would depend on the order.
+    #[error("{later} {reason} ({earlier}) in register {register}, but no dependence keeps them in order")]
+    Unordered {
+        /// The instruction that comes first in source order.
+        earlier: String,
+        /// The other one.
+        later: String,
+        /// The register's name.
+        register: String,
+        /// What the later instruction does.
+        reason: &'static str,
+    },
+    /// Sums would not fit.
+    #[error("the {what} of the region add up to {sum}, which is over the supported {}", limits::TOTAL)]
+    Overflow {
+        /// Of what.
+        what: &'static str,
+        /// How much.
+        sum: u64,
+    },
+    /// A recorded order that is not a permutation.
+    #[error("the recorded order of {by} is not a permutation of the {count} instructions: {problem}")]
+    BadOrder {
+        /// Whose order.
+        by: String,
+        /// How many instructions there are.
+        count: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Peaks for more or fewer classes than the region has.
+    #[error("recorded peaks are given for {given} classes, but the region has {count}")]
+    BadPeaks {
+        /// How many are given.
+        given: usize,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// An instruction to add to a [`RegionBuilder`], without its operands.
+#[derive(Clone, Copy, Debug)]
+pub struct InstrSpec<'a> {
+    /// The operation's name.
+    pub opcode: &'a str,
+    /// Cycles until its results can be used.
+    pub latency: u32,
+    /// Functional units and for how many cycles each.
+    pub units: &'a [(&'a str, u32)],
+    /// Letters as listed in `docs/region-format.md`.
+    pub flags: &'a str,
+    /// Micro-operations.
+    pub micro_ops: u32,
+    /// Address space of the memory accessed, -1 for none.
+    pub address_space: i32,
+}
+
+impl<'a> InstrSpec<'a> {
+    /// An operation with a latency, and nothing special about it.
+    pub fn new(opcode: &'a str, latency: u32) -> Self {
+        InstrSpec { opcode, latency, units: &[], flags: "", micro_ops: 1, address_space: -1 }
+    }
+}
+
+/// Strings with a small number for each distinct one.
+#[derive(Clone, Debug, Default)]
+struct Interner {
+    numbers: FxHashMap<Box<str>, u32>,
+    texts: Vec<Box<str>>,
+}
+
+impl Interner {
+    fn intern(&mut self, text: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.numbers.insert(text.into(), number);
+        number
+    }
+}
+
+/// Collects a region and validates it.
+///
+/// ```
+/// use lowtide::region::{DepKind, InstrSpec, RegionBuilder};
+///
+/// // b = load a; c = b * b
+/// let mut builder = RegionBuilder::new("example");
+/// let vgpr = builder.class("vgpr");
+/// let [a, b, c] = ["a", "b", "c"].map(|name| builder.register(name, vgpr, 1, 1));
+/// builder.live_in(a, 1);
+/// builder.live_out(c, 1);
+/// let load = builder.instr(InstrSpec::new("load", 80));
+/// builder.uses(load, a, 1);
+/// builder.defs(load, b, 1);
+/// let mul = builder.instr(InstrSpec::new("mul", 4));
+/// builder.uses(mul, b, 1);
+/// builder.defs(mul, c, 1);
+/// builder.depend(load, mul, DepKind::Data, 80);
+/// let region = builder.build()?;
+/// assert_eq!(region.len(), 2);
+/// assert_eq!(region.values().len(), 3);
+/// # Ok::<(), lowtide::region::RegionError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct RegionBuilder {
+    name: Box<str>,
+    loop_depth: u32,
+    boundary: Box<str>,
+    classes: Vec<Box<str>>,
+    through: Vec<u32>,
+    opcodes: Interner,
+    flag_sets: Interner,
+    unit_sets: Vec<Box<[UnitNeed]>>,
+    instrs: Vec<Instr>,
+    pub(super) registers: Vec<Register>,
+    defs: Vec<(InstrId, Def)>,
+    uses: Vec<(InstrId, Operand)>,
+    pub(super) live_in: Vec<Operand>,
+    pub(super) live_out: Vec<Operand>,
+    deps: Vec<Dependence>,
+    hints: Vec<Hint>,
+    source_peaks: Option<Vec<Peak>>,
+    production: Option<Production>,
+}
+
+impl RegionBuilder {
+    /// An empty region.
+    pub fn new(name: &str) -> Self {
+        RegionBuilder { name: name.into(), ..RegionBuilder::default() }
+    }
+
+    /// Sets how many loops enclose the region.
+    pub fn loop_depth(&mut self, depth: u32) {
+        self.loop_depth = depth;
+    }
+
+    /// Sets the operation that ends the region.
+    pub fn boundary(&mut self, opcode: &str) {
+        self.boundary = opcode.into();
+    }
+
+    /// The class of that name, added if it is new.
+    pub fn class(&mut self, name: &str) -> ClassId {
+        let position = self.classes.iter().position(|class| **class == *name).unwrap_or_else(|| {
+            self.classes.push(name.into());
+            self.through.push(0);
+            self.classes.len() - 1
+        });
+        ClassId(position.min(u8::MAX as usize) as u8) // build() refuses more classes than fit
+    }
+
+    /// Sets the weight that only passes through the region.
+    pub fn through(&mut self, class: ClassId, weight: u32) {
+        self.through[class.index()] = weight;
+    }
+
+    /// Adds a register of `lanes` lanes, each of which adds `lane_weight` to the pressure while it is live.
+    pub fn register(&mut self, name: &str, class: ClassId, lanes: u32, lane_weight: u32) -> RegisterId {
+        let id = RegisterId(self.registers.len() as u32);
+        self.registers.push(Register { name: name.into(), class, lanes, lane_weight });
+        id
+    }
+
+    /// Adds an instruction at the end of the source order.
+    pub fn instr(&mut self, spec: InstrSpec) -> InstrId {
+        let same = |set: &[UnitNeed]| {
+            set.len() == spec.units.len()
+                && set.iter().zip(spec.units).all(|(a, b)| *a.unit == *b.0 && a.cycles == b.1)
+        };
+        let units = self.unit_sets.iter().rposition(|set| same(set)).unwrap_or_else(|| {
+            let needs = spec.units.iter().map(|&(unit, cycles)| UnitNeed { unit: unit.into(), cycles });
+            self.unit_sets.push(needs.collect());
+            self.unit_sets.len() - 1
+        });
+        let id = InstrId(self.instrs.len() as u32);
+        self.instrs.push(Instr {
+            opcode: self.opcodes.intern(spec.opcode),
+            units: units as u32,
+            flags: self.flag_sets.intern(spec.flags),
+            latency: spec.latency,
+            micro_ops: spec.micro_ops,
+            address_space: spec.address_space,
+        });
+        id
+    }
+
+    /// Lets an instruction write lanes of a register.
+    pub fn defs(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes) {
+        self.defs_with(instr, register, lanes, DefFlags::default());
+    }
+
+    /// Lets an instruction write lanes of a register, with what the front end says about it.
+    pub fn defs_with(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes, flags: DefFlags) {
+        self.defs.push((instr, Def { operand: Operand { register, lanes }, flags }));
+    }
+
+    /// Lets an instruction read lanes of a register.
+    pub fn uses(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes) {
+        self.uses.push((instr, Operand { register, lanes }));
+    }
+
+    /// Marks lanes of a register as live at the start.
+    pub fn live_in(&mut self, register: RegisterId, lanes: Lanes) {
+        self.live_in.push(Operand { register, lanes });
+    }
+
+    /// Marks lanes of a register as live at the end.
+    pub fn live_out(&mut self, register: RegisterId, lanes: Lanes) {
+        self.live_out.push(Operand { register, lanes });
+    }
+
+    /// Adds a dependence.
+    pub fn depend(&mut self, from: InstrId, to: InstrId, kind: DepKind, latency: u32) {
+        self.deps.push(Dependence { from, to, kind, latency });
+    }
+
+    /// Adds a preference that binds nothing; `to` is none for the end of the region.
+    pub fn hint(&mut self, from: InstrId, to: Option<InstrId>, kind: HintKind, latency: u32) {
+        self.hints.push(Hint { from, to, kind, latency });
+    }
+
+    /// Records the peaks of the source order, one for each class.
+    pub fn source_peaks(&mut self, peaks: Vec<Peak>) {
+        self.source_peaks = Some(peaks);
+    }
+
+    /// Records the production compiler's schedule.
+    pub fn production(&mut self, production: Production) {
+        self.production = Some(production);
+    }
+
+    /// Number of instructions so far.
+    pub(super) fn len(&self) -> usize {
+        self.instrs.len()
+    }
+
+    /// Adds the dependences that the registers imply and that front ends without a dependence graph need:
+    /// data (with the latency of the writer), anti (0) and output (1). Memory is up to the caller.
+    pub fn depend_on_registers(&mut self) {
+        let mut lanes: FxHashMap<(RegisterId, u32), (Option<InstrId>, Vec<InstrId>)> = FxHashMap::default();
+        let bits = |operand: Operand| (0..limits::LANES).filter(move |bit| operand.lanes >> bit & 1 == 1);
+        let (mut next_use, mut next_def) = (0, 0);
+        let mut uses = self.uses.clone();
+        let mut defs = self.defs.clone();
+        uses.sort_by_key(|(instr, _)| *instr);
+        defs.sort_by_key(|(instr, _)| *instr);
+        let mut deps = Vec::new();
+        for j in (0..self.instrs.len()).map(InstrId::at) {
+            while let Some((_, operand)) = uses.get(next_use).filter(|(instr, _)| *instr == j) {
+                for bit in bits(*operand) {
+                    let (def, readers) = lanes.entry((operand.register, bit)).or_default();
+                    if let Some(from) = *def {
+                        let latency = self.instrs[from.index()].latency;
+                        deps.push(Dependence { from, to: j, kind: DepKind::Data, latency });
+                    }
+                    readers.push(j);
+                }
+                next_use += 1;
+            }
+            while let Some((_, Def { operand, .. })) = defs.get(next_def).filter(|(instr, _)| *instr == j) {
+                for bit in bits(*operand) {
+                    let (def, readers) = lanes.entry((operand.register, bit)).or_default();
+                    let readers = std::mem::take(readers);
+                    if let Some(from) = def.replace(j).filter(|def| *def != j) {
+                        deps.push(Dependence { from, to: j, kind: DepKind::Output, latency: 1 });
+                    }
+                    for from in readers.into_iter().filter(|reader| *reader != j) {
+                        deps.push(Dependence { from, to: j, kind: DepKind::Anti, latency: 0 });
+                    }
+                }
+                next_def += 1;
+            }
+        }
+        deps.sort_unstable();
+        deps.dedup();
+        self.deps.append(&mut deps);
+    }
+
+    /// Validates all that was collected.
+    pub fn build(mut self) -> Result<Region, RegionError> {
+        self.check_names_and_counts()?;
+        self.check_operands()?;
+        self.check_references()?;
+        self.check_order()?;
+        self.check_sums()?;
+        self.check_recorded()?;
+
+        let count = self.len();
+        let defs = Rows::group(count, self.defs.iter().map(|(instr, def)| (instr.index(), *def)));
+        let uses = merge_uses(count, &self.uses);
+        let succs = merge_edges(
+            count,
+            self.deps.iter().map(|d| (d.from.index(), Edge { instr: d.to, latency: d.latency })),
+        );
+        let back = (0..count).flat_map(|from| {
+            succs.row(from).iter().map(move |edge| {
+                (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
+            })
+        });
+        let preds = Rows::group(count, back);
+        let values = values::derive(&self, &defs, &uses, &preds)?;
+        if self.flag_sets.texts.is_empty() {
+            self.flag_sets.intern("");
+        }
+        Ok(Region {
+            name: self.name,
+            loop_depth: self.loop_depth,
+            boundary: self.boundary,
+            classes: self.classes,
+            through: self.through,
+            opcodes: self.opcodes.texts,
+            flag_sets: self.flag_sets.texts,
+            unit_sets: self.unit_sets,
+            instrs: self.instrs,
+            registers: self.registers,
+            defs,
+            uses,
+            live_in: self.live_in,
+            live_out: self.live_out,
+            deps: self.deps,
+            hints: self.hints,
+            preds,
+            succs,
+            values,
+            source_peaks: self.source_peaks,
+            production: self.production,
+        })
+    }
+
+    pub(super) fn describe(&self, instr: InstrId) -> String {
+        let opcode =
+            self.instrs.get(instr.index()).map_or("?", |spec| &self.opcodes.texts[spec.opcode as usize]);
+        format!("instruction #{instr} {opcode}")
+    }
+
+    pub(super) fn register_name(&self, register: RegisterId) -> String {
+        self.registers[register.index()].name.to_string()
+    }
+
+    pub(super) fn hazard(
+        &self,
+        earlier: InstrId,
+        later: InstrId,
+        register: RegisterId,
+        reason: &'static str,
+    ) -> RegionError {
+        RegionError::Unordered {
+            earlier: self.describe(earlier),
+            later: self.describe(later),
+            register: self.register_name(register),
+            reason,
+        }
+    }
+
+    fn check_names_and_counts(&self) -> Result<(), RegionError> {
+        if self.instrs.is_empty() {
+            return Err(RegionError::Empty);
+        }
+        let most = |what, count: usize, limit: usize| match count <= limit {
+            true => Ok(()),
+            false => Err(RegionError::TooMany { what, count: count as u64, limit: limit as u64 }),
+        };
+        most("instructions", self.instrs.len(), limits::INSTRUCTIONS)?;
+        most("classes", self.classes.len(), limits::CLASSES)?;
+        most("registers", self.registers.len(), u32::MAX as usize / 2)?;
+        most("operands", self.defs.len() + self.uses.len(), u32::MAX as usize / 2)?;
+        most("dependences", self.deps.len(), u32::MAX as usize / 2)?;
+        let units = self.unit_sets.iter().flatten().map(|need| &need.unit);
+        let names = [&self.name, &self.boundary].into_iter().chain(&self.classes).chain(&self.opcodes.texts);
+        let names = names.chain(units).chain(self.registers.iter().map(|register| &register.name));
+        for name in names {
+            if name.len() > limits::NAME {
+                let start = name.chars().take(40).collect();
+                return Err(RegionError::NameTooLong { length: name.len(), start });
+            }
+        }
+        for register in &self.registers {
+            let Register { lanes, lane_weight: weight, .. } = *register;
+            if !(1..=limits::LANES).contains(&lanes) || weight == 0 {
+                return Err(RegionError::BadRegister { register: register.name.to_string(), lanes, weight });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_operand(&self, operand: Operand, place: impl Fn() -> String) -> Result<(), RegionError> {
+        let Some(register) = self.registers.get(operand.register.index()) else {
+            let count = self.registers.len();
+            return Err(RegionError::UnknownRegister { place: place(), register: operand.register.0, count });
+        };
+        if operand.lanes == 0 || operand.lanes & !register.all_lanes() != 0 {
+            return Err(RegionError::BadLanes {
+                place: place(),
+                register: register.name.to_string(),
+                lanes: operand.lanes,
+                count: register.lanes,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_instr(&self, instr: InstrId, place: impl Fn() -> String) -> Result<(), RegionError> {
+        if instr.index() < self.len() {
+            return Ok(());
+        }
+        Err(RegionError::UnknownInstr { place: place(), instr: instr.0, count: self.len() })
+    }
+
+    fn check_operands(&self) -> Result<(), RegionError> {
+        let defs = self.defs.iter().map(|(instr, def)| (*instr, def.operand));
+        for (instr, operand) in defs.chain(self.uses.iter().copied()) {
+            self.check_instr(instr, || "an operand".to_string())?;
+            self.check_operand(operand, || self.describe(instr))?;
+        }
+        for operand in &self.live_in {
+            self.check_operand(*operand, || "the live-in list".to_string())?;
+        }
+        for operand in &self.live_out {
+            self.check_operand(*operand, || "the live-out list".to_string())?;
+        }
+        Ok(())
+    }
+
+    fn check_references(&self) -> Result<(), RegionError> {
+        for dep in &self.deps {
+            for instr in [dep.from, dep.to] {
+                self.check_instr(instr, || format!("dependence #{} -> #{}", dep.from, dep.to))?;
+            }
+        }
+        for hint in &self.hints {
+            for instr in [Some(hint.from), hint.to].into_iter().flatten() {
+                self.check_instr(instr, || format!("a hint from #{}", hint.from))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Source order must respect the dependences. If it does not, a cycle is the more telling message.
+    fn check_order(&self) -> Result<(), RegionError> {
+        let Some(backwards) = self.deps.iter().find(|dep| dep.from >= dep.to) else {
+            return Ok(());
+        };
+        if let Some(cycle) = self.find_cycle() {
+            return Err(RegionError::Cycle(cycle.into_iter().map(|instr| self.describe(instr)).collect()));
+        }
+        Err(RegionError::Backwards { from: self.describe(backwards.from), to: self.describe(backwards.to) })
+    }
+
+    /// A shortest cycle through some instruction, with that instruction at both ends.
+    fn find_cycle(&self) -> Option<Vec<InstrId>> {
+        let count = self.len();
+        let succs = Rows::group(count, self.deps.iter().map(|dep| (dep.from.index(), dep.to)));
+        // Instructions that can be ordered are not on a cycle: peel them off, from the front only.
+        let mut indegree = vec![0u32; count];
+        for dep in &self.deps {
+            indegree[dep.to.index()] += 1;
+        }
+        let mut ready: Vec<usize> = (0..count).filter(|&i| indegree[i] == 0).collect();
+        while let Some(i) = ready.pop() {
+            for to in succs.row(i) {
+                indegree[to.index()] -= 1;
+                if indegree[to.index()] == 0 {
+                    ready.push(to.index());
+                }
+            }
+        }
+        // Walking backwards among the rest never ends, so it meets a cycle.
+        let preds = Rows::group(count, self.deps.iter().map(|dep| (dep.to.index(), dep.from)));
+        let mut visited = vec![false; count];
+        let mut at = InstrId::at((0..count).find(|&i| indegree[i] > 0)?);
+        while !std::mem::replace(&mut visited[at.index()], true) {
+            at = *preds.row(at.index()).iter().find(|from| indegree[from.index()] > 0)?;
+        }
+        // Breadth-first search gives the shortest way from there back to itself.
+        let mut reached_from = vec![None; count];
+        let mut queue = std::collections::VecDeque::from([at]);
+        while let Some(instr) = queue.pop_front() {
+            for &to in succs.row(instr.index()) {
+                if reached_from[to.index()].is_none() {
+                    reached_from[to.index()] = Some(instr);
+                    queue.push_back(to);
+                }
+            }
+            if let Some(last) = reached_from[at.index()] {
+                let mut cycle = vec![at, last];
+                while let Some(instr) = cycle.last().filter(|instr| **instr != at) {
+                    cycle.extend(reached_from[instr.index()]);
+                }
+                cycle.reverse();
+                return Some(cycle);
+            }
+        }
+        None
+    }
+
+    /// Keeps pressures and cycle counts within 32 bits, whatever the order.
+    fn check_sums(&self) -> Result<(), RegionError> {
+        let at_most = |what, sum: u64| match sum <= limits::TOTAL {
+            true => Ok(()),
+            false => Err(RegionError::Overflow { what, sum }),
+        };
+        let weight = |operand: &Operand| {
+            let weight = self.registers[operand.register.index()].lane_weight;
+            u64::from(operand.lanes.count_ones()) * u64::from(weight)
+        };
+        let operands = self.defs.iter().map(|(_, def)| &def.operand).chain(&self.live_in);
+        let through = self.through.iter().map(|&weight| u64::from(weight)).sum::<u64>();
+        at_most("weights", operands.map(weight).sum::<u64>() + through)?;
+
+        let mut slowest: Vec<u32> = (self.instrs.iter())
+            .map(|instr| {
+                let units = &self.unit_sets[instr.units as usize];
+                units.iter().map(|need| need.cycles).fold(instr.latency.max(1), u32::max)
+            })
+            .collect();
+        for dep in &self.deps {
+            let slowest = &mut slowest[dep.from.index()];
+            *slowest = dep.latency.max(*slowest);
+        }
+        at_most("latencies", slowest.iter().map(|&latency| u64::from(latency)).sum())
+    }
+
+    fn check_recorded(&self) -> Result<(), RegionError> {
+        let production = self.production.as_ref();
+        let peaks =
+            self.source_peaks.iter().chain(production.and_then(|production| production.peaks.as_ref()));
+        for peaks in peaks {
+            if peaks.len() != self.classes.len() {
+                return Err(RegionError::BadPeaks { given: peaks.len(), count: self.classes.len() });
+            }
+        }
+        let Some(Production { by, order, .. }) = production else {
+            return Ok(());
+        };
+        let bad = |problem| Err(RegionError::BadOrder { by: by.to_string(), count: self.len(), problem });
+        if order.len() != self.len() {
+            return bad(format!("it lists {}", order.len()));
+        }
+        let mut seen = vec![false; self.len()];
+        for instr in order {
+            match seen.get_mut(instr.index()) {
+                None => return bad(format!("it lists #{instr}")),
+                Some(true) => return bad(format!("it lists #{instr} twice")),
+                Some(seen) => *seen = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operands by instruction, each register once.
+fn merge_uses(count: usize, uses: &[(InstrId, Operand)]) -> Rows<Operand> {
+    merge_rows(count, uses.iter().map(|(instr, operand)| (instr.index(), *operand)), |last, next| {
+        let same = last.register == next.register;
+        last.lanes |= if same { next.lanes } else { 0 };
+        same
+    })
+}
+
+/// Edges by instruction, parallel ones merged with the largest latency.
+fn merge_edges(count: usize, edges: impl Iterator<Item = (usize, Edge)> + Clone) -> Rows<Edge> {
+    merge_rows(count, edges, |last, next| {
+        let same = last.instr == next.instr;
+        last.latency = if same { next.latency.max(last.latency) } else { last.latency };
+        same
+    })
+}
+
+/// Pairs of (row, item) as sorted rows; `absorb` may take the next item into the last one.
+fn merge_rows<T: Copy + Ord>(
+    count: usize,
+    pairs: impl Iterator<Item = (usize, T)> + Clone,
+    absorb: impl Fn(&mut T, T) -> bool,
+) -> Rows<T> {
+    let raw = Rows::group(count, pairs);
+    let mut merged = Rows::with_capacity(count, raw.items().len());
+    let mut row: Vec<T> = Vec::new();
+    for i in 0..count {
+        row.clear();
+        row.extend_from_slice(raw.row(i));
+        row.sort_unstable();
+        for &item in &row {
+            if !merged.open_row().last_mut().is_some_and(|last| absorb(last, item)) {
+                merged.push(item);
+            }
+        }
+        merged.end_row();
+    }
+    merged
+}

@@ -1,0 +1,433 @@
+//! What is scheduled: a [`Region`] of straight-line code, and the [`Kernel`] it belongs to.
+//!
+//! A region is stored twice over. The *raw* part is what a compiler hands over: instructions with the
+//! registers they define and use, lane by lane, and the dependences between them. The *values* are derived
+//! from it once, when the region is built: one value for every set of lanes that is written together and
+//! read alike. Schedulers work on values; the [checker](crate::schedule::check) reads the raw part only.
+//!
+//! Everything is immutable after [`RegionBuilder::build`] has validated it, lies in flat arrays, and is
+//! addressed by typed indices. Source order is always a legal order.
+
+mod builder;
+mod kernel;
+mod values;
+
+pub use builder::{InstrSpec, RegionBuilder, RegionError};
+pub use kernel::Kernel;
+
+use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
+
+/// Limits that keep all sums of a region within 32 bits.
+pub mod limits {
+    /// Most instructions of a region.
+    pub const INSTRUCTIONS: usize = 1 << 24;
+    /// Most register classes of a region.
+    pub const CLASSES: usize = 16;
+    /// Most lanes of a register: one bit of a [`Lanes`](super::Lanes) mask each.
+    pub const LANES: u32 = 64;
+    /// Largest weight of all values of a region together, and largest sum of its latencies.
+    pub const TOTAL: u64 = (1 << 31) - 1;
+    /// Longest name of a region, kernel, class, unit or operation, in bytes.
+    pub const NAME: usize = 1 << 16;
+}
+
+/// A set of lanes of one register, one bit each.
+pub type Lanes = u64;
+
+/// Why one instruction must follow another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DepKind {
+    /// The later instruction reads what the earlier one writes.
+    Data,
+    /// The later instruction overwrites what the earlier one reads.
+    Anti,
+    /// The later instruction overwrites what the earlier one writes.
+    Output,
+    /// Both access memory that may overlap.
+    Memory,
+    /// One of them is a barrier.
+    Barrier,
+}
+
+impl DepKind {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [DepKind; 5] =
+        [DepKind::Data, DepKind::Anti, DepKind::Output, DepKind::Memory, DepKind::Barrier];
+
+    /// The name used in region files.
+    pub fn name(self) -> &'static str {
+        match self {
+            DepKind::Data => "data",
+            DepKind::Anti => "anti",
+            DepKind::Output => "output",
+            DepKind::Memory => "memory",
+            DepKind::Barrier => "barrier",
+        }
+    }
+}
+
+/// A dependence: `to` issues at least `latency` cycles after `from`, and never before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Dependence {
+    /// The earlier instruction.
+    pub from: InstrId,
+    /// The later instruction.
+    pub to: InstrId,
+    /// Why.
+    pub kind: DepKind,
+    /// Cycles between the two issues.
+    pub latency: u32,
+}
+
+/// What a front end recorded beyond the dependences. Nothing here binds a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HintKind {
+    /// The production compiler would like this order (macro fusion, for example).
+    Artificial,
+    /// The production compiler would like to keep the two together (load clustering).
+    Cluster,
+    /// A weak preference.
+    Weak,
+    /// A dependence on whatever follows the region.
+    Exit,
+}
+
+impl HintKind {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [HintKind; 4] = [HintKind::Artificial, HintKind::Cluster, HintKind::Weak, HintKind::Exit];
+
+    /// The name used in region files.
+    pub fn name(self) -> &'static str {
+        match self {
+            HintKind::Artificial => "artificial",
+            HintKind::Cluster => "cluster",
+            HintKind::Weak => "weak",
+            HintKind::Exit => "exit",
+        }
+    }
+}
+
+/// A recorded preference; see [`HintKind`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Hint {
+    /// The earlier instruction.
+    pub from: InstrId,
+    /// The later instruction; none for the end of the region.
+    pub to: Option<InstrId>,
+    /// What kind of preference.
+    pub kind: HintKind,
+    /// Cycles between the two issues.
+    pub latency: u32,
+}
+
+/// A neighbour in the dependence graph: parallel dependences are one edge with the largest latency.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Edge {
+    /// The instruction at the other end.
+    pub instr: InstrId,
+    /// Cycles between the two issues.
+    pub latency: u32,
+}
+
+/// A register as the front end sees it, with one weight for each of its lanes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// What the front end calls it, for messages and files.
+    pub name: Box<str>,
+    /// The class whose pressure it adds to.
+    pub class: ClassId,
+    /// Number of lanes.
+    pub lanes: u32,
+    /// Pressure of one live lane: 1 for machine registers, a size for anything else.
+    pub lane_weight: u32,
+}
+
+impl Register {
+    /// The mask of all lanes.
+    pub fn all_lanes(&self) -> Lanes {
+        if self.lanes >= 64 { Lanes::MAX } else { (1 << self.lanes) - 1 }
+    }
+}
+
+/// Some lanes of one register, as an operand or on a live-in or live-out list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Operand {
+    /// The register.
+    pub register: RegisterId,
+    /// The lanes that are read or written.
+    pub lanes: Lanes,
+}
+
+/// What a front end said about one written operand. Pressure does not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DefFlags {
+    /// Nobody reads the result.
+    pub dead: bool,
+    /// Written before all operands are read: cannot share a register with one.
+    pub early_clobber: bool,
+    /// Must take the register of an operand.
+    pub tied: bool,
+    /// The lanes not written are undefined afterwards.
+    pub undef: bool,
+}
+
+/// A written operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Def {
+    /// The register and the lanes written.
+    pub operand: Operand,
+    /// What the front end said about it.
+    pub flags: DefFlags,
+}
+
+/// One definition, or live-in, of lanes that are always used together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Value {
+    /// The class whose pressure it adds to.
+    pub class: ClassId,
+    /// How much it adds while it is live.
+    pub weight: u32,
+    /// The instruction that defines it; none if it is live at the start of the region.
+    pub def: Option<InstrId>,
+    /// Whether it is still needed after the region.
+    pub live_out: bool,
+    /// The register it came from.
+    pub register: RegisterId,
+    /// The lanes of that register.
+    pub lanes: Lanes,
+}
+
+/// Peak pressure of one class, counted in the two ways of the field.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Peak {
+    /// Over the boundaries between instructions: operands are freed before results are placed.
+    pub between: u32,
+    /// At each instruction: its operands and its results together.
+    pub at: u32,
+}
+
+/// The schedule that a production compiler chose, and the peaks it reported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Production {
+    /// The scheduler's name.
+    pub by: Box<str>,
+    /// Its order.
+    pub order: Vec<InstrId>,
+    /// Its peak pressure for each class, as far as it was reported.
+    pub peaks: Option<Vec<Peak>>,
+}
+
+/// An instruction, apart from its operands and dependences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Instr {
+    pub(crate) opcode: u32,
+    pub(crate) units: u32,
+    pub(crate) flags: u32,
+    pub(crate) latency: u32,
+    pub(crate) micro_ops: u32,
+    pub(crate) address_space: i32,
+}
+
+/// A need for a functional unit: it is busy for so many cycles from the issue on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct UnitNeed {
+    /// The unit's name in the target.
+    pub unit: Box<str>,
+    /// For how many cycles.
+    pub cycles: u32,
+}
+
+/// Straight-line code to schedule. Made by [`RegionBuilder`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    pub(crate) name: Box<str>,
+    pub(crate) loop_depth: u32,
+    pub(crate) boundary: Box<str>,
+    pub(crate) classes: Vec<Box<str>>,
+    pub(crate) through: Vec<u32>,
+    pub(crate) opcodes: Vec<Box<str>>,
+    pub(crate) flag_sets: Vec<Box<str>>,
+    pub(crate) unit_sets: Vec<Box<[UnitNeed]>>,
+    pub(crate) instrs: Vec<Instr>,
+    pub(crate) registers: Vec<Register>,
+    pub(crate) defs: Rows<Def>,
+    pub(crate) uses: Rows<Operand>,
+    pub(crate) live_in: Vec<Operand>,
+    pub(crate) live_out: Vec<Operand>,
+    pub(crate) deps: Vec<Dependence>,
+    pub(crate) hints: Vec<Hint>,
+    pub(crate) preds: Rows<Edge>,
+    pub(crate) succs: Rows<Edge>,
+    pub(crate) values: values::Values,
+    pub(crate) source_peaks: Option<Vec<Peak>>,
+    pub(crate) production: Option<Production>,
+}
+
+impl Region {
+    /// The name, unique within its kernel.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many loops enclose the region.
+    pub fn loop_depth(&self) -> u32 {
+        self.loop_depth
+    }
+
+    /// The operation that ends the region without being part of it; empty at the end of a block.
+    pub fn boundary(&self) -> &str {
+        &self.boundary
+    }
+
+    /// Number of instructions.
+    #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
+    pub fn len(&self) -> usize {
+        self.instrs.len()
+    }
+
+    /// All instructions in source order, which is a legal order.
+    pub fn instrs(&self) -> impl DoubleEndedIterator<Item = InstrId> + ExactSizeIterator + use<> {
+        (0..self.instrs.len() as u32).map(InstrId)
+    }
+
+    /// The operation's name.
+    pub fn opcode(&self, instr: InstrId) -> &str {
+        &self.opcodes[self.instrs[instr.index()].opcode as usize]
+    }
+
+    /// Cycles until the results can be used, as far as one number can say it; dependences are exact.
+    pub fn latency(&self, instr: InstrId) -> u32 {
+        self.instrs[instr.index()].latency
+    }
+
+    /// Micro-operations, as recorded by the front end.
+    pub fn micro_ops(&self, instr: InstrId) -> u32 {
+        self.instrs[instr.index()].micro_ops
+    }
+
+    /// Address space of the memory accessed, as recorded by the front end; -1 for none.
+    pub fn address_space(&self, instr: InstrId) -> i32 {
+        self.instrs[instr.index()].address_space
+    }
+
+    /// The front end's flags, one letter each (`docs/region-format.md` lists them).
+    pub fn flags(&self, instr: InstrId) -> &str {
+        &self.flag_sets[self.instrs[instr.index()].flags as usize]
+    }
+
+    /// The functional units needed.
+    pub fn units(&self, instr: InstrId) -> &[UnitNeed] {
+        &self.unit_sets[self.instrs[instr.index()].units as usize]
+    }
+
+    /// The names of the register classes; a [`ClassId`] is a position in it.
+    pub fn classes(&self) -> &[Box<str>] {
+        &self.classes
+    }
+
+    /// All class indices.
+    pub fn class_ids(&self) -> impl DoubleEndedIterator<Item = ClassId> + ExactSizeIterator + use<> {
+        (0..self.classes.len() as u8).map(ClassId)
+    }
+
+    /// Weight of what only passes through the region: part of the pressure at every point.
+    pub fn through(&self, class: ClassId) -> u32 {
+        self.through[class.index()]
+    }
+
+    /// The registers; a [`RegisterId`] is a position in it.
+    pub fn registers(&self) -> &[Register] {
+        &self.registers
+    }
+
+    /// What an instruction writes.
+    pub fn defs(&self, instr: InstrId) -> &[Def] {
+        self.defs.row(instr.index())
+    }
+
+    /// What an instruction reads, one entry for each register.
+    pub fn uses(&self, instr: InstrId) -> &[Operand] {
+        self.uses.row(instr.index())
+    }
+
+    /// What is live at the start, without what only passes through.
+    pub fn live_in(&self) -> &[Operand] {
+        &self.live_in
+    }
+
+    /// What is live at the end, without what only passes through.
+    pub fn live_out(&self) -> &[Operand] {
+        &self.live_out
+    }
+
+    /// The dependences as given, several between the same two instructions if there are several reasons.
+    pub fn deps(&self) -> &[Dependence] {
+        &self.deps
+    }
+
+    /// Recorded preferences, which bind nothing.
+    pub fn hints(&self) -> &[Hint] {
+        &self.hints
+    }
+
+    /// The instructions that must come before `instr`, each once, by increasing index.
+    pub fn preds(&self, instr: InstrId) -> &[Edge] {
+        self.preds.row(instr.index())
+    }
+
+    /// The instructions that must come after `instr`, each once, by increasing index.
+    pub fn succs(&self, instr: InstrId) -> &[Edge] {
+        self.succs.row(instr.index())
+    }
+
+    /// Number of edges of the dependence graph.
+    pub fn edge_count(&self) -> usize {
+        self.preds.items().len()
+    }
+
+    /// The values; a [`ValueId`] is a position in it.
+    pub fn values(&self) -> &[Value] {
+        &self.values.values
+    }
+
+    /// The instructions that read a value, by increasing index.
+    pub fn value_uses(&self, value: ValueId) -> &[InstrId] {
+        self.values.uses.row(value.index())
+    }
+
+    /// Whether nothing ever needs the value: it then adds to no pressure between instructions.
+    pub fn is_dead(&self, value: ValueId) -> bool {
+        self.value_uses(value).is_empty() && !self.values()[value.index()].live_out
+    }
+
+    /// The values that an instruction defines, dead ones included.
+    pub fn defined_values(&self, instr: InstrId) -> &[ValueId] {
+        self.values.defined.row(instr.index())
+    }
+
+    /// The values that an instruction reads.
+    pub fn used_values(&self, instr: InstrId) -> &[ValueId] {
+        self.values.used.row(instr.index())
+    }
+
+    /// For each class, the weight that an instruction both reads and overwrites: old and new value share
+    /// these lanes, so that the pressure *at* the instruction counts them once. Classes without are left out.
+    pub fn overwritten(&self, instr: InstrId) -> &[(ClassId, u32)] {
+        self.values.overwritten.row(instr.index())
+    }
+
+    /// Peaks of the source order as the front end recorded them.
+    pub fn source_peaks(&self) -> Option<&[Peak]> {
+        self.source_peaks.as_deref()
+    }
+
+    /// The production compiler's schedule, if recorded.
+    pub fn production(&self) -> Option<&Production> {
+        self.production.as_ref()
+    }
+
+    /// `#7 V_ADD_F32`: how messages name an instruction.
+    pub fn describe(&self, instr: InstrId) -> String {
+        format!("#{instr} {}", self.opcode(instr))
+    }
+}

@@ -1,0 +1,306 @@
+//! From registers to values.
+//!
+//! Registers are not in single-assignment form: one may be written lane by lane, read in parts, and written
+//! again. One pass over the source order keeps, for every register, its *fragments*: sets of lanes with the
+//! same definition and the same uses so far. A use of some lanes of a fragment splits it; a write closes the
+//! lanes it covers and opens a new fragment. What remains at the end, and what was closed on the way, are
+//! the values.
+//!
+//! This is right for *every* legal order, not only for the source order, if the dependences keep each use
+//! between the definition it reads and the next one. The same pass checks that; a region whose dependences
+//! allow a hazard is refused. Then in any legal order a lane is live between two instructions, as a backward
+//! scan over the registers sees it, exactly if the value it belongs to is defined before and needed after.
+
+use super::{Edge, Lanes, Operand, RegionBuilder, RegionError, Register, Value};
+use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
+
+/// The values of a region, with the tables that lead to and from them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Values {
+    pub(crate) values: Vec<Value>,
+    pub(crate) uses: Rows<InstrId>,
+    pub(crate) defined: Rows<ValueId>,
+    pub(crate) used: Rows<ValueId>,
+    pub(crate) overwritten: Rows<(ClassId, u32)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Lanes of one register with the same definition and the same uses so far.
+#[derive(Clone, Copy)]
+struct Fragment {
+    register: RegisterId,
+    lanes: Lanes,
+    def: Option<InstrId>,
+    /// The latest use, in `Derivation::links`.
+    last_use: u32,
+    live_out: bool,
+    /// The next open fragment of the register.
+    next: u32,
+}
+
+/// A list of uses, latest first. Fragments that were split share the older part.
+struct Link {
+    instr: InstrId,
+    older: u32,
+}
+
+struct Derivation<'a> {
+    registers: &'a [Register],
+    preds: &'a Rows<Edge>,
+    fragments: Vec<Fragment>,
+    /// First open fragment of each register.
+    open: Vec<u32>,
+    links: Vec<Link>,
+    /// `before[i] == j + 1`: `i` is known to come before `j`, the instruction at hand.
+    before: Vec<u32>,
+    /// Whether `before` knows all of `j`'s ancestors, not only its direct predecessors.
+    complete: bool,
+    stack: Vec<InstrId>,
+}
+
+pub(super) fn derive(
+    builder: &RegionBuilder,
+    defs: &Rows<super::Def>,
+    uses: &Rows<Operand>,
+    preds: &Rows<Edge>,
+) -> Result<Values, RegionError> {
+    let count = builder.len();
+    let mut work = Derivation {
+        registers: &builder.registers,
+        preds,
+        fragments: Vec::with_capacity(defs.items().len() + builder.live_in.len()),
+        open: vec![NONE; builder.registers.len()],
+        links: Vec::with_capacity(uses.items().len()),
+        before: vec![0; count],
+        complete: false,
+        stack: Vec::new(),
+    };
+    for operand in &builder.live_in {
+        work.define(builder, *operand, None)?;
+    }
+    let mut overwritten = Rows::with_capacity(count, 0);
+    for j in (0..count).map(InstrId::at) {
+        work.complete = false;
+        for edge in preds.row(j.index()) {
+            work.before[edge.instr.index()] = j.0 + 1;
+        }
+        for operand in uses.row(j.index()) {
+            work.read(builder, *operand, j)?;
+        }
+        for def in defs.row(j.index()) {
+            let shared = work.define(builder, def.operand, Some(j))?;
+            if shared != 0 {
+                let register = &builder.registers[def.operand.register.index()];
+                let weight = shared.count_ones() * register.lane_weight;
+                match overwritten.open_row().iter_mut().find(|(class, _)| *class == register.class) {
+                    Some((_, sum)) => *sum += weight,
+                    None => overwritten.push((register.class, weight)),
+                }
+            }
+        }
+        overwritten.end_row();
+    }
+    for operand in &builder.live_out {
+        work.leave(builder, *operand)?;
+    }
+    Ok(work.finish(count, overwritten))
+}
+
+impl Derivation<'_> {
+    /// Cuts fragment `index` down to `lanes`; the rest becomes a fragment of its own behind it.
+    fn split(&mut self, index: u32, lanes: Lanes) {
+        let rest = self.fragments.len() as u32;
+        let fragment = &mut self.fragments[index as usize];
+        let mut other = *fragment;
+        other.lanes &= !lanes;
+        fragment.lanes = lanes;
+        fragment.next = rest;
+        self.fragments.push(other);
+    }
+
+    /// Calls `visit` with every open fragment of the operand, cut to its lanes; returns the lanes found.
+    fn visit(
+        &mut self,
+        operand: Operand,
+        mut visit: impl FnMut(&mut Self, u32) -> Result<(), RegionError>,
+    ) -> Result<Lanes, RegionError> {
+        let mut found = 0;
+        let mut index = self.open[operand.register.index()];
+        while index != NONE {
+            let fragment = self.fragments[index as usize];
+            let common = fragment.lanes & operand.lanes;
+            if common != 0 {
+                if common != fragment.lanes {
+                    self.split(index, common);
+                }
+                found |= common;
+                visit(self, index)?;
+            }
+            index = self.fragments[index as usize].next;
+        }
+        Ok(found)
+    }
+
+    fn read(&mut self, builder: &RegionBuilder, operand: Operand, j: InstrId) -> Result<(), RegionError> {
+        let found = self.visit(operand, |work, index| {
+            let fragment = work.fragments[index as usize];
+            if let Some(def) = fragment.def
+                && !work.comes_before(def, j)
+            {
+                return Err(builder.hazard(def, j, operand.register, "reads what the other writes"));
+            }
+            work.fragments[index as usize].last_use = work.links.len() as u32;
+            work.links.push(Link { instr: j, older: fragment.last_use });
+            Ok(())
+        })?;
+        if found == operand.lanes {
+            return Ok(());
+        }
+        Err(RegionError::UndefinedUse {
+            instr: builder.describe(j),
+            register: builder.register_name(operand.register),
+            lanes: operand.lanes & !found,
+        })
+    }
+
+    /// Opens a fragment for a definition by `by`, or for a live-in. Closes what it overwrites and returns
+    /// the lanes of that which `by` itself reads.
+    fn define(
+        &mut self,
+        builder: &RegionBuilder,
+        operand: Operand,
+        by: Option<InstrId>,
+    ) -> Result<Lanes, RegionError> {
+        let mut shared = 0;
+        let found = self.visit(operand, |work, index| {
+            let fragment = work.fragments[index as usize];
+            let Some(j) = by.filter(|_| fragment.def != by) else {
+                return Err(RegionError::DuplicateDefinition {
+                    place: by.map_or_else(|| "the live-in list".to_string(), |j| builder.describe(j)),
+                    register: builder.register_name(operand.register),
+                    lanes: fragment.lanes,
+                });
+            };
+            let mut link = fragment.last_use;
+            if let (NONE, Some(def)) = (link, fragment.def)
+                && !work.comes_before(def, j)
+            {
+                return Err(builder.hazard(def, j, operand.register, "overwrites what the other writes"));
+            }
+            while link != NONE {
+                let Link { instr, older } = work.links[link as usize];
+                if instr == j {
+                    shared |= fragment.lanes;
+                } else if !work.comes_before(instr, j) {
+                    return Err(builder.hazard(
+                        instr,
+                        j,
+                        operand.register,
+                        "overwrites what the other reads",
+                    ));
+                }
+                link = older;
+            }
+            Ok(())
+        })?;
+        if found != 0 {
+            self.close(operand);
+        }
+        let open = &mut self.open[operand.register.index()];
+        self.fragments.push(Fragment {
+            register: operand.register,
+            lanes: operand.lanes,
+            def: by,
+            last_use: NONE,
+            live_out: false,
+            next: *open,
+        });
+        *open = self.fragments.len() as u32 - 1;
+        Ok(shared)
+    }
+
+    /// Takes the fragments of the operand, which are cut to its lanes, off the register's list.
+    fn close(&mut self, operand: Operand) {
+        let mut previous = NONE;
+        let mut index = self.open[operand.register.index()];
+        while index != NONE {
+            let fragment = self.fragments[index as usize];
+            if fragment.lanes & operand.lanes == 0 {
+                previous = index;
+            } else if previous == NONE {
+                self.open[operand.register.index()] = fragment.next;
+            } else {
+                self.fragments[previous as usize].next = fragment.next;
+            }
+            index = fragment.next;
+        }
+    }
+
+    fn leave(&mut self, builder: &RegionBuilder, operand: Operand) -> Result<(), RegionError> {
+        let found = self.visit(operand, |work, index| {
+            work.fragments[index as usize].live_out = true;
+            Ok(())
+        })?;
+        if found == operand.lanes {
+            return Ok(());
+        }
+        Err(RegionError::UndefinedLiveOut {
+            register: builder.register_name(operand.register),
+            lanes: operand.lanes & !found,
+        })
+    }
+
+    /// Whether the dependences put `i` before `j`, the instruction at hand. Nearly always a direct
+    /// dependence says so; else all ancestors of `j` are gathered once.
+    fn comes_before(&mut self, i: InstrId, j: InstrId) -> bool {
+        let stamp = j.0 + 1;
+        if !self.complete && self.before[i.index()] != stamp {
+            self.complete = true;
+            self.stack.clear();
+            self.stack.extend(self.preds.row(j.index()).iter().map(|edge| edge.instr));
+            while let Some(instr) = self.stack.pop() {
+                for edge in self.preds.row(instr.index()) {
+                    if self.before[edge.instr.index()] != stamp {
+                        self.before[edge.instr.index()] = stamp;
+                        self.stack.push(edge.instr);
+                    }
+                }
+            }
+        }
+        self.before[i.index()] == stamp
+    }
+
+    fn finish(self, count: usize, overwritten: Rows<(ClassId, u32)>) -> Values {
+        let mut values = Vec::with_capacity(self.fragments.len());
+        let mut uses = Rows::with_capacity(self.fragments.len(), self.links.len());
+        for fragment in &self.fragments {
+            let register = &self.registers[fragment.register.index()];
+            values.push(Value {
+                class: register.class,
+                weight: fragment.lanes.count_ones() * register.lane_weight,
+                def: fragment.def,
+                live_out: fragment.live_out,
+                register: fragment.register,
+                lanes: fragment.lanes,
+            });
+            let mut link = fragment.last_use;
+            while link != NONE {
+                uses.push(self.links[link as usize].instr);
+                link = self.links[link as usize].older;
+            }
+            uses.open_row().reverse();
+            uses.end_row();
+        }
+        let ids = (0..values.len()).map(ValueId::at);
+        let defined = Rows::group(
+            count,
+            ids.clone().filter_map(|id| values[id.index()].def.map(|def| (def.index(), id))),
+        );
+        let used = Rows::group(
+            count,
+            ids.flat_map(|id| uses.row(id.index()).iter().map(move |instr| (instr.index(), id))),
+        );
+        Values { values, uses, defined, used, overwritten }
+    }
+}

@@ -1,0 +1,454 @@
+//! What it is scheduled for: register files and issue model of one GPU.
+//!
+//! A [`Target`] is read from a TOML file (`targets/` holds those that are built in). Nothing about a GPU is
+//! in the code: occupancy follows from the size of a register file, the granule in which it is given out
+//! and the most waves it serves (papers 2 and 4 call it occupancy, and *APRP* the step function below).
+//!
+//! ```
+//! use lowtide::target::Target;
+//!
+//! let vega = Target::builtin("gfx906").unwrap();
+//! let vector = &vega.files()[0];
+//! assert_eq!(vector.waves(25), 9);       // 25 registers are given out as 28: nine waves fit in 256
+//! assert_eq!(vector.adjusted(25), 28);   // ... and so they would with 28
+//! assert_eq!(vector.limit(8), 32);       // eight waves have 32 registers each
+//! ```
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::index::ClassId;
+
+/// The target files that are part of the library.
+const BUILTIN: &[&str] = &[
+    include_str!("../../../targets/gfx906.toml"),
+    include_str!("../../../targets/gfx90a.toml"),
+    include_str!("../../../targets/gfx1030.toml"),
+    include_str!("../../../targets/gfx1100.toml"),
+    include_str!("../../../targets/sm_90.toml"),
+    include_str!("../../../targets/xe-hpg.toml"),
+    include_str!("../../../targets/generic.toml"),
+];
+
+/// The class name that stands for every class not named elsewhere in the target.
+const ANY_CLASS: &str = "*";
+
+/// What is wrong with a target file, or with a region on a target.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum TargetError {
+    /// Not TOML, or not the fields of a target.
+    #[error("{0}")]
+    Syntax(String),
+    /// A number or name that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// The region has a register class that the target lacks.
+    #[error("register class {class:?} is not one of target {target}, which has {known}")]
+    UnknownClass {
+        /// The class.
+        class: String,
+        /// The target's name.
+        target: String,
+        /// The classes it has.
+        known: String,
+    },
+}
+
+/// A GPU, as far as scheduling needs to know it.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    name: String,
+    description: String,
+    issue: Issue,
+    #[serde(rename = "file")]
+    files: Vec<RegisterFile>,
+}
+
+/// How many instructions of a wave issue in one cycle, and to which units.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Issue {
+    /// Instructions in one cycle.
+    pub width: u32,
+    /// Functional units. A need for a unit that is not listed limits nothing.
+    #[serde(default)]
+    pub units: Vec<Unit>,
+}
+
+/// A kind of functional unit.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// The name that instructions ask for.
+    pub name: String,
+    /// How many there are.
+    #[serde(default = "one")]
+    pub count: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A register file: what all waves of a SIMD share.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterFile {
+    /// Its name, for reports.
+    pub name: String,
+    /// Registers for all waves together.
+    pub size: u32,
+    /// A wave gets a multiple of this.
+    pub granule: u32,
+    /// Most waves, however few registers they use.
+    pub waves: u32,
+    /// The classes that live in it: more than one where the hardware shares the file.
+    pub classes: Vec<FileClass>,
+}
+
+/// A register class and its place in a file.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileClass {
+    /// The name that regions use, or `*` for any other.
+    pub name: String,
+    /// Most registers one wave can address; what is live beyond that must be spilled.
+    pub max: u32,
+    /// The next class that is used starts at a multiple of this.
+    #[serde(default = "one")]
+    pub align: u32,
+}
+
+impl RegisterFile {
+    /// How many waves fit if each uses this many registers.
+    pub fn waves(&self, used: u32) -> u32 {
+        let most: u32 = self.classes.iter().map(|class| class.max).sum();
+        let given_out = used.clamp(1, most).next_multiple_of(self.granule);
+        (self.size / given_out).clamp(1, self.waves)
+    }
+
+    /// The most registers each wave can use if this many are to fit.
+    pub fn limit(&self, waves: u32) -> u32 {
+        let most: u32 = self.classes.iter().map(|class| class.max).sum();
+        let share = self.size / waves.clamp(1, self.waves);
+        (share / self.granule * self.granule).min(most)
+    }
+
+    /// The adjusted peak of paper 2 (APRP): the most registers with which as many waves fit as with `used`.
+    /// Where registers have to be spilled, every one counts: the result is `used` itself.
+    pub fn adjusted(&self, used: u32) -> u32 {
+        self.limit(self.waves(used)).max(used)
+    }
+
+    /// The steps of occupancy, from many waves to one: (most registers, waves).
+    pub fn steps(&self) -> Vec<(u32, u32)> {
+        let mut steps: Vec<(u32, u32)> = Vec::new();
+        for waves in (1..=self.waves).rev() {
+            let limit = self.limit(waves);
+            if limit > 0 && self.waves(limit) == waves {
+                steps.push((limit, waves));
+            }
+        }
+        steps
+    }
+}
+
+impl Target {
+    /// Reads a target file.
+    pub fn parse(text: &str) -> Result<Target, TargetError> {
+        let target: Target = toml::from_str(text).map_err(|error| TargetError::Syntax(error.to_string()))?;
+        target.validate().map_err(TargetError::Invalid)?;
+        Ok(target)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.issue.width == 0 {
+            return Err("issue.width must be at least 1".to_string());
+        }
+        let mut units: Vec<&str> = self.issue.units.iter().map(|unit| unit.name.as_str()).collect();
+        units.sort_unstable();
+        if let Some(pair) = units.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("unit {:?} is listed twice", pair[0]));
+        }
+        if let Some(unit) = self.issue.units.iter().find(|unit| unit.count == 0) {
+            return Err(format!("unit {:?} has count 0", unit.name));
+        }
+        if self.files.is_empty() {
+            return Err("a target needs at least one [[file]] of registers".to_string());
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for file in &self.files {
+            let place = format!("register file {:?}", file.name);
+            if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
+                return Err(format!("{place}: size, granule, waves and classes must not be 0 or empty"));
+            }
+            let mut total = 0u64;
+            for class in &file.classes {
+                if class.max == 0 || class.align == 0 {
+                    return Err(format!("{place}: max and align of class {:?} must not be 0", class.name));
+                }
+                if names.contains(&class.name.as_str()) {
+                    return Err(format!("{place}: class {:?} is listed twice", class.name));
+                }
+                if class.name == ANY_CLASS && file.classes.len() > 1 {
+                    return Err(format!("{place}: class \"*\" cannot share its file"));
+                }
+                names.push(&class.name);
+                total += u64::from(class.max);
+            }
+            if total.next_multiple_of(u64::from(file.granule)) > u64::from(file.size) {
+                return Err(format!(
+                    "{place}: one wave may address {total} registers, but the file has only {} (in granules \
+                     of {})",
+                    file.size, file.granule
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The built-in target of that name.
+    pub fn builtin(name: &str) -> Option<Target> {
+        Target::all_builtin().find(|target| target.name == name)
+    }
+
+    /// All built-in targets.
+    pub fn all_builtin() -> impl Iterator<Item = Target> {
+        BUILTIN.iter().map(|text| Target::parse(text).expect("built-in targets are valid (tested)"))
+    }
+
+    /// The name by which it is asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in a few words.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Issue width and units.
+    pub fn issue(&self) -> &Issue {
+        &self.issue
+    }
+
+    /// The register files.
+    pub fn files(&self) -> &[RegisterFile] {
+        &self.files
+    }
+
+    /// Most waves, if registers do not limit them.
+    pub fn max_waves(&self) -> u32 {
+        self.files.iter().map(|file| file.waves).min().unwrap_or(1)
+    }
+
+    /// Finds the register files of a region's classes.
+    pub fn registers(&self, classes: &[Box<str>]) -> Result<Registers, TargetError> {
+        let mut registers = Registers { files: Vec::new(), max_waves: self.max_waves() };
+        for file in &self.files {
+            let mut bound = BoundFile { file: file.clone(), classes: Vec::new() };
+            for class in &file.classes {
+                if let Some(position) = classes.iter().position(|name| **name == *class.name) {
+                    bound.classes.push((ClassId::at(position), class.clone()));
+                }
+            }
+            if !bound.classes.is_empty() {
+                registers.files.push(bound);
+            }
+        }
+        let any = self.files.iter().find(|file| file.classes[0].name == ANY_CLASS);
+        for (position, name) in classes.iter().enumerate() {
+            let id = ClassId::at(position);
+            if registers.files.iter().any(|file| file.classes.iter().any(|(class, _)| *class == id)) {
+                continue;
+            }
+            let Some(file) = any else {
+                let known = self.files.iter().flat_map(|file| &file.classes).map(|class| class.name.as_str());
+                return Err(TargetError::UnknownClass {
+                    class: name.to_string(),
+                    target: self.name.clone(),
+                    known: known.collect::<Vec<_>>().join(", "),
+                });
+            };
+            let classes = vec![(id, file.classes[0].clone())];
+            registers.files.push(BoundFile { file: file.clone(), classes });
+        }
+        Ok(registers)
+    }
+}
+
+/// A register file with the classes of one region that live in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BoundFile {
+    /// The file.
+    pub file: RegisterFile,
+    /// The region's classes, in the order of the file.
+    pub classes: Vec<(ClassId, FileClass)>,
+}
+
+impl BoundFile {
+    /// Registers a wave uses of this file; `pressure` is by class of the region. What is over a class's
+    /// maximum is spilled and takes none.
+    pub fn used(&self, pressure: &[u32]) -> u32 {
+        let mut used = 0u32;
+        let mut align = 1;
+        for (id, class) in &self.classes {
+            let own = pressure[id.index()].min(class.max);
+            if own > 0 {
+                used = used.next_multiple_of(align).saturating_add(own);
+                align = class.align;
+            }
+        }
+        used
+    }
+
+    /// Registers over what a wave can address, all classes together.
+    fn spilled(&self, pressure: &[u32]) -> u32 {
+        self.classes.iter().map(|(id, class)| pressure[id.index()].saturating_sub(class.max)).sum()
+    }
+}
+
+/// The register files of a target, seen from the classes of one region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registers {
+    files: Vec<BoundFile>,
+    max_waves: u32,
+}
+
+impl Registers {
+    /// The files that the region uses.
+    pub fn files(&self) -> &[BoundFile] {
+        &self.files
+    }
+
+    /// How many waves fit with these pressures, one for each class of the region. Other limits, such as
+    /// local memory, are for the caller to apply.
+    pub fn occupancy(&self, pressure: &[u32]) -> u32 {
+        let waves = self.files.iter().map(|bound| bound.file.waves(bound.used(pressure)));
+        waves.fold(self.max_waves, u32::min)
+    }
+
+    /// How many registers have to be spilled with these pressures.
+    pub fn spilled(&self, pressure: &[u32]) -> u32 {
+        self.files.iter().map(|bound| bound.spilled(pressure)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str) -> Target {
+        Target::builtin(name).unwrap()
+    }
+
+    fn occupancy(target: &Target, pressure: &[(&str, u32)]) -> u32 {
+        let classes: Vec<Box<str>> = pressure.iter().map(|(class, _)| (*class).into()).collect();
+        let pressure: Vec<u32> = pressure.iter().map(|(_, pressure)| *pressure).collect();
+        target.registers(&classes).unwrap().occupancy(&pressure)
+    }
+
+    #[test]
+    fn all_builtin_targets_parse_and_are_named_once() {
+        let names: Vec<String> = Target::all_builtin().map(|target| target.name).collect();
+        assert_eq!(names, ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "generic"]);
+    }
+
+    /// Paper 2, Table 1.
+    #[test]
+    fn vega_vector_registers_follow_table_1() {
+        let vega = target("gfx906");
+        let file = &vega.files()[0];
+        let table =
+            [(24, 10), (28, 9), (32, 8), (36, 7), (40, 6), (48, 5), (64, 4), (84, 3), (128, 2), (256, 1)];
+        assert_eq!(file.steps(), table);
+        let mut from = 0;
+        for (last, waves) in table {
+            for used in from..=last {
+                assert_eq!(file.waves(used), waves, "{used} registers");
+                assert_eq!(file.adjusted(used), last, "{used} registers");
+            }
+            assert_eq!(file.limit(waves), last);
+            from = last + 1;
+        }
+        assert_eq!(file.waves(257), 1);
+        assert_eq!(file.adjusted(300), 300, "spilled registers count one by one");
+        let registers = vega.registers(&["vgpr".into()]).unwrap();
+        assert_eq!([registers.spilled(&[256]), registers.spilled(&[300])], [0, 44]);
+    }
+
+    #[test]
+    fn vega_scalar_registers_follow_the_documented_steps() {
+        let vega = target("gfx906");
+        for used in 1..=200 {
+            let expected = match used {
+                ..=80 => 10,
+                81..=88 => 9,
+                89..=100 => 8,
+                _ => 7,
+            };
+            assert_eq!(vega.files()[1].waves(used), expected, "{used} registers");
+        }
+        assert_eq!(vega.files()[1].steps(), [(80, 10), (88, 9), (100, 8), (102, 7)]);
+    }
+
+    #[test]
+    fn accumulation_registers_share_the_vector_file_of_gfx90a() {
+        let cdna2 = target("gfx90a");
+        assert_eq!(occupancy(&cdna2, &[("vgpr", 64), ("sgpr", 10)]), 8);
+        assert_eq!(occupancy(&cdna2, &[("vgpr", 64), ("agpr", 64)]), 4);
+        // 61 vector registers are followed by accumulation registers from 64 on: 128 in all, not 125.
+        assert_eq!(occupancy(&cdna2, &[("vgpr", 61), ("agpr", 65)]), 3);
+        assert_eq!(occupancy(&cdna2, &[("vgpr", 61), ("agpr", 64)]), 4);
+        assert_eq!(occupancy(&cdna2, &[("agpr", 65)]), 7);
+        assert_eq!(occupancy(&cdna2, &[("vgpr", 256), ("agpr", 256)]), 1);
+    }
+
+    #[test]
+    fn other_targets_have_their_published_steps() {
+        let first = |name: &str| target(name).files()[0].steps();
+        assert_eq!(first("gfx1030")[..4], [(64, 16), (80, 12), (96, 10), (112, 9)]);
+        assert_eq!(first("gfx1100")[..4], [(96, 16), (120, 12), (144, 10), (168, 9)]);
+        assert_eq!(first("sm_90")[..4], [(32, 16), (40, 12), (48, 10), (56, 9)]);
+        assert_eq!(first("xe-hpg"), [(128, 8)]);
+        assert_eq!(occupancy(&target("generic"), &[("anything", 1000), ("else", 1)]), 1);
+        assert_eq!(occupancy(&target("gfx1030"), &[("sgpr", 106), ("vgpr", 1)]), 16);
+    }
+
+    #[test]
+    fn steps_limit_and_waves_agree_on_every_target() {
+        for target in Target::all_builtin() {
+            for file in target.files() {
+                let most: u32 = file.classes.iter().map(|class| class.max).sum();
+                for used in 1..=most {
+                    let waves = file.waves(used);
+                    let adjusted = file.adjusted(used);
+                    assert!(adjusted >= used && file.waves(adjusted) == waves);
+                    assert!(adjusted == most || file.waves(adjusted + 1) < waves);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bad_targets_are_refused_with_a_reason() {
+        let good = "name='t'\ndescription=''\n[issue]\nwidth=1\n[[file]]\nname='f'\nsize=16\ngranule=4\n\
+                    waves=2\nclasses=[{name='r',max=16}]\n";
+        assert!(Target::parse(good).is_ok());
+        for (from, to, message) in [
+            ("width=1", "width=0", "issue.width must be at least 1"),
+            ("granule=4", "granule=0", "must not be 0"),
+            ("max=16", "max=17", "the file has only 16"),
+            ("max=16", "max=-1", "max"),
+            ("waves=2", "wavs=2", "unknown field"),
+            ("max=16}", "max=8},{name='r',max=8}", "listed twice"),
+            ("width=1", "width=1\nunits=[{name='a'},{name='a'}]", "listed twice"),
+        ] {
+            let error = Target::parse(&good.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+        let error = target("sm_90").registers(&["vgpr".into()]).unwrap_err().to_string();
+        assert_eq!(error, "register class \"vgpr\" is not one of target sm_90, which has r, ur, p");
+    }
+}
