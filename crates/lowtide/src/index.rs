@@ -117,3 +117,37 @@ impl<T: Copy> Rows<T> {
         &self.items
     }
 }
+
+/// Short texts in one string, each with a number.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Names {
+    text: String,
+    /// Where each one ends.
+    ends: Vec<u32>,
+}
+
+impl Names {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> &str {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] as usize };
+        &self.text[start..self.ends[number] as usize]
+    }
+
+    pub(crate) fn push(&mut self, name: &str) -> usize {
+        self.text.push_str(name);
+        self.ends.push(self.text.len() as u32);
+        self.ends.len() - 1
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).map(|number| self.get(number))
+    }
+
+    /// Bytes of all names together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+}

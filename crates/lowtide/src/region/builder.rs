@@ -7,7 +7,7 @@ use super::{
     Def, DefFlags, DepKind, Dependence, Edge, Hint, HintKind, Instr, Lanes, Operand, Peak, Production,
     Region, Register, UnitNeed, limits, values,
 };
-use crate::index::{ClassId, InstrId, RegisterId, Rows};
+use crate::index::{ClassId, InstrId, Names, RegisterId, Rows};
 
 /// What is wrong with a region, in words for a person. Instructions are named `#position OPERATION`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -190,23 +190,46 @@ impl<'a> InstrSpec<'a> {
     }
 }
 
-/// Strings with a small number for each distinct one.
+/// Names with a small number for each distinct one.
 #[derive(Clone, Debug, Default)]
 struct Interner {
-    numbers: FxHashMap<Box<str>, u32>,
-    texts: Vec<Box<str>>,
+    names: Names,
+    /// By hash, the first name that has it; filled once there are too many names to compare with each.
+    by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
+    const FEW: usize = 12;
+
     fn intern(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
+        if self.names.len() <= Self::FEW {
+            if let Some(number) = self.names.iter().position(|name| name == text) {
+                return number as u32;
+            }
+            if self.names.len() == Self::FEW {
+                for (number, name) in self.names.iter().enumerate() {
+                    self.by_hash.entry(hash(name)).or_insert(number as u32);
+                }
+            }
         }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.numbers.insert(text.into(), number);
+        if self.names.len() < Self::FEW {
+            return self.names.push(text) as u32;
+        }
+        let number = *self.by_hash.entry(hash(text)).or_insert(self.names.len() as u32);
+        if number as usize == self.names.len() {
+            self.names.push(text);
+        } else if self.names.get(number as usize) != text {
+            // Two names with one hash: rare enough for a search.
+            let found = self.names.iter().position(|name| name == text);
+            return found.unwrap_or_else(|| self.names.push(text)) as u32;
+        }
         number
     }
+}
+
+fn hash(text: &str) -> u64 {
+    use std::hash::{BuildHasher, BuildHasherDefault};
+    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(text)
 }
 
 /// Collects a region and validates it.
@@ -244,6 +267,7 @@ pub struct RegionBuilder {
     unit_sets: Vec<Box<[UnitNeed]>>,
     instrs: Vec<Instr>,
     pub(super) registers: Vec<Register>,
+    register_names: Names,
     defs: Vec<(InstrId, Def)>,
     uses: Vec<(InstrId, Operand)>,
     pub(super) live_in: Vec<Operand>,
@@ -288,7 +312,8 @@ impl RegionBuilder {
     /// Adds a register of `lanes` lanes, each of which adds `lane_weight` to the pressure while it is live.
     pub fn register(&mut self, name: &str, class: ClassId, lanes: u32, lane_weight: u32) -> RegisterId {
         let id = RegisterId(self.registers.len() as u32);
-        self.registers.push(Register { name: name.into(), class, lanes, lane_weight });
+        self.registers.push(Register { class, lanes, lane_weight });
+        self.register_names.push(name);
         id
     }
 
@@ -408,7 +433,7 @@ impl RegionBuilder {
     }
 
     /// Validates all that was collected.
-    pub fn build(mut self) -> Result<Region, RegionError> {
+    pub fn build(self) -> Result<Region, RegionError> {
         self.check_names_and_counts()?;
         self.check_operands()?;
         self.check_references()?;
@@ -430,20 +455,18 @@ impl RegionBuilder {
         });
         let preds = Rows::group(count, back);
         let values = values::derive(&self, &defs, &uses, &preds)?;
-        if self.flag_sets.texts.is_empty() {
-            self.flag_sets.intern("");
-        }
         Ok(Region {
             name: self.name,
             loop_depth: self.loop_depth,
             boundary: self.boundary,
             classes: self.classes,
             through: self.through,
-            opcodes: self.opcodes.texts,
-            flag_sets: self.flag_sets.texts,
+            opcodes: self.opcodes.names,
+            flag_sets: self.flag_sets.names,
             unit_sets: self.unit_sets,
             instrs: self.instrs,
             registers: self.registers,
+            register_names: self.register_names,
             defs,
             uses,
             live_in: self.live_in,
@@ -460,12 +483,12 @@ impl RegionBuilder {
 
     pub(super) fn describe(&self, instr: InstrId) -> String {
         let opcode =
-            self.instrs.get(instr.index()).map_or("?", |spec| &self.opcodes.texts[spec.opcode as usize]);
+            self.instrs.get(instr.index()).map_or("?", |spec| self.opcodes.names.get(spec.opcode as usize));
         format!("instruction #{instr} {opcode}")
     }
 
     pub(super) fn register_name(&self, register: RegisterId) -> String {
-        self.registers[register.index()].name.to_string()
+        self.register_names.get(register.index()).to_string()
     }
 
     pub(super) fn hazard(
@@ -496,19 +519,23 @@ impl RegionBuilder {
         most("registers", self.registers.len(), u32::MAX as usize / 2)?;
         most("operands", self.defs.len() + self.uses.len(), u32::MAX as usize / 2)?;
         most("dependences", self.deps.len(), u32::MAX as usize / 2)?;
-        let units = self.unit_sets.iter().flatten().map(|need| &need.unit);
-        let names = [&self.name, &self.boundary].into_iter().chain(&self.classes).chain(&self.opcodes.texts);
-        let names = names.chain(units).chain(self.registers.iter().map(|register| &register.name));
-        for name in names {
+        let units = self.unit_sets.iter().flatten().map(|need| &*need.unit);
+        let single = [&*self.name, &*self.boundary].into_iter().chain(self.classes.iter().map(|name| &**name));
+        let lists = [&self.opcodes.names, &self.flag_sets.names, &self.register_names];
+        for names in lists {
+            most("bytes of names", names.bytes(), u32::MAX as usize / 2)?;
+        }
+        for name in single.chain(units).chain(lists.into_iter().flat_map(Names::iter)) {
             if name.len() > limits::NAME {
                 let start = name.chars().take(40).collect();
                 return Err(RegionError::NameTooLong { length: name.len(), start });
             }
         }
-        for register in &self.registers {
+        for (position, register) in self.registers.iter().enumerate() {
             let Register { lanes, lane_weight: weight, .. } = *register;
             if !(1..=limits::LANES).contains(&lanes) || weight == 0 {
-                return Err(RegionError::BadRegister { register: register.name.to_string(), lanes, weight });
+                let register = self.register_name(RegisterId::at(position));
+                return Err(RegionError::BadRegister { register, lanes, weight });
             }
         }
         Ok(())
@@ -522,7 +549,7 @@ impl RegionBuilder {
         if operand.lanes == 0 || operand.lanes & !register.all_lanes() != 0 {
             return Err(RegionError::BadLanes {
                 place: place(),
-                register: register.name.to_string(),
+                register: self.register_name(operand.register),
                 lanes: operand.lanes,
                 count: register.lanes,
             });

@@ -15,7 +15,7 @@ mod values;
 pub use builder::{InstrSpec, RegionBuilder, RegionError};
 pub use kernel::Kernel;
 
-use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
+use crate::index::{ClassId, InstrId, Names, RegisterId, Rows, ValueId};
 
 /// Limits that keep all sums of a region within 32 bits.
 pub mod limits {
@@ -130,10 +130,8 @@ pub struct Edge {
 }
 
 /// A register as the front end sees it, with one weight for each of its lanes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// What the front end calls it, for messages and files.
-    pub name: Box<str>,
     /// The class whose pressure it adds to.
     pub class: ClassId,
     /// Number of lanes.
@@ -245,11 +243,12 @@ pub struct Region {
     pub(crate) boundary: Box<str>,
     pub(crate) classes: Vec<Box<str>>,
     pub(crate) through: Vec<u32>,
-    pub(crate) opcodes: Vec<Box<str>>,
-    pub(crate) flag_sets: Vec<Box<str>>,
+    pub(crate) opcodes: Names,
+    pub(crate) flag_sets: Names,
     pub(crate) unit_sets: Vec<Box<[UnitNeed]>>,
     pub(crate) instrs: Vec<Instr>,
     pub(crate) registers: Vec<Register>,
+    pub(crate) register_names: Names,
     pub(crate) defs: Rows<Def>,
     pub(crate) uses: Rows<Operand>,
     pub(crate) live_in: Vec<Operand>,
@@ -292,7 +291,7 @@ impl Region {
 
     /// The operation's name.
     pub fn opcode(&self, instr: InstrId) -> &str {
-        &self.opcodes[self.instrs[instr.index()].opcode as usize]
+        self.opcodes.get(self.instrs[instr.index()].opcode as usize)
     }
 
     /// Cycles until the results can be used, as far as one number can say it; dependences are exact.
@@ -312,7 +311,7 @@ impl Region {
 
     /// The front end's flags, one letter each (`docs/region-format.md` lists them).
     pub fn flags(&self, instr: InstrId) -> &str {
-        &self.flag_sets[self.instrs[instr.index()].flags as usize]
+        self.flag_sets.get(self.instrs[instr.index()].flags as usize)
     }
 
     /// The functional units needed.
@@ -338,6 +337,11 @@ impl Region {
     /// The registers; a [`RegisterId`] is a position in it.
     pub fn registers(&self) -> &[Register] {
         &self.registers
+    }
+
+    /// What the front end calls a register, for messages and files.
+    pub fn register_name(&self, register: RegisterId) -> &str {
+        self.register_names.get(register.index())
     }
 
     /// What an instruction writes.

@@ -1,0 +1,27 @@
+//! Readers and writers for Lowtide.
+//!
+//! - [`KernelReader`] reads region files: the project's own format (`docs/region-format.md`) or a dump from
+//!   LLVM, plain or gzip, told apart by their content. It is strict, and memory never grows with the file.
+//! - [`format_line`] and [`LineWriter`] write the project's own format.
+//! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules.
+//! - [`dot()`] draws a dependence graph.
+//!
+//! Every error names the file, the line and the element.
+
+mod dot;
+mod error;
+mod json;
+mod lines;
+mod llvm_dump;
+mod output;
+mod reader;
+mod region_file;
+mod schedule_file;
+
+pub use dot::dot;
+pub use error::ReadError;
+pub use lines::MAX_LINE;
+pub use output::LineWriter;
+pub use reader::KernelReader;
+pub use region_file::format_line;
+pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};

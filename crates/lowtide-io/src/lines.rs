@@ -1,0 +1,132 @@
+//! Lines of a text file, plain or gzip, each within a limit: memory never grows with the file.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::ReadError;
+
+/// The longest line that is read: far above any real region, far below what would hurt.
+pub const MAX_LINE: usize = 256 << 20;
+
+/// Reads a file line by line.
+pub(crate) struct Lines {
+    input: Box<dyn BufRead + Send>,
+    gzip: bool,
+    file: String,
+    line: u64,
+    max_line: usize,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    pub(crate) fn open(path: &Path) -> Result<Lines, ReadError> {
+        let file = path.display().to_string();
+        let fail = |error: std::io::Error| ReadError {
+            file: file.clone(),
+            line: None,
+            message: format!("cannot be read: {error}"),
+        };
+        let input = File::open(path).map_err(fail)?;
+        if input.metadata().map_err(fail)?.is_dir() {
+            return Err(ReadError { file, line: None, message: "is a directory".to_string() });
+        }
+        Lines::from_reader(Box::new(input), file)
+    }
+
+    /// Reads from anything; `file` is the name for messages.
+    pub(crate) fn from_reader(input: Box<dyn Read + Send>, file: String) -> Result<Lines, ReadError> {
+        let mut input = BufReader::with_capacity(1 << 18, input);
+        let start = loop {
+            match input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        let gzip = match start {
+            Ok(start) => start.starts_with(&[0x1f, 0x8b]),
+            Err(error) => {
+                return Err(ReadError { file, line: None, message: format!("cannot be read: {error}") });
+            }
+        };
+        let input: Box<dyn BufRead + Send> = match gzip {
+            true => Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(input))),
+            false => Box::new(input),
+        };
+        Ok(Lines { input, gzip, file, line: 0, max_line: MAX_LINE, buffer: Vec::new() })
+    }
+
+    /// The next line that is not blank, without its end. None after the last one.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, ReadError> {
+        loop {
+            self.line += 1;
+            if !self.fill()? {
+                return Ok(None);
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        match std::str::from_utf8(&self.buffer) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => {
+                let column = error.valid_up_to() + 1;
+                Err(self.error(format!("invalid UTF-8 at byte {column} of the line")))
+            }
+        }
+    }
+
+    /// Reads up to the end of the line; false at the end of the file.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        self.buffer.clear();
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let message = match (self.gzip, error.kind()) {
+                        (true, ErrorKind::UnexpectedEof) => {
+                            "the gzip data ends too early: the file is truncated".to_string()
+                        }
+                        (true, ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
+                            format!("damaged gzip data: {error}")
+                        }
+                        _ => format!("cannot be read: {error}"),
+                    };
+                    return Err(self.error(message));
+                }
+            };
+            if available.is_empty() {
+                return Ok(!self.buffer.is_empty());
+            }
+            let end = memchr::memchr(b'\n', available);
+            let part = &available[..end.unwrap_or(available.len())];
+            if self.buffer.len() + part.len() > self.max_line {
+                let limit = self.max_line >> 20;
+                return Err(self.error(format!("the line is longer than {limit} MiB and was not read")));
+            }
+            self.buffer.extend_from_slice(part);
+            let used = part.len() + usize::from(end.is_some());
+            self.input.consume(used);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// An error at the current line.
+    pub(crate) fn error(&self, message: String) -> ReadError {
+        ReadError { file: self.file.clone(), line: Some(self.line), message }
+    }
+
+    /// An error about the whole file.
+    pub(crate) fn file_error(&self, message: &str) -> ReadError {
+        ReadError { file: self.file.clone(), line: None, message: message.to_string() }
+    }
+
+    pub(crate) fn line_number(&self) -> u64 {
+        self.line
+    }
+}
