@@ -1,0 +1,274 @@
+//! What the user can say.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use lowtide::pipeline::Algorithm;
+use lowtide::problem::Goal;
+use lowtide::schedule::Budget;
+
+/// Schedule GPU code for few registers, many waves and short time, and say how far from the best it is.
+///
+/// Example: lowtide schedule corpus/ --goal occupancy
+#[derive(Parser)]
+#[command(name = "lowtide", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Threads to work with [default: one for each core]. Results do not depend on it.
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Schedule kernels and print what became of each
+    ///
+    /// Example: lowtide schedule kernels.jsonl.gz --goal occupancy -o schedules.jsonl
+    Schedule(ScheduleArgs),
+    /// Run all algorithms on the same input, beside the source order and the recorded production order
+    Compare(CompareArgs),
+    /// Check schedules with the independent checker, or the figures recorded in a region file
+    ///
+    /// Without SCHEDULE, recomputes the pressure of the source and production orders and compares it with
+    /// what the file records. The exit code is 0 only if everything is legal and agrees.
+    Check(CheckArgs),
+    /// Tell what is in region files
+    Info(InfoArgs),
+    /// List the known GPUs, or the occupancy steps of one
+    Targets(TargetsArgs),
+    /// Convert region files to the project's own format, or draw them as DOT graphs
+    Convert(ConvertArgs),
+    /// Print a completion script for a shell
+    ///
+    /// Example: lowtide completions bash > ~/.local/share/bash-completion/completions/lowtide
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which kernels to read.
+#[derive(clap::Args)]
+pub(crate) struct InputArgs {
+    /// Region files (.jsonl or .jsonl.gz), folders of them, or - for the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Take only kernels whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) kernel: Option<String>,
+}
+
+/// What to schedule for.
+#[derive(clap::Args)]
+pub(crate) struct TargetArgs {
+    /// A GPU of `lowtide targets`, or a TOML file [default: the one the kernel was made for, else generic]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) target: Option<String>,
+}
+
+/// How much effort to spend.
+#[derive(clap::Args)]
+pub(crate) struct BudgetArgs {
+    /// Time for each instruction, such as 250us, 1ms or 2s [default: 1ms unless --nodes is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Search steps for each region: gives the same result on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+}
+
+impl BudgetArgs {
+    pub(crate) fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(1));
+        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum GoalArg {
+    /// Lowest peak pressure of the first register class
+    Minreg,
+    /// Most waves, then shortest
+    Occupancy,
+    /// Shortest, whatever the pressure
+    Length,
+}
+
+impl From<GoalArg> for Goal {
+    fn from(goal: GoalArg) -> Goal {
+        match goal {
+            GoalArg::Minreg => Goal::MinReg,
+            GoalArg::Occupancy => Goal::Occupancy,
+            GoalArg::Length => Goal::Length,
+        }
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ScheduleArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+
+    /// What to be best at
+    #[arg(long, value_enum, default_value = "occupancy")]
+    pub(crate) goal: GoalArg,
+
+    /// How: auto, or one algorithm as it is
+    #[arg(long, default_value = "auto", value_parser = parse_algorithm, value_name = "NAME")]
+    pub(crate) algorithm: Algorithm,
+
+    /// Write the schedules to FILE, which appears only when all is done
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Print the totals only
+    #[arg(long)]
+    pub(crate) summary: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    /// What the algorithms should be best at
+    #[arg(long, value_enum, default_value = "occupancy")]
+    pub(crate) goal: GoalArg,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CheckArgs {
+    /// A region file, or a folder of them
+    pub(crate) file: PathBuf,
+
+    /// A schedule file as written by `lowtide schedule -o`
+    pub(crate) schedule: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    /// Refuse schedules whose pressure between instructions is above N, such as vgpr=24
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit)]
+    pub(crate) limit: Vec<(String, u32)>,
+
+    /// Refuse schedules whose pressure at an instruction, operands and results together, is above N
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit)]
+    pub(crate) limit_at: Vec<(String, u32)>,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct TargetsArgs {
+    /// A GPU of the list, or a TOML file: show its register files and occupancy steps
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) target: Option<String>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Take only regions of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+
+    /// What to write [default: by the ending of the output file, else regions]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<FormatArg>,
+
+    /// Where to write: .jsonl, .jsonl.gz (compressed), .dot, or - for the standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// The project's own region format
+    Regions,
+    /// Dependence graphs for Graphviz
+    Dot,
+}
+
+fn parse_algorithm(name: &str) -> Result<Algorithm, String> {
+    Algorithm::named(name).ok_or_else(|| {
+        let known: Vec<&str> = Algorithm::ALL.into_iter().map(Algorithm::name).collect();
+        format!("known are {}", known.join(", "))
+    })
+}
+
+fn parse_limit(text: &str) -> Result<(String, u32), String> {
+    let (class, limit) = text.split_once('=').ok_or("expected CLASS=N, such as vgpr=24")?;
+    Ok((class.to_string(), limit.parse().map_err(|_| format!("{limit:?} is not a number of registers"))?))
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "" => return Err("a unit is missing: ns, us, ms or s".to_string()),
+        _ => return Err(format!("unknown unit {unit:?}: use ns, us, ms or s")),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| format!("{number:?} is not a number"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("0.25ms"), Ok(Duration::from_micros(250)));
+        assert_eq!(parse_time("2s"), Ok(Duration::from_secs(2)));
+        for bad in ["", "5", "ms", "5h", "-1ms", "1e300s", "x ms"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+}

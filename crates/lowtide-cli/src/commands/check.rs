@@ -1,0 +1,311 @@
+//! `lowtide check`: the independent checker.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lowtide::InstrId;
+use lowtide::analysis::pressure::Tracker;
+use lowtide::region::{Kernel, Peak, Region};
+use lowtide::schedule::Schedule;
+use lowtide::schedule::check::{Violation, check, check_order};
+use lowtide_io::ScheduleReader;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::args::{CheckArgs, InputArgs};
+use crate::failure::Failure;
+use crate::input::{Targets, for_each_kernel};
+use crate::report::{grouped, table};
+
+/// So many problems are told one by one.
+const MOST_PROBLEMS: usize = 20;
+
+pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
+    let targets = Targets::new(&args.target)?;
+    let input = InputArgs { files: vec![args.file.clone()], kernel: None };
+    match &args.schedule {
+        Some(schedule) => check_schedules(&args, &input, &targets, schedule),
+        None => check_recorded(&args, &input),
+    }
+}
+
+#[derive(Serialize, Default)]
+struct ScheduleDocument {
+    regions: u64,
+    illegal: u64,
+    over_limit: u64,
+    length: u64,
+    /// Highest peak of any region, by class.
+    peak: BTreeMap<String, u32>,
+    peak_at: BTreeMap<String, u32>,
+    /// Fewest waves of any region.
+    occupancy: Option<u32>,
+    problems: Vec<String>,
+}
+
+fn check_schedules(
+    args: &CheckArgs,
+    input: &InputArgs,
+    targets: &Targets,
+    schedule: &Path,
+) -> Result<(), Failure> {
+    let mut schedules: FxHashMap<(String, String, String), Schedule> = FxHashMap::default();
+    for entry in ScheduleReader::open(schedule)? {
+        let entry = entry?;
+        let key = (entry.origin, entry.kernel, entry.region);
+        if schedules.contains_key(&key) {
+            return Err(Failure::Message(format!(
+                "{}: region {:?} of kernel {:?} has two schedules",
+                schedule.display(),
+                key.2,
+                key.1
+            )));
+        }
+        schedules.insert(key, entry.schedule);
+    }
+    let mut document = ScheduleDocument::default();
+    let mut used = 0;
+    for_each_kernel(
+        input,
+        |kernel| {
+            let target = targets.of(&kernel)?;
+            let mut part = ScheduleDocument::default();
+            let mut found = 0;
+            for region in &kernel.regions {
+                let key = (kernel.origin.clone(), kernel.name.clone(), region.name().to_string());
+                let name = format!("kernel {:?}, region {}", kernel.name, region.name());
+                part.regions += 1;
+                let Some(schedule) = schedules.get(&key) else {
+                    part.illegal += 1;
+                    part.problems.push(format!("{name}: has no schedule"));
+                    continue;
+                };
+                found += 1;
+                match check(region, target, schedule) {
+                    Err(violations) => {
+                        part.illegal += 1;
+                        part.problems.extend(violations.iter().map(|violation| format!("{name}: {violation}")));
+                    }
+                    Ok(report) => {
+                        part.length += u64::from(report.length);
+                        part.occupancy = Some(part.occupancy.unwrap_or(u32::MAX).min(report.occupancy));
+                        part.add_peaks(region, &report.peaks);
+                        let problems = part.problems.len();
+                        part.problems.extend(over_limits(args, region, &report.peaks, &name));
+                        part.over_limit += u64::from(part.problems.len() > problems);
+                    }
+                }
+            }
+            Ok((part, found))
+        },
+        |(part, found)| {
+            document.add(part);
+            used += found;
+            Ok(())
+        },
+    )?;
+    if used != schedules.len() {
+        let extra = schedules.len() - used;
+        document.illegal += 1;
+        document.problems.push(format!("{extra} schedules are for regions that the region file does not have"));
+    }
+    let failed = document.illegal > 0 || document.over_limit > 0;
+    document.problems.truncate(MOST_PROBLEMS);
+    match args.json {
+        true => print_json(&document)?,
+        false => print(&document.as_text())?,
+    }
+    if failed { Err(Failure::Reported) } else { Ok(()) }
+}
+
+impl ScheduleDocument {
+    fn add_peaks(&mut self, region: &Region, peaks: &[Peak]) {
+        for (class, peak) in region.classes().iter().zip(peaks) {
+            let highest = self.peak.entry(class.to_string()).or_default();
+            *highest = peak.between.max(*highest);
+            let highest = self.peak_at.entry(class.to_string()).or_default();
+            *highest = peak.at.max(*highest);
+        }
+    }
+
+    fn add(&mut self, part: ScheduleDocument) {
+        self.regions += part.regions;
+        self.illegal += part.illegal;
+        self.over_limit += part.over_limit;
+        self.length += part.length;
+        for (class, peak) in part.peak {
+            let highest = self.peak.entry(class).or_default();
+            *highest = peak.max(*highest);
+        }
+        for (class, peak) in part.peak_at {
+            let highest = self.peak_at.entry(class).or_default();
+            *highest = peak.max(*highest);
+        }
+        self.occupancy = self.occupancy.into_iter().chain(part.occupancy).min();
+        self.problems.extend(part.problems);
+    }
+
+    fn as_text(&self) -> String {
+        let mut text: String = self.problems.iter().map(|problem| format!("{problem}\n")).collect();
+        let peaks: Vec<String> = (self.peak.iter().zip(self.peak_at.values()))
+            .map(|((class, between), at)| format!("{class} {between} ({at} at an instruction)"))
+            .collect();
+        text += &format!(
+            "{} regions: {} illegal, {} over a limit; length {} in all; highest peaks: {}; fewest waves: {}",
+            grouped(self.regions),
+            grouped(self.illegal),
+            grouped(self.over_limit),
+            grouped(self.length),
+            peaks.join(", "),
+            self.occupancy.map_or_else(|| "-".to_string(), |waves| waves.to_string()),
+        );
+        text
+    }
+}
+
+fn over_limits(args: &CheckArgs, region: &Region, peaks: &[Peak], name: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (class, peak) in region.classes().iter().zip(peaks) {
+        let limit = |limits: &[(String, u32)]| {
+            limits.iter().filter(|(limited, _)| **limited == **class).map(|(_, limit)| *limit).min()
+        };
+        if let Some(limit) = limit(&args.limit).filter(|limit| peak.between > *limit) {
+            problems.push(format!("{name}: {class} pressure {} is over the limit of {limit}", peak.between));
+        }
+        if let Some(limit) = limit(&args.limit_at).filter(|limit| peak.at > *limit) {
+            problems.push(format!(
+                "{name}: {class} pressure {} at an instruction is over the limit of {limit}",
+                peak.at
+            ));
+        }
+    }
+    problems
+}
+
+/// Recorded figures that were recomputed, once by the checker and once by the tracker.
+#[derive(Serialize, Default)]
+struct RecordedDocument {
+    source: Agreement,
+    production: Agreement,
+    /// Production orders of kernels where the production compiler changed instructions (some region of the
+    /// kernel has no order): there the recorded pressure may be lower, since code moved to other regions.
+    production_changed: Agreement,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize, Default, Clone, Copy)]
+struct Agreement {
+    regions: u64,
+    /// Figures compared: one for each region, class, and way to count.
+    figures: u64,
+    illegal: u64,
+    mismatches: u64,
+}
+
+impl Agreement {
+    fn add(&mut self, other: Agreement) {
+        self.regions += other.regions;
+        self.figures += other.figures;
+        self.illegal += other.illegal;
+        self.mismatches += other.mismatches;
+    }
+}
+
+fn check_recorded(args: &CheckArgs, input: &InputArgs) -> Result<(), Failure> {
+    let mut document = RecordedDocument::default();
+    for_each_kernel(
+        input,
+        |kernel| Ok(recorded_of(&kernel)),
+        |part| {
+            document.source.add(part.source);
+            document.production.add(part.production);
+            document.production_changed.add(part.production_changed);
+            document.problems.extend(part.problems);
+            Ok(())
+        },
+    )?;
+    document.problems.truncate(MOST_PROBLEMS);
+    match args.json {
+        true => print_json(&document)?,
+        false => print(&document.as_text())?,
+    }
+    let failed = [document.source, document.production].iter().any(|part| part.illegal + part.mismatches > 0)
+        || document.production_changed.illegal > 0;
+    if failed { Err(Failure::Reported) } else { Ok(()) }
+}
+
+fn recorded_of(kernel: &Kernel) -> RecordedDocument {
+    let mut document = RecordedDocument::default();
+    let changed = kernel.regions.iter().any(|region| region.production().is_none());
+    for region in &kernel.regions {
+        let name = format!("kernel {:?}, region {}", kernel.name, region.name());
+        if let Some(peaks) = region.source_peaks() {
+            let order: Vec<InstrId> = region.instrs().collect();
+            let what = format!("{name}, source order");
+            compare(region, &order, peaks, &what, &mut document.source, &mut document.problems);
+        }
+        let Some(production) = region.production() else { continue };
+        let Some(peaks) = &production.peaks else { continue };
+        let what = format!("{name}, order of {}", production.by);
+        let (agreement, problems) = match changed {
+            false => (&mut document.production, &mut document.problems),
+            true => (&mut document.production_changed, &mut Vec::new()),
+        };
+        compare(region, &production.order, peaks, &what, agreement, problems);
+    }
+    document
+}
+
+fn compare(
+    region: &Region,
+    order: &[InstrId],
+    recorded: &[Peak],
+    what: &str,
+    agreement: &mut Agreement,
+    problems: &mut Vec<String>,
+) {
+    agreement.regions += 1;
+    let checked = match check_order(region, order) {
+        Ok(peaks) => peaks,
+        Err(violations) => {
+            agreement.illegal += 1;
+            problems.extend(violations.iter().map(|violation: &Violation| format!("{what}: {violation}")));
+            return;
+        }
+    };
+    let mut tracker = Tracker::new(region);
+    for &instr in order {
+        tracker.schedule(instr);
+    }
+    agreement.figures += 2 * recorded.len() as u64;
+    if tracker.peaks() != checked || checked != recorded {
+        agreement.mismatches += 1;
+        problems.push(format!(
+            "{what}: recorded {recorded:?}, the checker says {checked:?}, the tracker {:?}",
+            tracker.peaks()
+        ));
+    }
+}
+
+impl RecordedDocument {
+    fn as_text(&self) -> String {
+        let mut text: String = self.problems.iter().map(|problem| format!("{problem}\n")).collect();
+        let mut rows = table(1, &["recorded pressure of", "regions", "figures", "illegal", "mismatches"]);
+        for (name, part) in [
+            ("the source order", self.source),
+            ("the production order", self.production),
+            ("the same, in kernels whose instructions changed", self.production_changed),
+        ] {
+            rows.add_row([
+                name.to_string(),
+                grouped(part.regions),
+                grouped(part.figures),
+                grouped(part.illegal),
+                grouped(part.mismatches),
+            ]);
+        }
+        text += &format!("{rows}\n\nEvery order was measured by the checker and by the tracker.");
+        text
+    }
+}

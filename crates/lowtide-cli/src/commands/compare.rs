@@ -1,0 +1,114 @@
+//! `lowtide compare`: all algorithms on the same input.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use lowtide::pipeline::Algorithm;
+use lowtide::problem::Problem;
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::input::{Targets, for_each_kernel};
+use crate::report::{grouped, table};
+
+#[derive(Serialize, Default)]
+struct Document {
+    kernels: u64,
+    regions: u64,
+    instructions: u64,
+    algorithms: BTreeMap<&'static str, Totals>,
+}
+
+/// What one algorithm amounts to over the whole input.
+#[derive(Serialize, Default, Clone)]
+struct Totals {
+    /// Sum over kernels.
+    occupancy: u64,
+    /// Sum over regions.
+    length: u64,
+    /// Sum over regions of the peak of the target's first class.
+    peak: u64,
+    /// Regions where no other algorithm is better for the goal.
+    best: u64,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let targets = Targets::new(&args.target)?;
+    let goal = args.goal.into();
+    let mut document = Document::default();
+    for_each_kernel(
+        &args.input,
+        |kernel| {
+            let target = targets.of(&kernel)?;
+            let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+            let mut totals = vec![Totals::default(); Algorithm::ALL.len()];
+            let mut occupancy = vec![most; Algorithm::ALL.len()];
+            for region in &kernel.regions {
+                let problem = Problem::new(region, target, goal)
+                    .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+                let mut costs = Vec::new();
+                for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+                    let start = Instant::now();
+                    let schedule = algorithm.run(&problem);
+                    totals[position].seconds += start.elapsed().as_secs_f64();
+                    let measure = problem.measure(&schedule);
+                    let peak = measure.peaks.get(problem.primary_class().index());
+                    totals[position].length += u64::from(measure.length);
+                    totals[position].peak += u64::from(peak.map_or(0, |peak| peak.between));
+                    occupancy[position] = occupancy[position].min(measure.occupancy);
+                    costs.push(problem.cost(&measure));
+                }
+                let best = costs.iter().min();
+                for (totals, cost) in totals.iter_mut().zip(&costs) {
+                    totals.best += u64::from(Some(cost) == best);
+                }
+            }
+            for (totals, occupancy) in totals.iter_mut().zip(occupancy) {
+                totals.occupancy = u64::from(occupancy);
+            }
+            Ok((kernel.regions.len(), kernel.instr_count(), totals))
+        },
+        |(regions, instructions, totals)| {
+            document.kernels += 1;
+            document.regions += regions as u64;
+            document.instructions += instructions as u64;
+            for (algorithm, part) in Algorithm::ALL.into_iter().zip(totals) {
+                let sum = document.algorithms.entry(algorithm.name()).or_default();
+                sum.occupancy += part.occupancy;
+                sum.length += part.length;
+                sum.peak += part.peak;
+                sum.best += part.best;
+                sum.seconds += part.seconds;
+            }
+            Ok(())
+        },
+    )?;
+    match args.json {
+        true => print_json(&document),
+        false => print(&as_table(&document)),
+    }
+}
+
+fn as_table(document: &Document) -> String {
+    let mut rows = table(1, &["algorithm", "waves", "length", "peak", "best on", "ms"]);
+    for (name, totals) in &document.algorithms {
+        rows.add_row([
+            (*name).to_string(),
+            grouped(totals.occupancy),
+            grouped(totals.length),
+            grouped(totals.peak),
+            grouped(totals.best),
+            format!("{:.0}", totals.seconds * 1e3),
+        ]);
+    }
+    format!(
+        "{rows}\n\n{} kernels, {} regions, {} instructions. Waves are summed over kernels, length and peak \
+         over regions;\n\"best on\" counts the regions where no other algorithm is better for the goal.",
+        grouped(document.kernels),
+        grouped(document.regions),
+        grouped(document.instructions),
+    )
+}

@@ -1,0 +1,145 @@
+//! `lowtide info`: what is in a file.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use lowtide::region::{DepKind, Kernel};
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::args::InfoArgs;
+use crate::failure::Failure;
+use crate::input::for_each_kernel;
+use crate::report::{grouped, table};
+
+/// Size ranges of regions, by their first size.
+const SIZES: [usize; 6] = [1, 10, 48, 100, 600, 1000];
+
+#[derive(Serialize, Default)]
+struct Info {
+    kernels: u64,
+    /// Kernels that waves start at, as opposed to functions that they call.
+    entries: u64,
+    regions: u64,
+    instructions: u64,
+    largest: u64,
+    values: u64,
+    edges: u64,
+    /// Regions with a recorded production order.
+    production: u64,
+    targets: BTreeMap<String, u64>,
+    dependences: BTreeMap<&'static str, u64>,
+    sizes: [Size; SIZES.len()],
+    seconds: f64,
+}
+
+#[derive(Serialize, Default, Clone, Copy)]
+struct Size {
+    from: u64,
+    regions: u64,
+    instructions: u64,
+}
+
+impl Info {
+    fn of(kernel: &Kernel) -> Info {
+        let mut info = Info { kernels: 1, entries: u64::from(kernel.is_entry), ..Info::default() };
+        let target = kernel.target.clone().unwrap_or_else(|| "(none)".to_string());
+        info.targets.insert(target, 1);
+        for region in &kernel.regions {
+            let size = region.len() as u64;
+            info.regions += 1;
+            info.instructions += size;
+            info.largest = info.largest.max(size);
+            info.values += region.values().len() as u64;
+            info.edges += region.edge_count() as u64;
+            info.production += u64::from(region.production().is_some());
+            for dep in region.deps() {
+                *info.dependences.entry(dep.kind.name()).or_default() += 1;
+            }
+            let range = SIZES.iter().rposition(|from| region.len() >= *from).unwrap_or(0);
+            info.sizes[range].regions += 1;
+            info.sizes[range].instructions += size;
+        }
+        info
+    }
+
+    fn add(&mut self, other: Info) {
+        self.kernels += other.kernels;
+        self.entries += other.entries;
+        self.regions += other.regions;
+        self.instructions += other.instructions;
+        self.largest = self.largest.max(other.largest);
+        self.values += other.values;
+        self.edges += other.edges;
+        self.production += other.production;
+        for (target, count) in other.targets {
+            *self.targets.entry(target).or_default() += count;
+        }
+        for (kind, count) in other.dependences {
+            *self.dependences.entry(kind).or_default() += count;
+        }
+        for (size, other) in self.sizes.iter_mut().zip(other.sizes) {
+            size.regions += other.regions;
+            size.instructions += other.instructions;
+        }
+    }
+}
+
+pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut info = Info::default();
+    for (size, from) in info.sizes.iter_mut().zip(SIZES) {
+        size.from = from as u64;
+    }
+    for_each_kernel(
+        &args.input,
+        |kernel| Ok(Info::of(&kernel)),
+        |part| {
+            info.add(part);
+            Ok(())
+        },
+    )?;
+    info.seconds = start.elapsed().as_secs_f64();
+    match args.json {
+        true => print_json(&info),
+        false => print(&as_text(&info)),
+    }
+}
+
+fn as_text(info: &Info) -> String {
+    let mut rows = table(1, &["regions of", "regions", "instructions"]);
+    for (position, size) in info.sizes.iter().enumerate() {
+        let range = match SIZES.get(position + 1) {
+            Some(next) => format!("{} to {}", size.from, next - 1),
+            None => format!("{} and more", size.from),
+        };
+        rows.add_row([range, grouped(size.regions), grouped(size.instructions)]);
+    }
+    let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
+        counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect::<Vec<_>>().join(", ")
+    };
+    let kinds = DepKind::ALL.map(DepKind::name);
+    let mut dependences = kinds.iter().map(|kind| {
+        (kind.to_string(), info.dependences.get(kind).copied().unwrap_or(0))
+    });
+    let mut targets = info.targets.iter().map(|(name, count)| (name.clone(), *count));
+    format!(
+        "{} kernels ({} entries), {} regions, {} instructions, the largest region has {}\n\
+         made for: {}\n\
+         values: {}; graph edges: {}; dependences: {}\n\
+         recorded production orders: {}\n\n{rows}\n\n\
+         read and validated in {:.2} s: {} instructions/s",
+        grouped(info.kernels),
+        grouped(info.entries),
+        grouped(info.regions),
+        grouped(info.instructions),
+        grouped(info.largest),
+        list(&mut targets),
+        grouped(info.values),
+        grouped(info.edges),
+        list(&mut dependences),
+        grouped(info.production),
+        info.seconds,
+        grouped((info.instructions as f64 / info.seconds) as u64),
+    )
+}

@@ -1,0 +1,47 @@
+//! One module for each command.
+
+mod check;
+mod compare;
+mod convert;
+mod info;
+mod schedule;
+mod targets;
+
+use clap::CommandFactory;
+use serde::Serialize;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+pub(crate) fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Schedule(args) => schedule::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Check(args) => check::run(args),
+        Command::Info(args) => info::run(&args),
+        Command::Targets(args) => targets::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}
+
+/// Prints a result as JSON.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::Message(format!("the result cannot be written as JSON: {error}")))?;
+    print(&text)
+}
+
+/// Prints a result. A reader that went away (`| head`) is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Write { file: "<stdout>".to_string(), error })
+        }
+        _ => Ok(()),
+    }
+}

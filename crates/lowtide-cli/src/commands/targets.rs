@@ -1,0 +1,102 @@
+//! `lowtide targets`: what GPUs are known.
+
+use lowtide::target::{RegisterFile, Target};
+use serde::Serialize;
+
+use super::{print, print_json};
+use crate::args::TargetsArgs;
+use crate::failure::Failure;
+use crate::input::load_target;
+use crate::report::table;
+
+#[derive(Serialize)]
+struct TargetInfo {
+    name: String,
+    description: String,
+    issue_width: u32,
+    units: Vec<String>,
+    max_waves: u32,
+    files: Vec<FileInfo>,
+}
+
+#[derive(Serialize)]
+struct FileInfo {
+    name: String,
+    classes: Vec<String>,
+    size: u32,
+    granule: u32,
+    waves: u32,
+    /// (most registers, waves)
+    steps: Vec<(u32, u32)>,
+}
+
+impl TargetInfo {
+    fn new(target: &Target) -> Self {
+        let file = |file: &RegisterFile| FileInfo {
+            name: file.name.clone(),
+            classes: file.classes.iter().map(|class| class.name.clone()).collect(),
+            size: file.size,
+            granule: file.granule,
+            waves: file.waves,
+            steps: file.steps(),
+        };
+        TargetInfo {
+            name: target.name().to_string(),
+            description: target.description().to_string(),
+            issue_width: target.issue().width,
+            units: target.issue().units.iter().map(|unit| format!("{} x{}", unit.name, unit.count)).collect(),
+            max_waves: target.max_waves(),
+            files: target.files().iter().map(file).collect(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &TargetsArgs) -> Result<(), Failure> {
+    let targets: Vec<TargetInfo> = match &args.target {
+        Some(name) => vec![TargetInfo::new(&load_target(name)?)],
+        None => Target::all_builtin().map(|target| TargetInfo::new(&target)).collect(),
+    };
+    if args.json {
+        return print_json(&targets);
+    }
+    match (&args.target, &targets[..]) {
+        (Some(_), [target]) => print(&details(target)),
+        _ => print(&overview(&targets)),
+    }
+}
+
+fn overview(targets: &[TargetInfo]) -> String {
+    let mut rows = table(2, &["target", "what it is", "waves", "register files (size/granule)"]);
+    for target in targets {
+        let files: Vec<String> = (target.files.iter())
+            .map(|file| format!("{} {}/{}", file.classes.join("+"), file.size, file.granule))
+            .collect();
+        rows.add_row([&target.name, &target.description, &target.max_waves.to_string(), &files.join(", ")]);
+    }
+    format!("{rows}\n\n`lowtide targets NAME` shows the occupancy steps of one; `targets/` has their files.")
+}
+
+fn details(target: &TargetInfo) -> String {
+    let mut text = format!(
+        "{}: {}\nissues {} a cycle to {}\n",
+        target.name,
+        target.description,
+        target.issue_width,
+        if target.units.is_empty() { "any unit".to_string() } else { target.units.join(", ") }
+    );
+    for file in &target.files {
+        text += &format!(
+            "\nregister file {}: {} of {} registers in granules of {}\n",
+            file.name,
+            file.classes.join(" and "),
+            file.size,
+            file.granule
+        );
+        let mut rows = table(0, &["registers up to", "waves"]);
+        for (registers, waves) in &file.steps {
+            rows.add_row([registers, waves]);
+        }
+        text += &format!("{rows}\n");
+    }
+    text.trim_end().to_string()
+}

@@ -1,0 +1,29 @@
+use lowtide::target::TargetError;
+use lowtide_io::ReadError;
+use thiserror::Error;
+
+/// Why a command ends with a non-zero exit code.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    #[error("kernel {kernel:?}: {error}")]
+    Target { kernel: String, error: TargetError },
+    #[error("{0}")]
+    Message(String),
+    #[error("{file}: cannot be written: {error}")]
+    Write { file: String, error: std::io::Error },
+    /// The result itself says what is wrong.
+    #[error("")]
+    Reported,
+}
+
+impl Failure {
+    /// What is still to be said.
+    pub(crate) fn message(&self) -> Option<String> {
+        match self {
+            Failure::Reported => None,
+            other => Some(other.to_string()),
+        }
+    }
+}

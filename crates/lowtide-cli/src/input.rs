@@ -1,0 +1,192 @@
+//! From files to kernels, with progress.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lowtide::region::Kernel;
+use lowtide::target::Target;
+use lowtide_io::{KernelReader, ReadError};
+use rayon::prelude::*;
+
+use crate::args::{InputArgs, TargetArgs};
+use crate::failure::Failure;
+
+/// Kernels are handed out in groups of about so many instructions: enough to keep all cores busy, little
+/// enough to keep memory small.
+const GROUP: usize = 50_000;
+
+/// Reads all kernels of the input, calls `work` on each (several at a time) and `collect` on the results,
+/// in the order of the input.
+pub(crate) fn for_each_kernel<T: Send>(
+    input: &InputArgs,
+    work: impl Fn(Kernel) -> Result<T, Failure> + Sync,
+    mut collect: impl FnMut(T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let files = expand(&input.files)?;
+    let progress = Progress::new(&files);
+    let mut group = Vec::new();
+    let mut size = 0;
+    let mut flush = |group: &mut Vec<Kernel>, size: &mut usize| {
+        let results: Vec<Result<T, Failure>> = group.par_drain(..).map(&work).collect();
+        *size = 0;
+        for result in results {
+            collect(result?)?;
+        }
+        Ok::<(), Failure>(())
+    };
+    let mut found = false;
+    for file in &files {
+        for kernel in progress.open(file)? {
+            let kernel = kernel?;
+            if input.kernel.as_ref().is_some_and(|text| !kernel.name.contains(text.as_str())) {
+                continue;
+            }
+            found = true;
+            size += kernel.instr_count();
+            group.push(kernel);
+            if size >= GROUP {
+                flush(&mut group, &mut size)?;
+                progress.update();
+            }
+        }
+    }
+    flush(&mut group, &mut size)?;
+    if let (false, Some(text)) = (found, &input.kernel) {
+        return Err(Failure::Message(format!("no kernel has {text:?} in its name")));
+    }
+    progress.bar.finish_and_clear();
+    Ok(())
+}
+
+/// The files of a list in which folders stand for the region files in them.
+pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let fail = |error: std::io::Error| ReadError {
+            file: path.display().to_string(),
+            line: None,
+            message: format!("cannot be read: {error}"),
+        };
+        let mut inside = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(fail)? {
+            let entry = entry.map_err(fail)?.path();
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
+                inside.push(entry);
+            }
+        }
+        if inside.is_empty() {
+            return Err(Failure::Message(format!(
+                "{}: no region files (*.jsonl, *.jsonl.gz) in this folder",
+                path.display()
+            )));
+        }
+        inside.sort();
+        files.append(&mut inside);
+    }
+    Ok(files)
+}
+
+/// A bar on the terminal that shows how much of the input has been read.
+struct Progress {
+    bar: ProgressBar,
+    read: Arc<AtomicU64>,
+}
+
+impl Progress {
+    fn new(files: &[PathBuf]) -> Self {
+        let total = files.iter().map(|file| file.metadata().map_or(0, |data| data.len())).sum();
+        let bar = match std::io::stderr().is_terminal() {
+            true => ProgressBar::new(total),
+            false => ProgressBar::hidden(),
+        };
+        let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress { bar, read: Arc::default() }
+    }
+
+    fn open(&self, path: &Path) -> Result<KernelReader, ReadError> {
+        if path == Path::new("-") {
+            return KernelReader::open(path);
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| ReadError {
+            file: name.clone(),
+            line: None,
+            message: format!("cannot be read: {error}"),
+        })?;
+        KernelReader::from_reader(Box::new(Counted { file, read: Arc::clone(&self.read) }), &name)
+    }
+
+    fn update(&self) {
+        self.bar.set_position(self.read.load(Ordering::Relaxed));
+    }
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// The targets of a run: the one asked for, or those that the kernels were made for.
+pub(crate) struct Targets {
+    asked: Option<Target>,
+    builtin: Vec<Target>,
+}
+
+impl Targets {
+    pub(crate) fn new(args: &TargetArgs) -> Result<Self, Failure> {
+        let asked = args.target.as_deref().map(load_target).transpose()?;
+        Ok(Targets { asked, builtin: Target::all_builtin().collect() })
+    }
+
+    /// The target to schedule a kernel for.
+    pub(crate) fn of(&self, kernel: &Kernel) -> Result<&Target, Failure> {
+        if let Some(target) = &self.asked {
+            return Ok(target);
+        }
+        let name = kernel.target.as_deref().unwrap_or("generic");
+        self.builtin.iter().find(|target| target.name() == name).ok_or_else(|| {
+            Failure::Message(format!(
+                "kernel {:?} was made for {name:?}, which is not a known target: choose one with --target",
+                kernel.name
+            ))
+        })
+    }
+}
+
+/// A built-in target, or one from a TOML file.
+pub(crate) fn load_target(name: &str) -> Result<Target, Failure> {
+    if let Some(target) = Target::builtin(name) {
+        return Ok(target);
+    }
+    if !name.ends_with(".toml") {
+        let known: Vec<String> = Target::all_builtin().map(|target| target.name().to_string()).collect();
+        return Err(Failure::Message(format!(
+            "unknown target {name:?}: known are {}, or a file that ends in .toml",
+            known.join(", ")
+        )));
+    }
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| Failure::Message(format!("{name}: cannot be read: {error}")))?;
+    Target::parse(&text).map_err(|error| Failure::Message(format!("{name}: {error}")))
+}

@@ -1,0 +1,32 @@
+//! The program `lowtide`: schedules GPU code from the command line.
+//!
+//! `args` is what the user can say, `input` turns files into kernels, `commands` has one module for each
+//! command, `report` has what they share of tables. Results go to the standard output, progress and errors
+//! to the standard error; the exit code is 0 only if all went well.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    if let Some(threads) = args.threads {
+        // Fails only if called twice.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    match commands::run(args.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(message) = failure.message() {
+                eprintln!("error: {message}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the commands' tables share.
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+
+/// A plain table; columns after the first `left` are numbers and stand to the right.
+pub(crate) fn table(left: usize, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    for (position, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if position >= left {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A name cut in the middle, where long ones say least.
+pub(crate) fn shorten(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    if length <= most {
+        return name.to_string();
+    }
+    let head = (most - 1) * 2 / 3;
+    let tail = most - 1 - head;
+    let start: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
+/// `7` or `7 -> 9`.
+pub(crate) fn change(before: u32, after: u32) -> String {
+    match before == after {
+        true => after.to_string(),
+        false => format!("{before} -> {after}"),
+    }
+}
+
+/// A number with groups of three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_numbers_and_changes_read_well() {
+        assert_eq!(shorten("short", 10), "short");
+        assert_eq!(shorten("abcdefghijklmnop", 10), "abcdef…nop");
+        assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([change(3, 3), change(7, 9)], ["3", "7 -> 9"]);
+    }
+}
