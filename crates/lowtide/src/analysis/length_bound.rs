@@ -1,0 +1,918 @@
+//! Lower bounds on the length (last issue cycle plus one) of every schedule of a problem.
+//!
+//! # The relaxed problem
+//!
+//! Leave out the dependences, but keep what they imply: instruction `i` issues in cycle `release(i)` or
+//! later, and `tail(i)` or more cycles lie between its issue and the last one. Look at one resource alone:
+//! the issue slots (`width` in each cycle, one job for each instruction), or one unit (`count` copies). A
+//! need for `p` cycles of a unit becomes `p` jobs of one cycle, `k = 0 .. p`, each of which only knows that
+//! it runs `k` cycles after its instruction issues at the earliest: release `release + k`, tail `tail - k`.
+//! Every schedule of the problem gives one of the relaxed problem, so a bound on the latter is a bound on
+//! the former.
+//!
+//! # Rim and Jain
+//!
+//! Take the jobs by decreasing tail (that is: by increasing deadline) and put each into the first slot from
+//! its release on that still has room. **If a job with tail `q` lands in slot `s`, every schedule has at
+//! least `s + q + 1` cycles.** *Proof.* Let `t <= s` be the smallest slot such that all slots of `t .. s` are
+//! full at that moment. Slot `t - 1` has room, and had it before, so that each job in `t .. s`, and the job
+//! itself, is released at `t` or later: it would have taken slot `t - 1` otherwise. These are
+//! `capacity * (s - t) + 1` jobs, all with a tail of `q` or more. Wherever a schedule has them, one of them
+//! runs in `s` or later, because `t .. s` has one place too few; after it come `q` or more cycles, and the
+//! cycle of the last issue counts itself. ∎ (For a job `k` of a unit, "runs in `s`" means that its
+//! instruction issues in `s - k`, and the tail of the instruction is `q + k`: the `k` cancels.)
+//!
+//! The relaxed problem has a schedule that meets the largest of these numbers, the one just built, so this
+//! is the best bound that the relaxation gives, and it never falls when releases or tails rise. A job lands
+//! in its release or later: the bound is never below the critical path.
+//!
+//! # Langevin and Černý
+//!
+//! The same argument bounds the issue of a single instruction `j`. Take its ancestors only, with the longest
+//! path to `j` in place of the tail: if a job with distance `q` lands in slot `s`, then `j` issues in `s + q`
+//! or later. `j` itself takes part with distance 0. In the order of dependences every ancestor already has
+//! its raised release, so the gain adds up. Mirrored, with time running backwards from the last issue, the
+//! descendants raise the tails: an issue in cycle `c` of `T` is one in `T - 1 - c` of the mirrored problem,
+//! where the jobs of a unit run `k` cycles *before* their instruction issues. Last, one relaxed problem over
+//! all instructions with raised releases and raised tails gives the bound.
+//!
+//! Any subset of the ancestors gives a valid (weaker) release, since leaving jobs out is a relaxation. Two
+//! uses of that:
+//!
+//! * *Gateways.* If all further ancestors reach `j` only through `b`, they are left out. Nothing is lost
+//!   on the issue slots: they have landed up to `release(b)`, before all that comes after `b` (unless
+//!   latencies of 0 let both share a cycle), and what they prove about `j` they have proven about `b`. On
+//!   units it could be a loss, as `b` does not wait until they are free: there, no ancestor is left out.
+//! * *The work limit.* Ancestors are visited from the nearest in source order to the farthest, which makes
+//!   their distances exact at once. When an instruction has used up its share of the work, the rest is left
+//!   out.
+//!
+//! # Resources
+//!
+//! `n` instructions need `ceil(n / width)` cycles. A unit of `c` copies with needs of `B` cycles in all: on
+//! each copy the last need issues only after all others on that copy are done. The last ones are `c` needs
+//! at most, so that some copy has `ceil((B - the c largest needs) / c)` or more cycles before its last issue.
+//! None of it starts before the smallest release of the users, and the smallest of their tails follows.
+//! How long units stay busy after the last issue never counts.
+
+use crate::analysis::times::{Times, separation};
+use crate::index::{InstrId, Rows};
+use crate::problem::Problem;
+use crate::region::Edge;
+
+/// Steps that [`lower_bound`] spends on Langevin-Černý: about a tenth of a second. Six generated regions
+/// of 4,800 instructions, one of each shape, had no better bound with forty times the work.
+pub const DEFAULT_WORK: u64 = 10_000_000;
+
+/// Steps for one more ancestor: finding, sorting and placing it cost about four times as much as an edge.
+const STEPS_OF_AN_ANCESTOR: u64 = 4;
+
+/// Most jobs for one need of a unit; further cycles of longer needs are left out, which is a relaxation.
+const MOST_JOBS_OF_A_NEED: u32 = 64;
+
+/// Most slots between the first and the last of a relaxed problem; longer ones are relaxed to their paths.
+const MOST_SLOTS: usize = 1 << 24;
+
+/// Lower bounds on the length of any schedule. Each is at least as large as those it builds on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LengthBound {
+    /// By the longest path.
+    pub critical_path: u32,
+    /// By what issue slots or a unit have to take in.
+    pub resource: u32,
+    /// Rim-Jain on the whole region; not below `critical_path` and `resource`.
+    pub rim_jain: u32,
+    /// Rim-Jain with the releases raised; not below `rim_jain`.
+    pub langevin_cerny_forward: u32,
+    /// Rim-Jain with the tails raised; not below `rim_jain`.
+    pub langevin_cerny_backward: u32,
+    /// Rim-Jain with both; not below any other.
+    pub langevin_cerny: u32,
+    /// For each instruction, the raised release: no schedule issues it earlier.
+    pub earliest: Vec<u32>,
+    /// For each instruction, the raised tail: in every schedule so many cycles lie between its issue and the
+    /// last one.
+    pub tail: Vec<u32>,
+    /// Whether the work limit left nothing out.
+    pub complete: bool,
+}
+
+impl LengthBound {
+    /// The best of all bounds.
+    pub fn best(&self) -> u32 {
+        self.langevin_cerny
+    }
+
+    /// The last cycle in which an instruction can issue in a schedule of `length`; none if there is no such
+    /// cycle.
+    pub fn latest(&self, instr: InstrId, length: u32) -> Option<u32> {
+        length.checked_sub(self.tail[instr.index()])?.checked_sub(1)
+    }
+}
+
+/// All bounds, with [`DEFAULT_WORK`].
+pub fn lower_bound(problem: &Problem) -> LengthBound {
+    lower_bound_within(problem, DEFAULT_WORK)
+}
+
+/// All bounds. Langevin-Černý takes about `work` steps at most (edges followed, and a few for each ancestor),
+/// half of them in each direction; what is left out makes its bounds weaker, never wrong.
+pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
+    let times = Times::on(problem);
+    let units = binding_units(problem);
+    let mut solver = RimJain::default();
+
+    let critical_path = times.critical_path();
+    let resource = resource_bound(problem, &times);
+    let trivial = critical_path.max(resource);
+    let rim_jain = trivial.max(whole_region(problem, &units, &mut solver, &times.earliest, &times.tail));
+
+    let forward = raised_releases(problem, &units, &mut solver, Direction::Forward, work / 2);
+    let backward = raised_releases(problem, &units, &mut solver, Direction::Backward, work / 2);
+    let (earliest, mut tail) = (forward.releases, backward.releases);
+    tail.reverse();
+
+    let mut with = |earliest: &[u32], tail: &[u32], known: u32| {
+        known.max(whole_region(problem, &units, &mut solver, earliest, tail))
+    };
+    let langevin_cerny_forward = with(&earliest, &times.tail, rim_jain);
+    let langevin_cerny_backward = with(&times.earliest, &tail, rim_jain);
+    let known = langevin_cerny_forward.max(langevin_cerny_backward);
+    let langevin_cerny = with(&earliest, &tail, known);
+    LengthBound {
+        critical_path,
+        resource,
+        rim_jain,
+        langevin_cerny_forward,
+        langevin_cerny_backward,
+        langevin_cerny,
+        earliest,
+        tail,
+        complete: forward.complete && backward.complete,
+    }
+}
+
+/// By the capacity of issue slots and units; see the module's text.
+fn resource_bound(problem: &Problem, times: &Times) -> u32 {
+    let region = problem.region();
+    let issue = problem.target().issue();
+    let mut bound = (region.len() as u64).div_ceil(u64::from(issue.width));
+    for (position, unit) in issue.units.iter().enumerate() {
+        let mut needs: Vec<u32> = Vec::new();
+        let (mut release, mut tail) = (u32::MAX, u32::MAX);
+        for instr in region.instrs() {
+            for &(_, cycles) in problem.unit_needs(instr).iter().filter(|need| need.0 as usize == position) {
+                needs.push(cycles);
+                release = release.min(times.earliest[instr.index()]);
+                tail = tail.min(times.tail[instr.index()]);
+            }
+        }
+        if needs.is_empty() {
+            continue;
+        }
+        needs.sort_unstable_by(|a, b| b.cmp(a));
+        let before_the_last: u64 = needs.iter().skip(unit.count as usize).map(|&need| u64::from(need)).sum();
+        let between = before_the_last.div_ceil(u64::from(unit.count));
+        bound = bound.max(u64::from(release) + between + u64::from(tail) + 1);
+    }
+    clamp(bound)
+}
+
+/// Bounds are at most the sum of a region's latencies, which fits. Only an instruction that needs more
+/// copies of a unit than there are, which nothing can schedule, could go beyond.
+fn clamp(bound: u64) -> u32 {
+    u32::try_from(bound).unwrap_or(u32::MAX)
+}
+
+/// A unit that can limit more than the issue slots do.
+struct BindingUnit {
+    unit: u32,
+    count: u32,
+    /// The largest `k` of its jobs.
+    last_job: u32,
+}
+
+impl BindingUnit {
+    /// The jobs of an instruction with this release and this distance (or tail). Both are shifted up where
+    /// they could fall below 0, so that slot and key of a job together are `last_job` too large.
+    fn add_jobs(
+        &self,
+        solver: &mut RimJain,
+        direction: Direction,
+        needs: &[(u32, u32)],
+        release: u32,
+        distance: u32,
+    ) {
+        for &(_, cycles) in needs.iter().filter(|need| need.0 == self.unit) {
+            for k in 0..cycles.min(MOST_JOBS_OF_A_NEED) {
+                let (later, less) = match direction {
+                    Direction::Forward => (k, self.last_job - k),
+                    Direction::Backward => (self.last_job - k, k),
+                };
+                solver.add(release.saturating_add(later), distance.saturating_add(less));
+            }
+        }
+    }
+}
+
+/// Leaves out units that at most one job of each instruction needs and that have a copy for each slot: the
+/// issue slots are the stricter limit.
+fn binding_units(problem: &Problem) -> Vec<BindingUnit> {
+    let issue = problem.target().issue();
+    let mut longest = vec![0; issue.units.len()];
+    let mut repeated = vec![false; issue.units.len()];
+    for instr in problem.region().instrs() {
+        let needs = problem.unit_needs(instr);
+        for (position, &(unit, cycles)) in needs.iter().enumerate() {
+            let unit = unit as usize;
+            longest[unit] = cycles.max(longest[unit]);
+            repeated[unit] |= needs[..position].iter().any(|need| need.0 as usize == unit);
+        }
+    }
+    let binding = |unit: &usize| {
+        longest[*unit] > 1
+            || repeated[*unit]
+            || (longest[*unit] == 1 && issue.units[*unit].count < issue.width)
+    };
+    let units = (0..issue.units.len()).filter(binding);
+    units
+        .map(|unit| BindingUnit {
+            unit: unit as u32,
+            count: issue.units[unit].count,
+            last_job: longest[unit].min(MOST_JOBS_OF_A_NEED) - 1,
+        })
+        .collect()
+}
+
+/// The Rim-Jain bound for all instructions with these releases and tails.
+fn whole_region(
+    problem: &Problem,
+    units: &[BindingUnit],
+    solver: &mut RimJain,
+    releases: &[u32],
+    tails: &[u32],
+) -> u32 {
+    for (&release, &tail) in releases.iter().zip(tails) {
+        solver.add(release, tail);
+    }
+    let mut last = solver.solve(problem.target().issue().width);
+    for unit in units {
+        for instr in problem.region().instrs() {
+            let (release, tail) = (releases[instr.index()], tails[instr.index()]);
+            unit.add_jobs(solver, Direction::Forward, problem.unit_needs(instr), release, tail);
+        }
+        last = last.max(solver.solve(unit.count).saturating_sub(u64::from(unit.last_job)));
+    }
+    clamp(last + 1)
+}
+
+/// Where Langevin-Černý starts from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// From the first cycle: releases.
+    Forward,
+    /// From the last cycle: tails.
+    Backward,
+}
+
+/// An edge towards the start of the direction of work.
+#[derive(Clone, Copy)]
+struct Link {
+    /// Position in the direction of work.
+    place: u32,
+    latency: u32,
+}
+
+/// The instructions by their place in the direction of work, with their edges to earlier places.
+fn links(problem: &Problem, direction: Direction) -> Rows<Link> {
+    let region = problem.region();
+    let mut links = Rows::with_capacity(region.len(), region.edge_count());
+    match direction {
+        Direction::Forward => {
+            for to in region.instrs() {
+                for edge in region.preds(to) {
+                    let forward = Edge { instr: to, latency: edge.latency };
+                    links.push(Link {
+                        place: edge.instr.0,
+                        latency: separation(problem, edge.instr, &forward),
+                    });
+                }
+                links.end_row();
+            }
+        }
+        Direction::Backward => {
+            let last = region.len() as u32 - 1;
+            for from in region.instrs().rev() {
+                for edge in region.succs(from) {
+                    links.push(Link { place: last - edge.instr.0, latency: separation(problem, from, edge) });
+                }
+                links.end_row();
+            }
+        }
+    }
+    links
+}
+
+/// What Langevin-Černý finds in one direction.
+struct Raised {
+    /// By place.
+    releases: Vec<u32>,
+    /// Whether the work sufficed.
+    complete: bool,
+}
+
+/// Langevin-Černý in one direction. The work is dealt out evenly over the instructions still to come, so
+/// that what the first ones leave over is there for the later ones, which have more ancestors.
+fn raised_releases(
+    problem: &Problem,
+    units: &[BindingUnit],
+    solver: &mut RimJain,
+    direction: Direction,
+    mut work: u64,
+) -> Raised {
+    let links = links(problem, direction);
+    let count = problem.region().len();
+    let width = problem.target().issue().width;
+    let mut releases = vec![0u32; count];
+    let mut frontier = Frontier::new(count);
+    let mut ancestors: Vec<(u32, u32)> = Vec::new();
+    let mut complete = true;
+    let needs_at = |place: usize| {
+        problem.unit_needs(InstrId::at(match direction {
+            Direction::Forward => place,
+            Direction::Backward => count - 1 - place,
+        }))
+    };
+    for place in 0..count {
+        let own_links = links.row(place);
+        let by_links =
+            own_links.iter().map(|link| releases[link.place as usize].saturating_add(link.latency));
+        let mut release = by_links.max().unwrap_or(0);
+        if own_links.is_empty() || (units.is_empty() && own_links.len() == 1) {
+            releases[place] = release; // nothing, or a gateway
+            continue;
+        }
+        let share = work / (count - place) as u64;
+        let mut steps = 0;
+        ancestors.clear();
+        for link in own_links {
+            frontier.reach(link.place, link.latency);
+        }
+        while let Some((ancestor, distance)) = frontier.farthest_place() {
+            ancestors.push((ancestor, distance));
+            let gateway = units.is_empty() && frontier.is_empty();
+            let further = links.row(ancestor as usize);
+            steps += STEPS_OF_AN_ANCESTOR + further.len() as u64;
+            if gateway || steps > share {
+                complete &= gateway || (frontier.is_empty() && further.is_empty());
+                frontier.clear();
+                break;
+            }
+            for link in further {
+                frontier.reach(link.place, distance + link.latency);
+            }
+        }
+        // The instruction and its ancestors fit into one cycle: nothing can be displaced.
+        if ancestors.len() >= width as usize {
+            solver.add(release, 0);
+            for &(ancestor, distance) in &ancestors {
+                solver.add(releases[ancestor as usize], distance);
+            }
+            release = release.max(clamp(solver.solve(width)));
+        }
+        for unit in units {
+            unit.add_jobs(solver, direction, needs_at(place), release, 0);
+            for &(ancestor, distance) in &ancestors {
+                let needs = needs_at(ancestor as usize);
+                unit.add_jobs(solver, direction, needs, releases[ancestor as usize], distance);
+            }
+            steps += solver.jobs.len() as u64;
+            let shifted = solver.solve(unit.count);
+            release = release.max(clamp(shifted.saturating_sub(u64::from(unit.last_job))));
+        }
+        releases[place] = release;
+        work = work.saturating_sub(steps);
+    }
+    Raised { releases, complete }
+}
+
+/// Ancestors that are known but not yet visited, with the longest path found so far.
+struct Frontier {
+    /// One bit for each place.
+    words: Vec<u64>,
+    /// No word after this one has a bit.
+    top: usize,
+    count: usize,
+    distances: Vec<u32>,
+}
+
+impl Frontier {
+    fn new(places: usize) -> Self {
+        Frontier { words: vec![0; places.div_ceil(64)], top: 0, count: 0, distances: vec![0; places] }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline]
+    fn reach(&mut self, place: u32, distance: u32) {
+        let place = place as usize;
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        if self.words[word] & bit == 0 {
+            self.words[word] |= bit;
+            self.count += 1;
+            self.top = self.top.max(word);
+            self.distances[place] = distance;
+        } else if distance > self.distances[place] {
+            self.distances[place] = distance;
+        }
+    }
+
+    /// Takes out the place that is farthest along the direction of work: all edges that lead to it start
+    /// from places already taken, so that its distance is final.
+    #[inline]
+    fn farthest_place(&mut self) -> Option<(u32, u32)> {
+        if self.count == 0 {
+            return None;
+        }
+        while self.words[self.top] == 0 {
+            self.top -= 1;
+        }
+        let bit = self.words[self.top].ilog2();
+        self.words[self.top] ^= 1 << bit;
+        self.count -= 1;
+        let place = self.top as u32 * 64 + bit;
+        Some((place, self.distances[place as usize]))
+    }
+
+    fn clear(&mut self) {
+        while self.farthest_place().is_some() {}
+        self.top = 0;
+    }
+}
+
+/// The relaxed problem on one resource, and the memory to solve it again and again.
+#[derive(Default)]
+struct RimJain {
+    /// Jobs: the key (tail or distance) above the release, in 32 bits each.
+    jobs: Vec<u64>,
+    sorted: Vec<u64>,
+    most_key: u32,
+    first_release: u32,
+    last_release: u32,
+    /// For each slot, how far to jump to a slot with room, or 0 if it has room itself.
+    jump: Vec<u32>,
+    /// For each slot, how many jobs it has.
+    filled: Vec<u32>,
+}
+
+impl RimJain {
+    #[inline]
+    fn add(&mut self, release: u32, key: u32) {
+        if self.jobs.is_empty() {
+            (self.most_key, self.first_release, self.last_release) = (key, release, release);
+        } else {
+            self.most_key = self.most_key.max(key);
+            self.first_release = self.first_release.min(release);
+            self.last_release = self.last_release.max(release);
+        }
+        self.jobs.push(u64::from(key) << 32 | u64::from(release));
+    }
+
+    /// The largest sum of slot and key over all jobs; 0 without jobs. Forgets the jobs.
+    fn solve(&mut self, capacity: u32) -> u64 {
+        if self.jobs.is_empty() {
+            return 0;
+        }
+        let displaced = self.jobs.len() / capacity as usize;
+        let slots = (self.last_release - self.first_release) as usize + displaced + 2;
+        if slots > MOST_SLOTS {
+            // Every job in its release: as if each had the resource for itself.
+            let most = self.jobs.iter().map(|job| (job >> 32) + (job & u64::from(u32::MAX))).max();
+            self.jobs.clear();
+            return most.unwrap_or(0);
+        }
+        if self.jump.len() < slots {
+            self.jump.resize(slots, 0);
+            self.filled.resize(slots, 0);
+        }
+        self.sort_by_falling_key();
+        let mut most = 0;
+        for job in &mut self.jobs {
+            let slot = first_with_room(&mut self.jump, (*job as u32 - self.first_release) as usize);
+            self.filled[slot] += 1;
+            if self.filled[slot] == capacity {
+                self.jump[slot] = 1;
+            }
+            most = most.max((*job >> 32) + slot as u64);
+            *job = slot as u64; // for the clearing below, which must not cost more than there are jobs
+        }
+        for &slot in &self.jobs {
+            self.jump[slot as usize] = 0;
+            self.filled[slot as usize] = 0;
+        }
+        self.jobs.clear();
+        most + u64::from(self.first_release)
+    }
+
+    /// Radix sort: few passes, as keys are small numbers.
+    fn sort_by_falling_key(&mut self) {
+        const DIGIT: u32 = 8;
+        if self.jobs.len() < 64 {
+            self.jobs.sort_unstable_by(|a, b| b.cmp(a));
+            return;
+        }
+        let most = self.most_key;
+        let digits = (u32::BITS - most.leading_zeros()).div_ceil(DIGIT);
+        self.sorted.resize(self.jobs.len(), 0);
+        for digit in 0..digits {
+            let digit_of =
+                |job: u64| ((most - (job >> 32) as u32) >> (digit * DIGIT)) as usize % (1 << DIGIT);
+            let mut next = [0u32; 1 << DIGIT];
+            for &job in &self.jobs {
+                next[digit_of(job)] += 1;
+            }
+            let mut start = 0;
+            for entry in &mut next {
+                start += std::mem::replace(entry, start);
+            }
+            for &job in &self.jobs {
+                let position = &mut next[digit_of(job)];
+                self.sorted[*position as usize] = job;
+                *position += 1;
+            }
+            std::mem::swap(&mut self.jobs, &mut self.sorted);
+        }
+    }
+}
+
+/// The first slot from `from` on that has room, with shortcuts for the next one who asks (union-find).
+#[inline]
+fn first_with_room(jump: &mut [u32], from: usize) -> usize {
+    let mut room = from;
+    while jump[room] != 0 {
+        room += jump[room] as usize;
+    }
+    let mut slot = from;
+    while slot != room {
+        let step = std::mem::replace(&mut jump[slot], (room - slot) as u32);
+        slot += step as usize;
+    }
+    room
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::analysis::closure::Closure;
+    use crate::generate::{Random, Shape, random_order, region, register_program};
+    use crate::problem::Goal;
+    use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
+    use crate::schedule::Schedule;
+    use crate::target::Target;
+
+    const FILES: &str = "[[file]]\nname='f'\nsize=256\ngranule=1\nwaves=1\nclasses=[{name='*',max=256}]\n";
+
+    fn target(issue: &str) -> Target {
+        Target::parse(&format!("name='t'\ndescription=''\n[issue]\n{issue}\n{FILES}")).unwrap()
+    }
+
+    fn targets() -> Vec<Target> {
+        vec![
+            Target::builtin("gfx906").unwrap(),
+            target("width=1\nunits=[{name='a'},{name='b',count=2}]"),
+            target("width=2"),
+            target("width=2\nunits=[{name='a'},{name='b',count=2}]"),
+            target("width=3\nunits=[{name='a',count=2},{name='b',count=1}]"),
+        ]
+    }
+
+    /// Random edges and latencies; most instructions need a unit, some for several cycles, some two.
+    fn with_units(size: usize, seed: u64) -> Region {
+        let mut random = Random::new(seed);
+        let mut builder = RegionBuilder::new("units");
+        let density = random.pick(&[0, 15, 30, 60]);
+        let longest = random.pick(&[1, 3, 9]);
+        for to in 0..size {
+            let [a, b] = [0; 2].map(|_| 1 + random.below(longest) as u32);
+            let units = [("a", a), ("b", b)];
+            let units =
+                random.pick(&[&units[..0], &units[..1], &units[..1], &units[1..], &units[1..], &units]);
+            let instr = builder.instr(InstrSpec { units, ..InstrSpec::new("op", 1) });
+            for from in (0..to).map(InstrId::at) {
+                if random.chance(density) {
+                    let kind = random.pick(&DepKind::ALL);
+                    builder.depend(from, instr, kind, random.below(6) as u32);
+                }
+            }
+        }
+        builder.build().unwrap()
+    }
+
+    /// The definition of legality, for instructions issued in the cycles given so far: is adding one legal?
+    fn fits(problem: &Problem, cycles: &[Option<u32>], instr: InstrId, cycle: u32) -> bool {
+        let issue = problem.target().issue();
+        let placed = || problem.region().instrs().filter_map(|other| Some((other, cycles[other.index()]?)));
+        let ready = problem
+            .region()
+            .preds(instr)
+            .iter()
+            .all(|edge| cycles[edge.instr.index()].is_some_and(|from| from + edge.latency <= cycle));
+        let slots = placed().filter(|(_, at)| *at == cycle).count() < issue.width as usize;
+        let free = |unit: u32, at: u32| {
+            let busy = |&(other, from): &(InstrId, u32)| {
+                let mut needs = problem.unit_needs(other).iter();
+                needs.any(|&(own, length)| own == unit && (from..from + length).contains(&at))
+            };
+            placed().filter(busy).count() < issue.units[unit as usize].count as usize
+        };
+        let mut needs = problem.unit_needs(instr).iter();
+        ready && slots && needs.all(|&(unit, length)| (cycle..cycle + length).all(|at| free(unit, at)))
+    }
+
+    /// The shortest schedule with every instruction in every cycle: no theory, and no chance beyond toys.
+    fn shortest_of_all(problem: &Problem) -> u32 {
+        fn exists(problem: &Problem, cycles: &mut Vec<Option<u32>>, next: usize, length: u32) -> bool {
+            if next == cycles.len() {
+                return true;
+            }
+            // Source order is legal, so that predecessors are placed already; later instructions of the
+            // source may still go into earlier cycles.
+            (0..length).any(|cycle| {
+                let legal = fits(problem, cycles, InstrId::at(next), cycle);
+                cycles[next] = legal.then_some(cycle);
+                let found = legal && exists(problem, cycles, next + 1, length);
+                cycles[next] = None;
+                found
+            })
+        }
+        let count = problem.region().len();
+        (1..).find(|&length| exists(problem, &mut vec![None; count], 0, length)).unwrap()
+    }
+
+    /// The shortest schedule with every instruction in every cycle that can matter.
+    ///
+    /// Move instructions of a shortest schedule to earlier cycles, one by one, as long as that is legal with
+    /// all others where they are. It ends, as the sum of the cycles falls, and the schedule stays shortest.
+    /// Then each instruction issues in cycle 0, or it cannot go one cycle earlier: a dependence is tight; or
+    /// the cycle before is full, so that another instruction issues there; or a unit has no copy free in
+    /// the cycle before. There is one in its own cycle, so that one of the others' needs ends just there.
+    /// Hence its cycle is 0, or that of another instruction plus a latency, 1, or the cycles of a need, and
+    /// in the order of cycles (in a cycle: source order) that other instruction comes first.
+    fn shortest(problem: &Problem) -> u32 {
+        struct Search<'a> {
+            problem: &'a Problem<'a>,
+            cycles: Vec<Option<u32>>,
+            best: u32,
+        }
+        fn search(state: &mut Search, placed: usize, last: (u32, usize), candidates: &[u32]) {
+            let region = state.problem.region();
+            if placed == region.len() {
+                state.best = last.0 + 1;
+                return;
+            }
+            for &cycle in candidates.iter().filter(|cycle| **cycle >= last.0) {
+                for instr in region.instrs() {
+                    let place = (cycle, instr.index());
+                    let open = state.cycles[instr.index()].is_none() && (placed == 0 || place > last);
+                    if cycle + 1 >= state.best || !open || !fits(state.problem, &state.cycles, instr, cycle) {
+                        continue;
+                    }
+                    let latencies = region.succs(instr).iter().map(|edge| edge.latency);
+                    let needs = state.problem.unit_needs(instr).iter().map(|need| need.1);
+                    let mut more = candidates.to_vec();
+                    more.extend(latencies.chain(needs).chain([1]).map(|distance| cycle + distance));
+                    more.retain(|candidate| *candidate >= cycle);
+                    more.sort_unstable();
+                    more.dedup();
+                    state.cycles[instr.index()] = Some(cycle);
+                    search(state, placed + 1, place, &more);
+                    state.cycles[instr.index()] = None;
+                }
+            }
+        }
+        let cycles = vec![None; problem.region().len()];
+        let mut state = Search { problem, cycles, best: u32::MAX };
+        search(&mut state, 0, (0, 0), &[0]);
+        state.best
+    }
+
+    fn small_regions(seeds: std::ops::Range<u64>) -> impl Iterator<Item = Region> {
+        seeds.flat_map(|seed| {
+            let size = 1 + seed as usize % 7;
+            let shapes = Shape::ALL.into_iter().map(move |shape| region(shape, size, seed));
+            let others = [register_program(size, seed), with_units(size, seed), with_units(7, !seed)];
+            shapes.chain(others).filter(|region| region.len() <= 7)
+        })
+    }
+
+    #[test]
+    fn both_brute_forces_agree() {
+        for target in targets() {
+            for seed in 0..60 {
+                let region = with_units(4, seed);
+                let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                assert_eq!(shortest(&problem), shortest_of_all(&problem), "{} {seed}", target.name());
+            }
+        }
+    }
+
+    #[test]
+    fn no_bound_exceeds_the_optimum_and_most_meet_it() {
+        let mut regions = 0;
+        let mut tight = [0; 6];
+        for target in targets() {
+            for region in small_regions(0..180) {
+                let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                let optimum = shortest(&problem);
+                let bound = lower_bound(&problem);
+                let figures = [
+                    bound.critical_path,
+                    bound.resource,
+                    bound.rim_jain,
+                    bound.langevin_cerny_forward,
+                    bound.langevin_cerny_backward,
+                    bound.best(),
+                ];
+                let place =
+                    format!("{} on {:?}: {bound:?}, optimum {optimum}", region.name(), target.issue());
+                assert!(figures.iter().all(|figure| *figure <= optimum), "{place}\n{region:?}");
+                assert!(bound.complete);
+                regions += 1;
+                for (tight, figure) in tight.iter_mut().zip(figures) {
+                    *tight += usize::from(figure == optimum);
+                }
+                // The releases and tails of each instruction hold in some schedule that we know.
+                let source = Schedule::source(&problem);
+                for instr in region.instrs() {
+                    let cycle = source.cycles()[instr.index()];
+                    assert!(bound.earliest[instr.index()] <= cycle, "{place}");
+                    assert!(
+                        bound.latest(instr, source.length()).is_some_and(|latest| latest >= cycle),
+                        "{place}"
+                    );
+                }
+            }
+        }
+        println!("{regions} regions; optimal (critical path .. best): {tight:?}");
+        assert!(regions > 6000);
+        assert!(tight[5] * 100 >= regions * 95, "{tight:?} of {regions}");
+        assert!(tight[0] < tight[2] && tight[1] < tight[2] && tight[2] < tight[5], "{tight:?}");
+    }
+
+    /// The instructions that pass, with their units and the dependences between them.
+    fn part_of(region: &Region, keep: impl Fn(InstrId) -> bool) -> Region {
+        let mut builder = RegionBuilder::new("part");
+        let mut copies = vec![None; region.len()];
+        for instr in region.instrs().filter(|instr| keep(*instr)) {
+            let units: Vec<(&str, u32)> =
+                region.units(instr).iter().map(|need| (&*need.unit, need.cycles)).collect();
+            let copy = builder.instr(InstrSpec { units: &units, ..InstrSpec::new("op", 1) });
+            copies[instr.index()] = Some(copy);
+            for edge in region.preds(instr) {
+                if let Some(from) = copies[edge.instr.index()] {
+                    builder.depend(from, copy, DepKind::Data, edge.latency);
+                }
+            }
+        }
+        builder.build().unwrap()
+    }
+
+    /// An instruction issues no earlier than last in a shortest schedule of itself and its ancestors, and no
+    /// later than first in one of itself and its descendants.
+    #[test]
+    fn no_release_or_tail_exceeds_its_optimum() {
+        let mut raised = 0;
+        for target in targets() {
+            for seed in 0..120 {
+                let region = with_units(7, seed);
+                let closure = Closure::new(&region);
+                let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                let bound = lower_bound(&problem);
+                let times = Times::on(&problem);
+                for instr in region.instrs() {
+                    let optimum = |keep: &dyn Fn(InstrId) -> bool| {
+                        let part = part_of(&region, |other| other == instr || keep(other));
+                        shortest(&Problem::new(&part, &target, Goal::Length).unwrap()) - 1
+                    };
+                    let (release, tail) = (bound.earliest[instr.index()], bound.tail[instr.index()]);
+                    assert!(release <= optimum(&|other| closure.reaches(other, instr)), "{seed} {instr}");
+                    assert!(tail <= optimum(&|other| closure.reaches(instr, other)), "{seed} {instr}");
+                    let plain = (times.earliest[instr.index()], times.tail[instr.index()]);
+                    assert!(release >= plain.0 && tail >= plain.1);
+                    raised += usize::from(release > plain.0) + usize::from(tail > plain.1);
+                }
+            }
+        }
+        println!("{raised} raised");
+        assert!(raised > 250, "{raised}");
+    }
+
+    #[test]
+    fn larger_regions_keep_their_order_of_bounds_whatever_the_work() {
+        let mut random = Random::new(1);
+        let mut gains = 0;
+        for target in targets() {
+            for seed in 0..40 {
+                let size = 10 + random.below(60);
+                let shapes = Shape::ALL.into_iter().map(|shape| region(shape, size, seed));
+                for region in shapes.chain([register_program(size, seed), with_units(size, seed)]) {
+                    let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                    let full = lower_bound(&problem);
+                    assert!(full.complete);
+                    assert!(full.rim_jain >= full.critical_path.max(full.resource));
+                    assert!(full.langevin_cerny_forward >= full.rim_jain);
+                    assert!(full.langevin_cerny_backward >= full.rim_jain);
+                    assert!(full.best() >= full.langevin_cerny_forward.max(full.langevin_cerny_backward));
+                    gains += usize::from(full.best() > full.rim_jain);
+                    for work in [0, 200, 5000] {
+                        let less = lower_bound_within(&problem, work);
+                        assert!((full.rim_jain..=full.best()).contains(&less.best()));
+                        assert!(less.earliest.iter().zip(&full.earliest).all(|(less, full)| less <= full));
+                        assert!(less.tail.iter().zip(&full.tail).all(|(less, full)| less <= full));
+                    }
+                    for _ in 0..5 {
+                        let schedule = Schedule::in_order(&problem, random_order(&region, &mut random));
+                        assert!(full.best() <= schedule.length(), "{}", region.name());
+                        for instr in region.instrs() {
+                            let cycle = schedule.cycles()[instr.index()];
+                            assert!(full.earliest[instr.index()] <= cycle);
+                            assert!(full.tail[instr.index()] < schedule.length() - cycle);
+                        }
+                    }
+                }
+            }
+        }
+        println!("Langevin-Cerny gains on {gains}");
+        assert!(gains > 40, "{gains}");
+    }
+
+    /// A..G with A->E 4, B->E 4, C->F 2, D->F 3, E->G 2, F->G 1.
+    #[test]
+    fn the_known_example_needs_8_cycles() {
+        let mut builder = RegionBuilder::new("example");
+        let [a, b, c, d, e, f, g] =
+            ["A", "B", "C", "D", "E", "F", "G"].map(|name| builder.instr(InstrSpec::new(name, 1)));
+        for (from, to, latency) in [(a, e, 4), (b, e, 4), (c, f, 2), (d, f, 3), (e, g, 2), (f, g, 1)] {
+            builder.depend(from, to, DepKind::Data, latency);
+        }
+        let region = builder.build().unwrap();
+        let target = Target::builtin("gfx906").unwrap();
+        let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+        let bound = lower_bound(&problem);
+        assert_eq!((bound.critical_path, bound.resource, bound.best()), (7, 7, 8));
+        assert_eq!(Schedule::in_order(&problem, vec![a, b, d, c, e, f, g]).length(), 8);
+        assert_eq!(shortest(&problem), 8);
+    }
+
+    /// Numbers that an array of slots, or one job for each cycle, could not hold.
+    #[test]
+    fn huge_latencies_and_needs_are_no_trouble() {
+        let mut builder = RegionBuilder::new("huge");
+        let [a, b, c, d] = [1 << 29, 1, 1 << 29, 1 << 29]
+            .map(|cycles| builder.instr(InstrSpec { units: &[("a", cycles)], ..InstrSpec::new("op", 1) }));
+        builder.depend(a, b, DepKind::Data, 1 << 29);
+        builder.depend(b, d, DepKind::Data, 1);
+        builder.depend(c, d, DepKind::Data, 1);
+        let region = builder.build().unwrap();
+        let target = target("width=1\nunits=[{name='a'}]");
+        let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+        let bound = lower_bound(&problem);
+        assert_eq!(bound.best(), (1 << 30) + 2);
+        assert_eq!(Schedule::in_order(&problem, vec![a, b, c, d]).length(), bound.best());
+    }
+
+    #[test]
+    fn large_regions_take_little_time() {
+        for target in [Target::builtin("gfx906").unwrap(), target("width=2\nunits=[{name='a'},{name='b'}]")] {
+            for size in [4_800, 100_000] {
+                let shapes = Shape::ALL.into_iter().map(|shape| region(shape, size, 7));
+                let units = (size < 10_000).then(|| with_units(600, 7));
+                for region in shapes.chain(units) {
+                    let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                    let start = Instant::now();
+                    let bound = lower_bound(&problem);
+                    let time = start.elapsed();
+                    println!(
+                        "{} ({} instructions, {} edges) on {}: {time:.3?}, {} {} {} {} {} {} {}",
+                        region.name(),
+                        region.len(),
+                        region.edge_count(),
+                        target.name(),
+                        bound.critical_path,
+                        bound.resource,
+                        bound.rim_jain,
+                        bound.langevin_cerny_forward,
+                        bound.langevin_cerny_backward,
+                        bound.best(),
+                        if bound.complete { "complete" } else { "cut short" },
+                    );
+                    assert!(time.as_secs() < 10, "{}: {time:?}", region.name());
+                }
+            }
+        }
+    }
+}
