@@ -1,6 +1,8 @@
 //! Facts about a region that never change, and the machinery to track what does.
 
 pub mod closure;
+pub mod flow;
 pub mod length_bound;
 pub mod pressure;
+pub mod pressure_bound;
 pub mod times;
