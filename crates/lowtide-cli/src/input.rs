@@ -109,7 +109,8 @@ impl Progress {
             true => ProgressBar::new(total),
             false => ProgressBar::hidden(),
         };
-        let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
+        let style =
+            ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(200));
         Progress { bar, read: Arc::default() }

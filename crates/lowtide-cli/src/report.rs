@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, pre
 /// A plain table; columns after the first `left` are numbers and stand to the right.
 pub(crate) fn table(left: usize, header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     for (position, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -58,7 +58,10 @@ mod tests {
     fn names_numbers_and_changes_read_well() {
         assert_eq!(shorten("short", 10), "short");
         assert_eq!(shorten("abcdefghijklmnop", 10), "abcdef…nop");
-        assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [grouped(0), grouped(999), grouped(1000), grouped(1_234_567)],
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!([change(3, 3), change(7, 9)], ["3", "7 -> 9"]);
     }
 }

@@ -5,7 +5,9 @@ fn main() {
     for f in std::env::args().skip(1) {
         for kernel in lowtide_io::KernelReader::open(f.as_ref()).unwrap() {
             let kernel = kernel.unwrap();
-            k += 1; r += kernel.regions.len(); n += kernel.instr_count();
+            k += 1;
+            r += kernel.regions.len();
+            n += kernel.instr_count();
         }
     }
     let s = t.elapsed().as_secs_f64();

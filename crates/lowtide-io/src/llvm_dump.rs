@@ -206,7 +206,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     let mut registers: FxHashMap<u32, RegisterId> = FxHashMap::default();
     registers.reserve(line.regs.0.len());
     for (number, Register(_, file, lanes)) in &line.regs.0 {
-        let key: u32 = number.parse().map_err(|_| place(format!("regs: {number} is not a register number")))?;
+        let key: u32 =
+            number.parse().map_err(|_| place(format!("regs: {number} is not a register number")))?;
         let class = match file {
             File::V => files.vgpr,
             File::S => files.sgpr,
@@ -242,7 +243,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
         units.clear();
         for resource in resources.split('+').filter(|resource| !resource.is_empty()) {
             let (unit, cycles) = resource.split_once('*').unwrap_or((resource, "1"));
-            let cycles = cycles.parse().map_err(|_| place(format!("{}: bad resource {resource:?}", who())))?;
+            let cycles =
+                cycles.parse().map_err(|_| place(format!("{}: bad resource {resource:?}", who())))?;
             units.push((unit, cycles));
         }
         let instr = builder.instr(InstrSpec {

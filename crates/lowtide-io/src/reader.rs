@@ -111,7 +111,8 @@ impl KernelReader {
             let restarts = unnamed && entry.position <= position;
             if (name, origin) != (&header.name, &header.origin) || restarts {
                 if !name.is_empty()
-                    && let Some(line) = self.complete.get(&(name.clone(), origin.clone())) {
+                    && let Some(line) = self.complete.get(&(name.clone(), origin.clone()))
+                {
                     return Err(self.lines.error(format!(
                         "kernel {name:?} already ended at line {line}: the regions of a kernel must stand together"
                     )));
@@ -125,10 +126,9 @@ impl KernelReader {
                 )));
             }
             if !names.insert(entry.region.name().to_string()) {
-                return Err(self.lines.error(format!(
-                    "region {:?} of kernel {name:?} appears twice",
-                    entry.region.name()
-                )));
+                return Err(self
+                    .lines
+                    .error(format!("region {:?} of kernel {name:?} appears twice", entry.region.name())));
             }
             regions.push(entry.region);
             position = entry.position;
@@ -177,9 +177,10 @@ fn format_of(line: &str) -> Result<Format, String> {
     let Versions { lowtide, v } = crate::json::parse(line)?;
     match (lowtide, v) {
         (Some(version), _) if version == region_file::VERSION => Ok(Format::Own),
-        (Some(version), _) => {
-            Err(format!("unknown format version {version} (this program reads version {})", region_file::VERSION))
-        }
+        (Some(version), _) => Err(format!(
+            "unknown format version {version} (this program reads version {})",
+            region_file::VERSION
+        )),
         (None, Some(version)) if version == llvm_dump::VERSION => Ok(Format::LlvmDump),
         (None, Some(version)) => Err(format!(
             "unknown version {version} of an LLVM dump (this program reads version {})",

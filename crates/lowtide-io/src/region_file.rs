@@ -266,7 +266,10 @@ impl Serialize for Part<'_> {
 pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     let line: Line = crate::json::parse(line)?;
     if line.lowtide != VERSION {
-        return Err(format!("unknown format version {} (this program reads version {VERSION})", line.lowtide));
+        return Err(format!(
+            "unknown format version {} (this program reads version {VERSION})",
+            line.lowtide
+        ));
     }
     let place = |message: String| format!("region {:?}: {message}", line.region);
     let mut builder = RegionBuilder::new(&line.region);
@@ -382,7 +385,11 @@ pub fn format_line(kernel: &Kernel, region: &Region) -> String {
     let part = |operand: lowtide::region::Operand, flags: DefFlags| {
         let register = &region.registers()[operand.register.index()];
         let whole = operand.lanes == register.all_lanes() && flags == DefFlags::default();
-        Part { register: Text::from(region.register_name(operand.register)), lanes: (!whole).then_some(operand.lanes), flags }
+        Part {
+            register: Text::from(region.register_name(operand.register)),
+            lanes: (!whole).then_some(operand.lanes),
+            flags,
+        }
     };
     let plain = |operand: &lowtide::region::Operand| part(*operand, DefFlags::default());
     let line = Line {
@@ -430,9 +437,7 @@ pub fn format_line(kernel: &Kernel, region: &Region) -> String {
             .map(|dep| (dep.from.0, dep.to.0, Named(dep.kind), dep.latency))
             .collect(),
         hints: (region.hints().iter())
-            .map(|hint| {
-                (hint.from.0, hint.to.map(|to| to.0), Named(hint.kind), hint.latency)
-            })
+            .map(|hint| (hint.from.0, hint.to.map(|to| to.0), Named(hint.kind), hint.latency))
             .collect(),
         source_peaks: region.source_peaks().map(peaks),
         production: region.production().map(|production| ProductionItem {

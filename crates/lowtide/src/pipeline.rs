@@ -5,10 +5,11 @@
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::pressure_bound;
+use crate::analysis::pressure_bound::{pressure_at_ends, pressure_bound};
 use crate::list;
 use crate::problem::{Goal, Problem};
 use crate::region::Kernel;
+use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Schedule};
 use crate::target::{Target, TargetError};
 
@@ -46,36 +47,38 @@ impl Algorithm {
     }
 }
 
-/// The schedule that an algorithm itself makes, be it worse than the source order.
-fn propose(problem: &Problem, algorithm: Algorithm) -> Schedule {
-    match algorithm {
-        Algorithm::Auto | Algorithm::CriticalPath => list::critical_path(problem),
+/// The schedule of one algorithm.
+///
+/// [`Algorithm::Auto`] takes the best one for the goal, never worse than the source order. Every other
+/// algorithm returns just what it makes, so that algorithms can be compared.
+pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
+    let schedule = match algorithm {
+        Algorithm::Auto => {
+            let candidates = [Algorithm::Source, Algorithm::CriticalPath].map(|one| run(problem, one));
+            let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
+            let [source, other] = candidates;
+            if cost(&other) < cost(&source) { other } else { source }
+        }
         Algorithm::Source => Schedule::source(problem),
+        Algorithm::CriticalPath => list::critical_path(problem),
         Algorithm::Production => match problem.region().production() {
             Some(production) => Schedule::in_order(problem, production.order.clone()),
             None => Schedule::source(problem),
         },
-    }
-}
-
-/// Schedules one region.
-///
-/// [`Algorithm::Auto`] returns the best schedule for the goal, never worse than the source order. Every
-/// other algorithm returns just what it makes, so that algorithms can be compared.
-pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: &Budget) -> Outcome {
-    let mut schedule = propose(problem, algorithm);
-    let mut measure = problem.measure(&schedule);
-    if algorithm == Algorithm::Auto {
-        let source = Schedule::source(problem);
-        let source_measure = problem.measure(&source);
-        if problem.cost(&source_measure) <= problem.cost(&measure) {
-            (schedule, measure) = (source, source_measure);
+    };
+    if cfg!(debug_assertions) && algorithm != Algorithm::Production {
+        // A recorded order is input: `lowtide check` tells whether it is legal.
+        if let Err(violations) = check(problem.region(), problem.target(), &schedule) {
+            panic!("{} made an illegal schedule: {violations:?}", algorithm.name());
         }
     }
-    debug_assert_eq!(
-        crate::schedule::check::check(problem.region(), problem.target(), &schedule).map(|report| report.peaks),
-        Ok(measure.peaks.clone())
-    );
+    schedule
+}
+
+/// Schedules one region and proves what can be proven within the budget.
+pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
+    let schedule = run(problem, algorithm);
+    let measure = problem.measure(&schedule);
     let bounds = bounds(problem, &schedule, budget);
     let optimal = match problem.goal() {
         Goal::MinReg => {
@@ -92,14 +95,20 @@ pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: &Budget)
     Outcome { schedule, measure, bounds, optimal }
 }
 
+/// Larger regions get no bound by cuts, since the closure that it needs would not fit into memory.
+const MOST_FOR_CUTS: usize = 1 << 15;
+
 /// What can be proven about every schedule of the problem within the budget.
-fn bounds(problem: &Problem, known: &Schedule, budget: &Budget) -> Bounds {
+fn bounds(problem: &Problem, known: &Schedule, budget: Budget) -> Bounds {
     let region = problem.region();
-    let closure = Closure::new(region);
-    let peaks = region
-        .class_ids()
-        .map(|class| pressure_bound(region, class, &closure, known.order(), budget).value)
-        .collect();
+    let peaks = match region.len() <= MOST_FOR_CUTS {
+        true => {
+            let closure = Closure::new(region);
+            let cut = |class| pressure_bound(region, class, &closure, known.order(), budget).value;
+            region.class_ids().map(cut).collect()
+        }
+        false => pressure_at_ends(region),
+    };
     Bounds { peaks, length: length_bound::lower_bound(problem).best() }
 }
 
@@ -120,7 +129,7 @@ pub fn schedule_kernel(
     target: &Target,
     goal: Goal,
     algorithm: Algorithm,
-    budget: &Budget,
+    budget: Budget,
 ) -> Result<KernelOutcome, TargetError> {
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
     let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };

@@ -85,7 +85,8 @@ fn check_schedules(
                 match check(region, target, schedule) {
                     Err(violations) => {
                         part.illegal += 1;
-                        part.problems.extend(violations.iter().map(|violation| format!("{name}: {violation}")));
+                        part.problems
+                            .extend(violations.iter().map(|violation| format!("{name}: {violation}")));
                     }
                     Ok(report) => {
                         part.length += u64::from(report.length);
@@ -108,7 +109,9 @@ fn check_schedules(
     if used != schedules.len() {
         let extra = schedules.len() - used;
         document.illegal += 1;
-        document.problems.push(format!("{extra} schedules are for regions that the region file does not have"));
+        document
+            .problems
+            .push(format!("{extra} schedules are for regions that the region file does not have"));
     }
     let failed = document.illegal > 0 || document.over_limit > 0;
     document.problems.truncate(MOST_PROBLEMS);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lowtide::pipeline::Algorithm;
+use lowtide::pipeline::{Algorithm, run as run_algorithm};
 use lowtide::problem::Problem;
 use serde::Serialize;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                 let mut costs = Vec::new();
                 for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
                     let start = Instant::now();
-                    let schedule = algorithm.run(&problem);
+                    let schedule = run_algorithm(&problem, algorithm);
                     totals[position].seconds += start.elapsed().as_secs_f64();
                     let measure = problem.measure(&schedule);
                     let peak = measure.peaks.get(problem.primary_class().index());

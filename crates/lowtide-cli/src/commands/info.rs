@@ -119,9 +119,8 @@ fn as_text(info: &Info) -> String {
         counts.map(|(name, count)| format!("{} {name}", grouped(count))).collect::<Vec<_>>().join(", ")
     };
     let kinds = DepKind::ALL.map(DepKind::name);
-    let mut dependences = kinds.iter().map(|kind| {
-        (kind.to_string(), info.dependences.get(kind).copied().unwrap_or(0))
-    });
+    let mut dependences =
+        kinds.iter().map(|kind| (kind.to_string(), info.dependences.get(kind).copied().unwrap_or(0)));
     let mut targets = info.targets.iter().map(|(name, count)| (name.clone(), *count));
     format!(
         "{} kernels ({} entries), {} regions, {} instructions, the largest region has {}\n\

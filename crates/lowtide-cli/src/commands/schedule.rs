@@ -89,7 +89,12 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let goal = args.goal.into();
     let budget = args.budget.budget();
-    let mut output = args.output.as_deref().map(LineWriter::create).transpose().map_err(|error| write_failure(args, error))?;
+    let mut output = args
+        .output
+        .as_deref()
+        .map(LineWriter::create)
+        .transpose()
+        .map_err(|error| write_failure(args, error))?;
     let mut document = Document { kernels: Vec::new() };
     for_each_kernel(
         &args.input,
@@ -97,7 +102,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             let target = targets.of(&kernel)?;
             let fail = |error| Failure::Target { kernel: kernel.name.clone(), error };
             let start = Instant::now();
-            let outcome = schedule_kernel(&kernel, target, goal, args.algorithm, &budget).map_err(fail)?;
+            let outcome = schedule_kernel(&kernel, target, goal, args.algorithm, budget).map_err(fail)?;
             let seconds = start.elapsed().as_secs_f64();
             let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
             let mut source = Before { occupancy: most, peak: 0, length: 0 };
@@ -149,8 +154,18 @@ fn write_failure(args: &ScheduleArgs, error: std::io::Error) -> Failure {
 
 fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let header = [
-        "kernel", "target", "regions", "instructions", "waves", "at most", "peak", "at least", "length", "at least",
-        "proven", "ms",
+        "kernel",
+        "target",
+        "regions",
+        "instructions",
+        "waves",
+        "at most",
+        "peak",
+        "at least",
+        "length",
+        "at least",
+        "proven",
+        "ms",
     ];
     let mut rows = table(2, &header);
     let mut total = Totals::default();

@@ -31,7 +31,7 @@ use std::time::Instant;
 
 use super::closure::{Closure, contains, members};
 use super::flow::{DownsetMin, Effort, LastUses, Minimum, Side, class_values};
-use crate::index::{ClassId, InstrId, Rows};
+use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 use crate::schedule::Budget;
 
@@ -106,6 +106,21 @@ pub struct PressureBound {
     pub order: Vec<InstrId>,
     /// Cuts that were sought.
     pub cuts: u64,
+}
+
+/// The pressure of each class at the two ends of a region, whichever is higher: a bound without any search.
+pub fn pressure_at_ends(region: &Region) -> Vec<u32> {
+    let through: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
+    let (mut start, mut end) = (through.clone(), through);
+    for (position, value) in region.values().iter().enumerate() {
+        if value.def.is_none() && !region.is_dead(ValueId::at(position)) {
+            start[value.class.index()] += value.weight;
+        }
+        if value.live_out {
+            end[value.class.index()] += value.weight;
+        }
+    }
+    start.into_iter().zip(end).map(|(start, end)| start.max(end)).collect()
 }
 
 /// Bounds the peak pressure of a class. `hint` is any legal order; the better, the faster.

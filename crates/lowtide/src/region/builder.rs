@@ -520,7 +520,8 @@ impl RegionBuilder {
         most("operands", self.defs.len() + self.uses.len(), u32::MAX as usize / 2)?;
         most("dependences", self.deps.len(), u32::MAX as usize / 2)?;
         let units = self.unit_sets.iter().flatten().map(|need| &*need.unit);
-        let single = [&*self.name, &*self.boundary].into_iter().chain(self.classes.iter().map(|name| &**name));
+        let single =
+            [&*self.name, &*self.boundary].into_iter().chain(self.classes.iter().map(|name| &**name));
         let lists = [&self.opcodes.names, &self.flag_sets.names, &self.register_names];
         for names in lists {
             most("bytes of names", names.bytes(), u32::MAX as usize / 2)?;
