@@ -1,4 +1,6 @@
 //! Facts about a region that never change, and the machinery to track what does.
 
 pub mod closure;
+pub mod flow;
 pub mod pressure;
+pub mod pressure_bound;

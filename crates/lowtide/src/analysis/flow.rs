@@ -1,0 +1,714 @@
+//! The least pressure over an interval of downsets, as a minimum cut.
+//!
+//! A *downset* is a set T of instructions closed under predecessors: what can have been scheduled at some
+//! moment. Let f(T) be the live weight of one class at the boundary after T. A value with definition d, last
+//! uses U and weight w is live there if d is in T (or it is live-in) and some u of U is not (or it is
+//! live-out). [`DownsetMin`] finds the minimum of f over all downsets T with `lo <= T <= hi`, and its
+//! minimisers, by max-flow.
+//!
+//! # The network
+//! A cut puts some nodes on the source's side; an arc a -> b of capacity c costs c if only a is there. Read
+//! "on the source's side" as "in T":
+//! - an arc without limit from every instruction to each of its predecessors makes T a downset;
+//! - for a value with one last use, an arc d -> u of capacity w;
+//! - with several, a node x, an arc d -> x of capacity w, and arcs x -> u without limit: if d is in T, either
+//!   x is not (cost w) or x and all uses are (cost 0), so a cheapest cut pays w exactly if the value is live;
+//! - for a live-in, the source stands for d; for a live-out, the sink stands for U. A value that is both is
+//!   a constant;
+//! - instructions of `lo` are sources, those outside `hi` are sinks.
+//!
+//! So the cheapest cut is the minimum of f, up to the constant.
+//!
+//! # What makes it fast
+//! - *Less network.* Only a value's last uses count: if u comes before u', then u outside T implies u'
+//!   outside T. Instructions that touch no value of the class only transport dependences. Those with at most
+//!   one predecessor, and those that nothing of interest depends on, are left out; the dependences among the
+//!   rest are the transitive reduction of the closure. Nothing is lost: any set that is closed within the
+//!   rest extends to a downset of the region without changing f. Opposite arcs share their storage.
+//! - *One network for all intervals.* `lo` and `hi` only name sources and sinks. The flow with everything
+//!   free is feasible for every interval, so it is found once and every question starts from it.
+//! - *Dinic's algorithm, backwards.* Distances to the sinks are found by a search that stops at sources, so
+//!   that the inside of `lo` is never looked at; the inside of `hi`'s complement is looked at once. All
+//!   sources then push along decreasing distances, not only the nearest ones.
+//! - *Any flow is a lower bound* on the minimum, so the work can end as soon as it reaches a given limit, or
+//!   when the effort is spent, and still says something.
+
+use std::time::Instant;
+
+use super::closure::{Closure, contains, members};
+use crate::index::{ClassId, InstrId, ValueId};
+use crate::region::Region;
+
+/// Capacity that no flow reaches: more than the weight of all values together.
+const UNLIMITED: u32 = 1 << 31;
+
+const UNREACHED: u32 = u32::MAX;
+
+/// Where something must lie in relation to a downset (or to the source's side of a cut).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// In the downset: a source.
+    In,
+    /// Either.
+    Free,
+    /// Not in the downset: a sink.
+    Out,
+}
+
+/// How much may still be spent. One step is one look at a node of a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Steps left.
+    pub steps: u64,
+    /// The moment to stop at.
+    pub deadline: Option<Instant>,
+}
+
+impl Effort {
+    /// No limit.
+    pub const UNBOUNDED: Effort = Effort { steps: u64::MAX, deadline: None };
+
+    /// Whether nothing is left.
+    pub fn is_spent(&self) -> bool {
+        self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn spend(&mut self, steps: u64) {
+        self.steps = self.steps.saturating_sub(steps);
+    }
+}
+
+/// What is known about a minimum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Minimum {
+    /// It is this.
+    Exact(u32),
+    /// It is this or more: the limit was reached, or the effort was spent.
+    AtLeast(u32),
+}
+
+/// One direction of a connection between two nodes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arc {
+    to: u32,
+    /// Position of its residual capacity. That of the opposite direction is at `slot ^ 1`.
+    slot: u32,
+}
+
+/// A connection under construction: nodes `low < high`, capacity upwards and downwards.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Connection {
+    low: u32,
+    high: u32,
+    up: u32,
+    down: u32,
+}
+
+/// A directed network under construction. Arcs between the same two nodes are added up.
+#[derive(Debug, Default)]
+struct NetworkBuilder {
+    connections: Vec<Connection>,
+}
+
+impl NetworkBuilder {
+    fn arc(&mut self, from: u32, to: u32, capacity: u32) {
+        debug_assert_ne!(from, to);
+        self.connections.push(if from < to {
+            Connection { low: from, high: to, up: capacity, down: 0 }
+        } else {
+            Connection { low: to, high: from, up: 0, down: capacity }
+        });
+    }
+
+    fn build(mut self, nodes: usize) -> Network {
+        self.connections.sort_unstable();
+        self.connections.dedup_by(|next, kept| {
+            let same = (next.low, next.high) == (kept.low, kept.high);
+            if same {
+                kept.up = (kept.up + next.up).min(UNLIMITED);
+                kept.down = (kept.down + next.down).min(UNLIMITED);
+            }
+            same
+        });
+        let mut first = vec![0u32; nodes + 1];
+        for connection in &self.connections {
+            first[connection.low as usize + 1] += 1;
+            first[connection.high as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            first[node + 1] += first[node];
+        }
+        let mut next = first.clone();
+        let mut arcs = vec![Arc::default(); 2 * self.connections.len()];
+        let mut residual = Vec::with_capacity(arcs.len());
+        for connection in &self.connections {
+            for (from, to, capacity) in [
+                (connection.low, connection.high, connection.up),
+                (connection.high, connection.low, connection.down),
+            ] {
+                let place = &mut next[from as usize];
+                arcs[*place as usize] = Arc { to, slot: residual.len() as u32 };
+                *place += 1;
+                residual.push(capacity);
+            }
+        }
+        Network {
+            first,
+            arcs,
+            residual,
+            sides: vec![Side::Free; nodes],
+            distance: vec![UNREACHED; nodes],
+            current: vec![0; nodes],
+            reached: vec![false; nodes],
+            queue: Vec::with_capacity(nodes),
+            sinks: Vec::with_capacity(nodes),
+            sources: Vec::with_capacity(nodes),
+            path: Vec::with_capacity(nodes),
+        }
+    }
+}
+
+/// A network with a flow in it. Any number of nodes may be sources or sinks.
+#[derive(Clone, Debug)]
+struct Network {
+    /// The arcs that leave node `i` are `arcs[first[i]..first[i + 1]]`.
+    first: Vec<u32>,
+    arcs: Vec<Arc>,
+    /// What each direction of a connection can still take.
+    residual: Vec<u32>,
+    sides: Vec<Side>,
+    /// Arcs to the nearest sink; [`UNREACHED`] if there is no way or none was looked for.
+    distance: Vec<u32>,
+    /// The first arc of each node that may still lead on.
+    current: Vec<u32>,
+    /// Nodes that a source reaches; see [`Network::find_reached`].
+    reached: Vec<bool>,
+    queue: Vec<u32>,
+    /// Sinks that have a neighbour that is none.
+    sinks: Vec<u32>,
+    /// Sources that reach a sink.
+    sources: Vec<u32>,
+    /// Nodes from a source to where the push has got, each with the slot of the arc that leaves it.
+    path: Vec<(u32, u32)>,
+}
+
+impl Network {
+    fn arcs_of(&self, node: u32) -> std::ops::Range<usize> {
+        self.first[node as usize] as usize..self.first[node as usize + 1] as usize
+    }
+
+    /// Adds to the flow until it is maximal, has grown by `limit`, or the effort is spent. Tells by how much
+    /// it has grown, and whether it is maximal; if so, `distance` tells the nodes that reach a sink.
+    fn augment(&mut self, limit: u32, effort: &mut Effort) -> (u32, bool) {
+        self.sinks.clear();
+        self.sinks
+            .extend((0..self.sides.len() as u32).filter(|&node| self.sides[node as usize] == Side::Out));
+        self.drop_inner_sinks();
+        let mut total = 0;
+        while total < limit && !effort.is_spent() {
+            self.measure_distances(effort);
+            if self.sources.is_empty() {
+                return (total, true);
+            }
+            total += self.push_along_distances(limit - total, effort);
+        }
+        (total, false)
+    }
+
+    fn drop_inner_sinks(&mut self) {
+        let (first, arcs, sides) = (&self.first, &self.arcs, &self.sides);
+        self.sinks.retain(|&node| {
+            let range = first[node as usize] as usize..first[node as usize + 1] as usize;
+            arcs[range].iter().any(|arc| sides[arc.to as usize] != Side::Out)
+        });
+    }
+
+    /// Breadth-first search from the sinks against the residual arcs; goes up to sources, not beyond.
+    fn measure_distances(&mut self, effort: &mut Effort) {
+        self.distance.fill(UNREACHED);
+        self.sources.clear();
+        self.queue.clear();
+        for &node in &self.sinks {
+            self.distance[node as usize] = 0;
+        }
+        self.queue.extend_from_slice(&self.sinks);
+        let mut head = 0;
+        while head < self.queue.len() {
+            let node = self.queue[head];
+            head += 1;
+            let next = self.distance[node as usize] + 1;
+            for arc in &self.arcs[self.arcs_of(node)] {
+                let neighbour = arc.to as usize;
+                if self.distance[neighbour] != UNREACHED || self.residual[(arc.slot ^ 1) as usize] == 0 {
+                    continue;
+                }
+                match self.sides[neighbour] {
+                    Side::Free => self.queue.push(arc.to),
+                    Side::In => self.sources.push(arc.to),
+                    Side::Out => continue,
+                }
+                self.distance[neighbour] = next;
+                self.current[neighbour] = self.first[neighbour];
+            }
+        }
+        effort.spend(head as u64);
+    }
+
+    /// Pushes from all sources along arcs to smaller distances until no such way is left.
+    fn push_along_distances(&mut self, limit: u32, effort: &mut Effort) -> u32 {
+        let mut total = 0;
+        let mut steps = 0;
+        'sources: for position in 0..self.sources.len() {
+            let mut node = self.sources[position];
+            self.path.clear();
+            loop {
+                steps += 1;
+                if self.sides[node as usize] == Side::Out {
+                    let room = self.path.iter().map(|&(_, slot)| self.residual[slot as usize]);
+                    let amount = room.fold(limit - total, u32::min);
+                    let mut full = self.path.len();
+                    for (place, &(_, slot)) in self.path.iter().enumerate().rev() {
+                        self.residual[slot as usize] -= amount;
+                        self.residual[(slot ^ 1) as usize] += amount;
+                        if self.residual[slot as usize] == 0 {
+                            full = place;
+                        }
+                    }
+                    total += amount;
+                    if total == limit {
+                        break 'sources;
+                    }
+                    // Every path has an arc that is full now; go on from the first one.
+                    node = self.path[full].0;
+                    self.path.truncate(full);
+                }
+                let end = self.first[node as usize + 1];
+                let mut place = self.current[node as usize];
+                let distance = self.distance[node as usize];
+                while place < end {
+                    let Arc { to, slot } = self.arcs[place as usize];
+                    // (An unreached neighbour has the largest number, which never fits.)
+                    if self.distance[to as usize].wrapping_add(1) == distance
+                        && self.residual[slot as usize] > 0
+                    {
+                        break;
+                    }
+                    place += 1;
+                }
+                self.current[node as usize] = place;
+                if place < end {
+                    let Arc { to, slot } = self.arcs[place as usize];
+                    self.path.push((node, slot));
+                    node = to;
+                } else if let Some((previous, _)) = self.path.pop() {
+                    self.current[previous as usize] += 1;
+                    node = previous;
+                } else {
+                    break;
+                }
+            }
+        }
+        effort.spend(steps);
+        total
+    }
+
+    /// Marks in `reached` exactly the nodes that a source reaches.
+    fn find_reached(&mut self) {
+        self.reached.fill(false);
+        self.queue.clear();
+        for node in 0..self.sides.len() {
+            if self.sides[node] == Side::In {
+                self.reached[node] = true;
+                self.queue.push(node as u32);
+            }
+        }
+        let mut head = 0;
+        while head < self.queue.len() {
+            let node = self.queue[head];
+            head += 1;
+            for arc in &self.arcs[self.arcs_of(node)] {
+                if !self.reached[arc.to as usize] && self.residual[arc.slot as usize] > 0 {
+                    self.reached[arc.to as usize] = true;
+                    self.queue.push(arc.to);
+                }
+            }
+        }
+    }
+}
+
+const SOURCE: u32 = 0;
+const SINK: u32 = 1;
+const LEFT_OUT: u32 = u32::MAX;
+
+/// Minima of the pressure of one class over intervals of downsets. See the [module](self).
+///
+/// All buffers are reused: after the first question there is no allocation.
+#[derive(Clone, Debug)]
+pub struct DownsetMin<'a> {
+    region: &'a Region,
+    network: Network,
+    /// The node of each instruction, or [`LEFT_OUT`].
+    node_of: Vec<u32>,
+    /// Residual capacities with a (nearly always maximal) flow for no bounds at all, and that flow.
+    free_residual: Vec<u32>,
+    free_flow: u32,
+    /// What is live at every boundary.
+    constant: u32,
+    /// The question asked last, and whether the answer was exact.
+    sides: Vec<Side>,
+    is_exact: bool,
+}
+
+impl<'a> DownsetMin<'a> {
+    /// Prepares the network for one class.
+    pub fn new(region: &'a Region, class: ClassId, closure: &Closure) -> Self {
+        let mut last_uses = LastUses::new(region, closure);
+        let kept = kept_instrs(region, class);
+        let mut node_of = vec![LEFT_OUT; region.len()];
+        let mut nodes = 2;
+        for instr in members(&kept) {
+            node_of[instr.index()] = nodes;
+            nodes += 1;
+        }
+        let mut builder = NetworkBuilder::default();
+        for instr in members(&kept) {
+            let node = node_of[instr.index()];
+            nearest_ancestors(closure, &kept, instr, &mut last_uses.scratch, |ancestor| {
+                builder.arc(node, node_of[ancestor.index()], UNLIMITED);
+            });
+        }
+        let mut constant = region.through(class);
+        for id in class_values(region, class) {
+            let value = &region.values()[id.index()];
+            let from = value.def.map_or(SOURCE, |def| node_of[def.index()]);
+            if value.live_out {
+                match value.def {
+                    Some(_) => builder.arc(from, SINK, value.weight),
+                    None => constant += value.weight,
+                }
+                continue;
+            }
+            match last_uses.of(id) {
+                [only] => builder.arc(from, node_of[only.index()], value.weight),
+                several => {
+                    builder.arc(from, nodes, value.weight);
+                    for instr in several {
+                        builder.arc(nodes, node_of[instr.index()], UNLIMITED);
+                    }
+                    nodes += 1;
+                }
+            }
+        }
+        let mut network = builder.build(nodes as usize);
+        network.sides[SOURCE as usize] = Side::In;
+        network.sides[SINK as usize] = Side::Out;
+        // Any flow will do as a start, so there is no harm in stopping where it takes long.
+        let mut effort = Effort { steps: 64 * u64::from(nodes), deadline: None };
+        let (free_flow, _) = network.augment(UNLIMITED - 1, &mut effort);
+        let free_residual = network.residual.clone();
+        DownsetMin {
+            region,
+            network,
+            node_of,
+            free_residual,
+            free_flow,
+            constant,
+            sides: vec![Side::Free; region.len()],
+            is_exact: false,
+        }
+    }
+
+    /// The least pressure after any downset that holds all instructions with [`Side::In`] and none with
+    /// [`Side::Out`]. The former must be closed under predecessors, the latter under successors.
+    ///
+    /// The answer is exact if it is less than `limit` and the effort suffices; else it is a lower bound, at
+    /// most `limit`.
+    pub fn min(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
+        debug_assert!(self.is_consistent(sides));
+        self.sides.copy_from_slice(sides);
+        self.is_exact = false;
+        for (&node, &side) in self.node_of.iter().zip(sides) {
+            if node != LEFT_OUT {
+                self.network.sides[node as usize] = side;
+            }
+        }
+        let known = self.constant + self.free_flow;
+        if known >= limit {
+            return Minimum::AtLeast(limit);
+        }
+        self.network.residual.copy_from_slice(&self.free_residual);
+        let (more, is_maximal) = self.network.augment((limit - known).min(UNLIMITED - 1), effort);
+        self.is_exact = is_maximal;
+        if is_maximal { Minimum::Exact(known + more) } else { Minimum::AtLeast(known + more) }
+    }
+
+    /// The largest minimiser, one bit for each instruction; only right after an [exact](Minimum::Exact)
+    /// answer. (Minimisers are closed under union and intersection, as f is submodular.)
+    pub fn largest(&self, set: &mut [u64]) {
+        debug_assert!(self.is_exact);
+        set.fill(0);
+        for instr in self.region.instrs() {
+            let inside = match self.node_of[instr.index()] {
+                LEFT_OUT => {
+                    self.sides[instr.index()] != Side::Out
+                        && self.region.preds(instr).iter().all(|edge| contains(set, edge.instr))
+                }
+                // (No distances are kept for sinks that only sinks surround.)
+                node => {
+                    self.sides[instr.index()] != Side::Out
+                        && (self.sides[instr.index()] == Side::In
+                            || self.network.distance[node as usize] == UNREACHED)
+                }
+            };
+            set[instr.index() / 64] |= u64::from(inside) << (instr.index() % 64);
+        }
+    }
+
+    /// The smallest minimiser; otherwise as [`DownsetMin::largest`].
+    pub fn smallest(&mut self, set: &mut [u64]) {
+        debug_assert!(self.is_exact);
+        self.network.find_reached();
+        set.fill(0);
+        for instr in self.region.instrs().rev() {
+            let inside = match self.node_of[instr.index()] {
+                LEFT_OUT => {
+                    self.sides[instr.index()] == Side::In
+                        || self.region.succs(instr).iter().any(|edge| contains(set, edge.instr))
+                }
+                node => self.network.reached[node as usize],
+            };
+            set[instr.index() / 64] |= u64::from(inside) << (instr.index() % 64);
+        }
+    }
+
+    fn is_consistent(&self, sides: &[Side]) -> bool {
+        self.region.instrs().all(|instr| {
+            self.region.preds(instr).iter().all(|edge| {
+                let (before, after) = (sides[edge.instr.index()], sides[instr.index()]);
+                (after != Side::In || before == Side::In) && (before != Side::Out || after == Side::Out)
+            })
+        })
+    }
+}
+
+/// The values of a class that are live anywhere.
+pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Item = ValueId> + '_ {
+    let ids = (0..region.values().len()).map(ValueId::at);
+    ids.filter(move |&id| region.values()[id.index()].class == class && !region.is_dead(id))
+}
+
+/// The instructions that get a node: those with an operand or result of the class, and those without that
+/// tie several predecessors to something of interest. (Without the latter, a barrier between many and many
+/// would become an arc for each pair.)
+fn kept_instrs(region: &Region, class: ClassId) -> Vec<u64> {
+    let mut touches = vec![false; region.len()];
+    for id in class_values(region, class) {
+        if let Some(def) = region.values()[id.index()].def {
+            touches[def.index()] = true;
+        }
+        for instr in region.value_uses(id) {
+            touches[instr.index()] = true;
+        }
+    }
+    let mut kept = vec![0; region.len().div_ceil(64)];
+    let mut matters = vec![false; region.len()];
+    for instr in region.instrs().rev() {
+        let i = instr.index();
+        matters[i] = touches[i] || region.succs(instr).iter().any(|edge| matters[edge.instr.index()]);
+        if touches[i] || (matters[i] && region.preds(instr).len() > 1) {
+            kept[i / 64] |= 1 << (i % 64);
+        }
+    }
+    kept
+}
+
+/// Calls `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
+fn nearest_ancestors(
+    closure: &Closure,
+    kept: &[u64],
+    instr: InstrId,
+    rest: &mut [u64],
+    mut visit: impl FnMut(InstrId),
+) {
+    for ((rest, ancestors), kept) in rest.iter_mut().zip(closure.ancestors(instr)).zip(kept) {
+        *rest = ancestors & kept;
+    }
+    // The last one in source order has no descendants among the others. It stands for all of its ancestors.
+    for word in (0..rest.len()).rev() {
+        while rest[word] != 0 {
+            let bit = 63 - rest[word].leading_zeros();
+            let nearest = InstrId(word as u32 * 64 + bit);
+            rest[word] &= !(1 << bit);
+            for (rest, ancestors) in rest[..=word].iter_mut().zip(closure.ancestors(nearest)) {
+                *rest &= !ancestors;
+            }
+            visit(nearest);
+        }
+    }
+}
+
+/// Finds the uses of a value that come before no other of its uses: it is live until they are all done.
+pub(crate) struct LastUses<'a> {
+    region: &'a Region,
+    closure: &'a Closure,
+    scratch: Vec<u64>,
+    found: Vec<InstrId>,
+}
+
+impl<'a> LastUses<'a> {
+    pub(crate) fn new(region: &'a Region, closure: &'a Closure) -> Self {
+        LastUses { region, closure, scratch: vec![0; closure.words()], found: Vec::new() }
+    }
+
+    pub(crate) fn of(&mut self, value: ValueId) -> &[InstrId] {
+        let uses = self.region.value_uses(value);
+        let set = &mut self.scratch;
+        set.fill(0);
+        for instr in uses {
+            set[instr.index() / 64] |= 1 << (instr.index() % 64);
+        }
+        let closure = self.closure;
+        self.found.clear();
+        self.found.extend(uses.iter().filter(|&&instr| {
+            // Descendants lie behind in source order.
+            let word = instr.index() / 64;
+            set[word..].iter().zip(&closure.descendants(instr)[word..]).all(|(uses, after)| uses & after == 0)
+        }));
+        &self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::pressure_bound::brute_force::{Small, small_regions};
+    use crate::generate::Random;
+
+    fn network(nodes: usize, arcs: &[(u32, u32, u32)]) -> Network {
+        let mut builder = NetworkBuilder::default();
+        for &(from, to, capacity) in arcs {
+            builder.arc(from, to, capacity);
+        }
+        let mut network = builder.build(nodes);
+        network.sides[0] = Side::In;
+        network.sides[nodes - 1] = Side::Out;
+        network
+    }
+
+    #[test]
+    fn flow_needs_to_be_taken_back() {
+        // The short way 0-1-4-5 blocks both long ones unless it is undone.
+        let arcs = [(0, 1, 1), (1, 4, 1), (4, 5, 1), (0, 2, 1), (2, 4, 1), (1, 3, 1), (3, 5, 1)];
+        let mut network = network(6, &arcs);
+        assert_eq!(network.augment(UNLIMITED - 1, &mut Effort::UNBOUNDED.clone()), (2, true));
+    }
+
+    #[test]
+    fn parallel_and_opposite_arcs_are_added_up() {
+        let mut network = network(3, &[(0, 1, 2), (0, 1, 3), (1, 0, 7), (1, 2, 4), (2, 1, UNLIMITED)]);
+        assert_eq!(network.augment(UNLIMITED - 1, &mut Effort::UNBOUNDED.clone()), (4, true));
+        network.find_reached();
+        assert_eq!(network.reached, [true, true, false]);
+    }
+
+    #[test]
+    fn limit_and_effort_end_the_work() {
+        let arcs = [(0, 1, 5), (1, 3, 5), (0, 2, 5), (2, 3, 5)];
+        assert_eq!(network(4, &arcs).augment(7, &mut Effort::UNBOUNDED.clone()), (7, false));
+        assert_eq!(network(4, &arcs).augment(10, &mut Effort::UNBOUNDED.clone()), (10, false));
+        assert_eq!(network(4, &arcs).augment(11, &mut Effort::UNBOUNDED.clone()), (10, true));
+        let mut none = Effort { steps: 0, deadline: None };
+        assert_eq!(network(4, &arcs).augment(11, &mut none), (0, false));
+        assert_eq!(network(2, &[]).augment(11, &mut Effort::UNBOUNDED.clone()), (0, true));
+    }
+
+    #[test]
+    fn flow_equals_the_least_cut_of_random_networks() {
+        let mut random = Random::new(5);
+        for _ in 0..3000 {
+            let nodes = 2 + random.below(7);
+            let arcs: Vec<(u32, u32, u32)> = (0..random.below(4 * nodes))
+                .map(|_| {
+                    let from = random.below(nodes);
+                    let to = (from + 1 + random.below(nodes - 1)) % nodes;
+                    (from as u32, to as u32, random.below(6) as u32)
+                })
+                .collect();
+            let mut network = network(nodes, &arcs);
+            for node in 1..nodes - 1 {
+                network.sides[node] = random.pick(&[Side::In, Side::Free, Side::Free, Side::Free, Side::Out]);
+            }
+            let cost = |side: usize| -> u32 {
+                let cut = |&&(from, to, _): &&(u32, u32, u32)| side >> from & 1 == 1 && side >> to & 1 == 0;
+                arcs.iter().filter(cut).map(|arc| arc.2).sum()
+            };
+            let allowed = |side: &usize| {
+                (0..nodes).all(|node| match network.sides[node] {
+                    Side::In => side >> node & 1 == 1,
+                    Side::Free => true,
+                    Side::Out => side >> node & 1 == 0,
+                })
+            };
+            let least = (0..1 << nodes).filter(allowed).map(cost).min().unwrap_or(0);
+            let (flow, maximal) = network.augment(UNLIMITED - 1, &mut Effort::UNBOUNDED.clone());
+            assert_eq!((flow, maximal), (least, true));
+            let far =
+                |node: &usize| network.sides[*node] != Side::Out && network.distance[*node] == UNREACHED;
+            let inner = |node: &usize| network.sides[*node] == Side::In;
+            let largest =
+                (0..nodes).filter(|node| far(node) || inner(node)).map(|node| 1 << node).sum::<usize>();
+            network.find_reached();
+            let smallest = (0..nodes).filter(|&node| network.reached[node]);
+            let smallest = smallest.map(|node| 1 << node).sum::<usize>();
+            assert_eq!((cost(smallest), cost(largest)), (least, least));
+            assert_eq!(smallest & largest, smallest);
+        }
+    }
+
+    /// The minimum over random intervals, and the smallest and largest minimiser, against enumeration.
+    #[test]
+    fn minima_over_intervals_match_enumeration() {
+        let mut random = Random::new(11);
+        let mut questions = 0;
+        for region in small_regions(1500) {
+            let closure = Closure::new(&region);
+            for class in region.class_ids() {
+                let small = Small::new(&region, class);
+                let mut downset_min = DownsetMin::new(&region, class, &closure);
+                for _ in 0..4 {
+                    let one = small.downsets[random.below(small.downsets.len())];
+                    let other = small.downsets[random.below(small.downsets.len())];
+                    let (low, high) = (one & other, one | other);
+                    let sides: Vec<Side> = (0..region.len())
+                        .map(|i| match (low >> i & 1, high >> i & 1) {
+                            (1, _) => Side::In,
+                            (_, 1) => Side::Free,
+                            _ => Side::Out,
+                        })
+                        .collect();
+                    let between = |set: &u32| set & low == low && set & high == *set;
+                    let sets: Vec<u32> = small.downsets.iter().copied().filter(between).collect();
+                    let least = sets.iter().map(|&set| small.pressure(set)).min().unwrap_or(0);
+                    let best = sets.iter().copied().filter(|&set| small.pressure(set) == least);
+                    let meet = best.clone().fold(u32::MAX, |all, set| all & set);
+                    let join = best.fold(0, |all, set| all | set);
+                    let mut effort = Effort::UNBOUNDED;
+                    for limit in [0, least / 2, least] {
+                        let answer = downset_min.min(&sides, limit, &mut effort);
+                        assert_eq!(answer, Minimum::AtLeast(limit));
+                    }
+                    for limit in [least + 1, u32::MAX] {
+                        let answer = downset_min.min(&sides, limit, &mut effort);
+                        assert_eq!(answer, Minimum::Exact(least));
+                        let (mut smallest, mut largest) = ([0], [0]);
+                        downset_min.largest(&mut largest);
+                        downset_min.smallest(&mut smallest);
+                        assert_eq!([smallest[0] as u32, largest[0] as u32], [meet, join]);
+                    }
+                    questions += 1;
+                }
+            }
+        }
+        assert!(questions > 10_000);
+    }
+}
