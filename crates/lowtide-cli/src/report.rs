@@ -1,11 +1,14 @@
 //! What the commands' tables share.
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+/// One line under the header, and nothing else that is not data.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A plain table; columns after the first `left` are numbers and stand to the right.
 pub(crate) fn table(left: usize, header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     for (position, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));

@@ -318,10 +318,10 @@ pub fn register_program(size: usize, seed: u64) -> Region {
                 defined[i] |= mask;
             }
         }
-        if random.chance(20) {
-            if let Some(last) = last_store.replace(instr) {
-                builder.depend(last, instr, DepKind::Memory, random.below(3) as u32);
-            }
+        if random.chance(20)
+            && let Some(last) = last_store.replace(instr)
+        {
+            builder.depend(last, instr, DepKind::Memory, random.below(3) as u32);
         }
     }
     for (&(register, _), &defined) in registers.iter().zip(&defined) {

@@ -349,7 +349,7 @@ pub struct DownsetMin<'a> {
     network: Network,
     /// The node of each instruction, or [`LEFT_OUT`].
     node_of: Vec<u32>,
-    /// Residual capacities with the flow for no bounds at all, and that flow.
+    /// Residual capacities with a (nearly always maximal) flow for no bounds at all, and that flow.
     free_residual: Vec<u32>,
     free_flow: u32,
     /// What is live at every boundary.
@@ -402,8 +402,9 @@ impl<'a> DownsetMin<'a> {
         let mut network = builder.build(nodes as usize);
         network.sides[SOURCE as usize] = Side::In;
         network.sides[SINK as usize] = Side::Out;
-        let mut unbounded = Effort::UNBOUNDED;
-        let (free_flow, _) = network.augment(UNLIMITED - 1, &mut unbounded);
+        // Any flow will do as a start, so there is no harm in stopping where it takes long.
+        let mut effort = Effort { steps: 64 * u64::from(nodes), deadline: None };
+        let (free_flow, _) = network.augment(UNLIMITED - 1, &mut effort);
         let free_residual = network.residual.clone();
         DownsetMin {
             region,
