@@ -121,16 +121,28 @@ pub struct FileClass {
 }
 
 impl RegisterFile {
+    /// The most registers one wave can take up, with the gaps before aligned classes: [`BoundFile::used`]
+    /// counts them, so that a bound without them would cut off registers that a wave really takes.
+    fn most(&self) -> u64 {
+        let mut most = 0u64;
+        let mut align = 1;
+        for class in &self.classes {
+            most = most.next_multiple_of(align) + u64::from(class.max);
+            align = u64::from(class.align);
+        }
+        most
+    }
+
     /// How many waves fit if each uses this many registers.
     pub fn waves(&self, used: u32) -> u32 {
-        let most: u32 = self.classes.iter().map(|class| class.max).sum();
+        let most = self.most() as u32; // fits: validation has found it to be within `size`
         let given_out = used.clamp(1, most).next_multiple_of(self.granule);
         (self.size / given_out).clamp(1, self.waves)
     }
 
     /// The most registers each wave can use if this many are to fit.
     pub fn limit(&self, waves: u32) -> u32 {
-        let most: u32 = self.classes.iter().map(|class| class.max).sum();
+        let most = self.most() as u32;
         let share = self.size / waves.clamp(1, self.waves);
         (share / self.granule * self.granule).min(most)
     }
@@ -183,7 +195,6 @@ impl Target {
             if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
                 return Err(format!("{place}: size, granule, waves and classes must not be 0 or empty"));
             }
-            let mut total = 0u64;
             for class in &file.classes {
                 if class.max == 0 || class.align == 0 {
                     return Err(format!("{place}: max and align of class {:?} must not be 0", class.name));
@@ -195,8 +206,8 @@ impl Target {
                     return Err(format!("{place}: class \"*\" cannot share its file"));
                 }
                 names.push(&class.name);
-                total += u64::from(class.max);
             }
+            let total = file.most();
             if total.next_multiple_of(u64::from(file.granule)) > u64::from(file.size) {
                 return Err(format!(
                     "{place}: one wave may address {total} registers, but the file has only {} (in granules \
