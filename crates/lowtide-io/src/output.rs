@@ -16,7 +16,7 @@ pub struct LineWriter {
 
 enum Sink {
     Plain(BufWriter<NamedTempFile>),
-    Gzip(BufWriter<GzEncoder<NamedTempFile>>),
+    Gzip(Box<BufWriter<GzEncoder<NamedTempFile>>>),
 }
 
 impl LineWriter {
@@ -29,7 +29,7 @@ impl LineWriter {
             _ => NamedTempFile::new()?,
         };
         let sink = match path.extension().is_some_and(|extension| extension == "gz") {
-            true => Sink::Gzip(BufWriter::new(GzEncoder::new(file, Compression::new(9)))),
+            true => Sink::Gzip(Box::new(BufWriter::new(GzEncoder::new(file, Compression::new(9))))),
             false => Sink::Plain(BufWriter::new(file)),
         };
         Ok(LineWriter { path: path.to_path_buf(), sink })

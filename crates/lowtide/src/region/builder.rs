@@ -66,6 +66,14 @@ pub enum RegionError {
         /// The weight of each.
         weight: u32,
     },
+    /// A unit that an instruction asks for twice: one need can say for how long.
+    #[error("{instr} names unit {unit:?} twice")]
+    DuplicateUnit {
+        /// The instruction.
+        instr: String,
+        /// The unit.
+        unit: String,
+    },
     /// A lane that a register does not have, or no lane at all.
     #[error("{place} names lanes {lanes:#x} of register {register}, which has {count} lanes")]
     BadLanes {
@@ -435,6 +443,7 @@ impl RegionBuilder {
     /// Validates all that was collected.
     pub fn build(self) -> Result<Region, RegionError> {
         self.check_names_and_counts()?;
+        self.check_units()?;
         self.check_operands()?;
         self.check_references()?;
         self.check_order()?;
@@ -537,6 +546,19 @@ impl RegionBuilder {
             if !(1..=limits::LANES).contains(&lanes) || weight == 0 {
                 let register = self.register_name(RegisterId::at(position));
                 return Err(RegionError::BadRegister { register, lanes, weight });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_units(&self) -> Result<(), RegionError> {
+        for (number, set) in self.unit_sets.iter().enumerate() {
+            for (position, need) in set.iter().enumerate() {
+                if set[..position].iter().any(|other| other.unit == need.unit) {
+                    let user = self.instrs.iter().position(|instr| instr.units as usize == number);
+                    let instr = self.describe(InstrId::at(user.unwrap_or(0)));
+                    return Err(RegionError::DuplicateUnit { instr, unit: need.unit.to_string() });
+                }
             }
         }
         Ok(())

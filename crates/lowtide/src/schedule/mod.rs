@@ -54,7 +54,7 @@ impl Schedule {
 
     /// Cycle of the last issue, plus one.
     pub fn length(&self) -> u32 {
-        self.cycles.iter().max().map_or(0, |last| last + 1)
+        self.cycles.iter().max().map_or(0, |last| last.saturating_add(1))
     }
 }
 
