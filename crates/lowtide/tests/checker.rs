@@ -8,7 +8,7 @@ use lowtide::region::{InstrSpec, Peak, Region, RegionBuilder};
 use lowtide::schedule::Schedule;
 use lowtide::schedule::check::{MOST_VIOLATIONS, Report, Violation, check, check_order};
 use lowtide::target::Target;
-use lowtide::{ClassId, InstrId};
+use lowtide::{ClassId, InstrId, RegisterId};
 
 /// Regions of every kind, from one instruction to `most`.
 fn regions(seeds: u64, most: usize) -> impl Iterator<Item = (Region, Random)> {
@@ -128,9 +128,10 @@ fn with_units(region: &Region, random: &mut Random) -> Region {
         builder.class(&region.classes()[class.index()]);
         builder.through(class, region.through(class));
     }
-    let registers: Vec<_> = (region.registers().iter())
-        .map(|register| {
-            builder.register(&register.name, register.class, register.lanes, register.lane_weight)
+    let registers: Vec<_> = (region.registers().iter().enumerate())
+        .map(|(number, register)| {
+            let name = region.register_name(RegisterId::at(number));
+            builder.register(name, register.class, register.lanes, register.lane_weight)
         })
         .collect();
     for instr in region.instrs() {
