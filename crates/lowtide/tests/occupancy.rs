@@ -1,0 +1,36 @@
+//! Occupancy against what the stock compiler printed for real kernels.
+
+use std::path::Path;
+
+use lowtide::target::Target;
+
+/// `../shared/corpus/kernels.tsv` has the registers and the occupancy of each kernel on gfx906. Occupancy must
+/// follow from the registers and from a cap for local memory, which is given from outside: as many waves as
+/// the work-groups have that fit into 64 KiB.
+#[test]
+fn occupancy_of_real_kernels_follows_from_their_registers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/kernels.tsv");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: the shared corpus (../shared/corpus/kernels.tsv) is not here");
+        return;
+    };
+    let mut lines = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let column = |name: &str| header.iter().position(|title| *title == name).unwrap();
+    let [vgprs, sgprs, occupancy, lds, group] =
+        ["NumVgprs", "NumSgprs", "Occupancy", "LDSByteSize", "max_wg"].map(column);
+    let vega = Target::builtin("gfx906").unwrap();
+    let registers = vega.registers(&["vgpr".into(), "sgpr".into()]).unwrap();
+    let (mut kernels, mut capped) = (0, 0);
+    for line in lines.filter(|line| !line[occupancy].is_empty()) {
+        let number = |column: usize| line[column].parse::<u32>().unwrap_or(0);
+        let by_registers = registers.occupancy(&[number(vgprs), number(sgprs)]);
+        let groups = 65_536u32.checked_div(number(lds)).unwrap_or(u32::MAX);
+        let cap = groups.saturating_mul(number(group).div_ceil(64));
+        assert_eq!(by_registers.min(cap), number(occupancy), "{line:?}");
+        kernels += 1;
+        capped += u32::from(cap < by_registers);
+    }
+    assert!(kernels > 900 && capped > 10, "{kernels} kernels, {capped} capped by local memory");
+    eprintln!("{kernels} kernels agree, {capped} of them are limited by local memory");
+}
