@@ -6,3 +6,4 @@ pub mod length_bound;
 pub mod pressure;
 pub mod pressure_bound;
 pub mod times;
+pub mod walk;

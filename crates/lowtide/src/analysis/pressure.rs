@@ -5,7 +5,7 @@
 //! last, in time proportional to the operands of each: [`Tracker::delta`] tells what a candidate would do,
 //! [`Tracker::undo`] takes back the last one.
 
-use crate::index::{ClassId, InstrId};
+use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::{Peak, Region};
 
 /// Pressure of every class after the instructions scheduled so far.
@@ -28,7 +28,7 @@ impl<'a> Tracker<'a> {
         let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
         let mut needs = Vec::with_capacity(region.values().len());
         for (position, value) in region.values().iter().enumerate() {
-            let uses = region.value_uses(crate::index::ValueId::at(position)).len() as u32;
+            let uses = region.value_uses(ValueId::at(position)).len() as u32;
             let need = uses + u32::from(value.live_out);
             if value.def.is_none() && need > 0 {
                 now[value.class.index()] += value.weight;
@@ -128,5 +128,77 @@ impl<'a> Tracker<'a> {
             }
         }
         Some(instr)
+    }
+}
+
+/// Pressure of every class before the instructions scheduled so far, last to first: the same figures as
+/// [`Tracker`], seen from the other end.
+#[derive(Clone, Debug)]
+pub struct ReverseTracker<'a> {
+    region: &'a Region,
+    /// For each value: uses that have been scheduled, plus one if it is live-out.
+    needed: Vec<u32>,
+    /// Pressure now, by class.
+    now: Vec<u32>,
+}
+
+impl<'a> ReverseTracker<'a> {
+    /// The state after the last instruction.
+    pub fn new(region: &'a Region) -> Self {
+        let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
+        let mut needed = Vec::with_capacity(region.values().len());
+        for value in region.values() {
+            if value.live_out {
+                now[value.class.index()] += value.weight;
+            }
+            needed.push(u32::from(value.live_out));
+        }
+        ReverseTracker { region, needed, now }
+    }
+
+    /// The pressure of a class at the boundary before the last scheduled instruction.
+    #[inline]
+    pub fn now(&self, class: ClassId) -> u32 {
+        self.now[class.index()]
+    }
+
+    /// Whether something that has been scheduled needs the value.
+    #[inline]
+    pub fn is_needed(&self, value: ValueId) -> bool {
+        self.needed[value.index()] > 0
+    }
+
+    /// By how much the pressure of each class would change if `instr` came before all scheduled so far.
+    pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
+        change.fill(0);
+        for &id in self.region.used_values(instr) {
+            if !self.is_needed(id) {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] += value.weight as i32;
+            }
+        }
+        for &id in self.region.defined_values(instr) {
+            if self.is_needed(id) {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] -= value.weight as i32;
+            }
+        }
+    }
+
+    /// Puts `instr` before all scheduled so far. Its successors must have been scheduled, and it must not.
+    pub fn schedule(&mut self, instr: InstrId) {
+        for &id in self.region.defined_values(instr) {
+            if self.is_needed(id) {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] -= value.weight;
+            }
+        }
+        for &id in self.region.used_values(instr) {
+            if !self.is_needed(id) {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] += value.weight;
+            }
+            self.needed[id.index()] += 1;
+        }
     }
 }

@@ -1,0 +1,304 @@
+//! Walking along downsets, in either direction of time.
+//!
+//! A schedule that grows from one end is a walk through downsets: sets closed under predecessors (or, from the other end, under
+//! successors). All that such a walk needs to know of a value is when it *opens* and when it *closes*. Forwards, its
+//! definition opens it (a live-in is open from the start), and it closes when all its uses have been passed (a live-out never does).
+//! Backwards, the first use opens it (a live-out is open from the start), and the definition closes it (a live-in never does). So one
+//! [`LiveGraph`] serves both directions, and the pressure of a downset is the same whichever way it is reached.
+
+use crate::index::{ClassId, InstrId, Rows, ValueId};
+use crate::list::engine::Direction;
+use crate::region::Region;
+
+/// A region as seen by a walk in one direction, with one weight for each value.
+#[derive(Clone, Debug)]
+pub struct LiveGraph {
+    count: usize,
+    /// What waits for an instruction.
+    next: Rows<u32>,
+    /// How many others an instruction waits for.
+    waits: Vec<u32>,
+    /// The values that an instruction opens, and those that it helps to close.
+    opens: Rows<u32>,
+    closes: Rows<u32>,
+    /// The instructions that open a value.
+    openers: Rows<u32>,
+    weights: Vec<i64>,
+    /// The state at the start, from which every walk begins.
+    opened: Vec<u32>,
+    left: Vec<u32>,
+    closer_sum: Vec<u64>,
+    delta: Vec<i64>,
+    live: i64,
+}
+
+/// Added to the closers that a value waits for if it never closes.
+const NEVER: u32 = 1 << 30;
+
+impl LiveGraph {
+    /// The graph of a region, with the weights that `weigh` gives to values of each class. Values of weight 0 are left out.
+    pub fn new(region: &Region, direction: Direction, weigh: impl Fn(ClassId) -> i64) -> Self {
+        let count = region.len();
+        let neighbours = |instr: InstrId| match direction {
+            Direction::TopDown => (region.preds(instr), region.succs(instr)),
+            Direction::BottomUp => (region.succs(instr), region.preds(instr)),
+        };
+        let mut next = Rows::with_capacity(count, region.edge_count());
+        let mut waits = Vec::with_capacity(count);
+        for instr in region.instrs() {
+            let (before, after) = neighbours(instr);
+            waits.push(before.len() as u32);
+            after.iter().for_each(|edge| next.push(edge.instr.0));
+            next.end_row();
+        }
+        let mut number = vec![u32::MAX; region.values().len()];
+        let (mut weights, mut opened, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut live: i64 = region.class_ids().map(|class| weigh(class) * i64::from(region.through(class))).sum();
+        for (position, value) in region.values().iter().enumerate() {
+            let weight = weigh(value.class) * i64::from(value.weight);
+            let uses = region.value_uses(ValueId::at(position)).len() as u32;
+            if weight == 0 || uses == 0 && !value.live_out {
+                continue;
+            }
+            number[position] = weights.len() as u32;
+            weights.push(weight);
+            let (is_open, closers) = match direction {
+                Direction::TopDown => (value.def.is_none(), if value.live_out { NEVER } else { uses }),
+                Direction::BottomUp => (value.live_out, if value.def.is_none() { NEVER } else { 1 }),
+            };
+            opened.push(u32::from(is_open));
+            left.push(closers);
+            live += if is_open { weight } else { 0 };
+        }
+        let defined = numbered(region, &number, |instr| region.defined_values(instr));
+        let used = numbered(region, &number, |instr| region.used_values(instr));
+        let (opens, closes) = match direction {
+            Direction::TopDown => (defined, used),
+            Direction::BottomUp => (used, defined),
+        };
+        let pairs = (0..count).flat_map(|i| opens.row(i).iter().map(move |&value| (value as usize, i as u32)));
+        let openers = Rows::group(weights.len(), pairs);
+        let mut closer_sum = vec![0; weights.len()];
+        let mut delta = vec![0; count];
+        for instr in 0..count {
+            for &value in opens.row(instr) {
+                delta[instr] += if opened[value as usize] == 0 { weights[value as usize] } else { 0 };
+            }
+            for &value in closes.row(instr) {
+                delta[instr] -= if left[value as usize] == 1 { weights[value as usize] } else { 0 };
+                closer_sum[value as usize] += instr as u64;
+            }
+        }
+        LiveGraph { count, next, waits, opens, closes, openers, weights, opened, left, closer_sum, delta, live }
+    }
+
+    /// Number of instructions.
+    #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
+    pub fn len(&self) -> usize {
+        self.count
+    }
+}
+
+/// For each instruction the numbers of some of its values, without those that have none.
+fn numbered<'r>(region: &Region, number: &[u32], of: impl Fn(InstrId) -> &'r [ValueId]) -> Rows<u32> {
+    let mut rows = Rows::with_capacity(region.len(), number.len());
+    for instr in region.instrs() {
+        let known = of(instr).iter().map(|value| number[value.index()]).filter(|number| *number != u32::MAX);
+        known.for_each(|number| rows.push(number));
+        rows.end_row();
+    }
+    rows
+}
+
+/// A downset that grows and shrinks, instruction by instruction.
+///
+/// What each instruction would change is kept up to date, so that [`Walk::delta`] is a look into a table.
+#[derive(Clone, Debug)]
+pub struct Walk<'g> {
+    graph: &'g LiveGraph,
+    /// For each value: openers passed so far.
+    opened: Vec<u32>,
+    /// For each value: closers still to pass, and the sum of their numbers: the number of the last one.
+    left: Vec<u32>,
+    closer_sum: Vec<u64>,
+    /// For each instruction: by how much it would change the live weight.
+    delta: Vec<i64>,
+    /// For each instruction: how many it still waits for.
+    waits: Vec<u32>,
+    ready: Vec<u32>,
+    /// Position in `ready`.
+    place: Vec<u32>,
+    trail: Vec<u32>,
+    live: i64,
+    /// Instructions that became ready or cheaper.
+    improved: Vec<u32>,
+}
+
+impl<'g> Walk<'g> {
+    /// The empty downset.
+    pub fn new(graph: &'g LiveGraph) -> Self {
+        let mut walk = Walk {
+            graph,
+            opened: graph.opened.clone(),
+            left: graph.left.clone(),
+            closer_sum: graph.closer_sum.clone(),
+            delta: graph.delta.clone(),
+            waits: graph.waits.clone(),
+            ready: Vec::new(),
+            place: vec![u32::MAX; graph.count],
+            trail: Vec::with_capacity(graph.count),
+            live: graph.live,
+            improved: Vec::new(),
+        };
+        for instr in 0..graph.count as u32 {
+            if walk.waits[instr as usize] == 0 {
+                walk.add_ready(instr);
+                walk.improved.push(instr);
+            }
+        }
+        walk
+    }
+
+    /// The weight that is live at the boundary of the downset.
+    #[inline]
+    pub fn live(&self) -> i64 {
+        self.live
+    }
+
+    /// The instructions that can be added, in no particular order.
+    #[inline]
+    pub fn ready(&self) -> &[u32] {
+        &self.ready
+    }
+
+    /// The instructions of the downset, in the order in which they were added.
+    #[inline]
+    pub fn trail(&self) -> &[u32] {
+        &self.trail
+    }
+
+    /// Whether the downset holds all instructions.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.trail.len() == self.graph.count
+    }
+
+    /// By how much the live weight would change with `instr`.
+    #[inline]
+    pub fn delta(&self, instr: u32) -> i64 {
+        self.delta[instr as usize]
+    }
+
+    /// Adds a ready instruction.
+    pub fn push(&mut self, instr: u32) {
+        let graph = self.graph;
+        for &value in graph.opens.row(instr as usize) {
+            let weight = graph.weights[value as usize];
+            let opened = &mut self.opened[value as usize];
+            *opened += 1;
+            if *opened == 1 {
+                self.live += weight;
+                for &other in graph.openers.row(value as usize) {
+                    self.delta[other as usize] -= weight;
+                    self.improved.push(other);
+                }
+            }
+        }
+        for &value in graph.closes.row(instr as usize) {
+            let weight = graph.weights[value as usize];
+            let left = &mut self.left[value as usize];
+            *left -= 1;
+            self.closer_sum[value as usize] -= u64::from(instr);
+            match *left {
+                0 => self.live -= weight,
+                1 => {
+                    let last = self.closer_sum[value as usize] as u32;
+                    self.delta[last as usize] -= weight;
+                    self.improved.push(last);
+                }
+                _ => {}
+            }
+        }
+        self.remove_ready(instr);
+        self.trail.push(instr);
+        for &other in graph.next.row(instr as usize) {
+            self.waits[other as usize] -= 1;
+            if self.waits[other as usize] == 0 {
+                self.add_ready(other);
+                self.improved.push(other);
+            }
+        }
+    }
+
+    /// Takes back the instruction added last.
+    pub fn pop(&mut self) {
+        let graph = self.graph;
+        let Some(instr) = self.trail.pop() else { return };
+        for &other in graph.next.row(instr as usize) {
+            if self.waits[other as usize] == 0 {
+                self.remove_ready(other);
+            }
+            self.waits[other as usize] += 1;
+        }
+        self.add_ready(instr);
+        for &value in graph.closes.row(instr as usize) {
+            let weight = graph.weights[value as usize];
+            let left = &mut self.left[value as usize];
+            match *left {
+                0 => self.live += weight,
+                1 => self.delta[self.closer_sum[value as usize] as usize] += weight,
+                _ => {}
+            }
+            *left += 1;
+            self.closer_sum[value as usize] += u64::from(instr);
+        }
+        for &value in graph.opens.row(instr as usize) {
+            let weight = graph.weights[value as usize];
+            let opened = &mut self.opened[value as usize];
+            *opened -= 1;
+            if *opened == 0 {
+                self.live -= weight;
+                for &other in graph.openers.row(value as usize) {
+                    self.delta[other as usize] += weight;
+                }
+            }
+        }
+    }
+
+    /// Adds all that does not raise the live weight, again and again. Only what became ready or cheaper since the last call needs a
+    /// look: whatever was not free then, and did not change, is not free now.
+    pub fn take_free_moves(&mut self) {
+        while let Some(instr) = self.improved.pop() {
+            if self.place[instr as usize] != u32::MAX && self.delta[instr as usize] <= 0 {
+                self.push(instr);
+            }
+        }
+    }
+
+    /// Takes back all but the first `length` instructions, to a state without free moves.
+    pub fn undo_to(&mut self, length: usize) {
+        while self.trail.len() > length {
+            self.pop();
+        }
+        self.improved.clear();
+    }
+
+    /// Declares that the current state has no free moves.
+    pub fn forget_improved(&mut self) {
+        self.improved.clear();
+    }
+
+    fn add_ready(&mut self, instr: u32) {
+        self.place[instr as usize] = self.ready.len() as u32;
+        self.ready.push(instr);
+    }
+
+    fn remove_ready(&mut self, instr: u32) {
+        let place = self.place[instr as usize] as usize;
+        self.ready.swap_remove(place);
+        if let Some(&moved) = self.ready.get(place) {
+            self.place[moved as usize] = place as u32;
+        }
+        self.place[instr as usize] = u32::MAX;
+    }
+}

@@ -1,0 +1,96 @@
+//! Register-limited latency hiding: the second phase of paper 1's two-phase scheduler.
+//!
+//! The first phase has found an order with few registers. This one divides it into sub-blocks and schedules each for
+//! latency, greedily and without another look at registers. That is safe because a sub-block ends where the worst case could
+//! exceed the limit: the pressure at its start, plus all results of the sub-block, as if none of its operands were ever freed. A better
+//! first order has lower pressure at the boundaries, so that sub-blocks are larger and hide more.
+//!
+//! Where the first order itself is over the limit, more parallelism would only add spills: it is returned as it is.
+
+use super::engine::{Direction, Key, Policy, State, Timing, run};
+use crate::analysis::pressure::Tracker;
+use crate::analysis::times::Times;
+use crate::index::{ClassId, InstrId};
+use crate::problem::Problem;
+use crate::schedule::Schedule;
+
+/// Hides latencies within the sub-blocks of `order`. `limits` has the most registers of each class.
+pub fn hide_latency(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Schedule {
+    let region = problem.region();
+    let mut tracker = Tracker::new(region);
+    for &instr in order {
+        tracker.schedule(instr);
+    }
+    if tracker.peaks().iter().zip(limits).any(|(peak, limit)| peak.between > *limit) {
+        return Schedule::in_order(problem, order.to_vec());
+    }
+    let ends = sub_block_ends(problem, order, limits);
+    let mut last = vec![0; region.len()];
+    let mut block = 0;
+    for (position, instr) in order.iter().enumerate() {
+        block += usize::from(position == ends[block]);
+        last[instr.index()] = ends[block];
+    }
+    let mut policy = SubBlocks { times: Times::on(problem), last, ends };
+    run(problem, Direction::TopDown, Timing::Cycles, &mut policy, None)
+}
+
+/// Longest path to the end first, one sub-block after the other.
+struct SubBlocks {
+    times: Times,
+    /// For each instruction, the end of its sub-block.
+    last: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl Policy for SubBlocks {
+    fn criteria(&self) -> &'static [&'static str] {
+        &["longest path to the end"]
+    }
+
+    fn key(&mut self, _state: &State, instr: InstrId) -> Key {
+        [i64::from(self.times.tail[instr.index()]), 0, 0, 0, 0]
+    }
+
+    fn allows(&mut self, state: &State, instr: InstrId) -> bool {
+        // Sub-blocks are filled one after the other, so the count tells which one is open.
+        let open = self.ends[self.ends.partition_point(|end| *end <= state.scheduled())];
+        self.last[instr.index()] == open
+    }
+}
+
+/// Divides an order at the places where the worst case would exceed the limits; returns where each sub-block ends.
+fn sub_block_ends(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Vec<usize> {
+    let region = problem.region();
+    let mut tracker = Tracker::new(region);
+    let classes = limits.len();
+    let at_boundary = |tracker: &Tracker| -> Vec<u64> {
+        (0..classes).map(|class| u64::from(tracker.now(ClassId::at(class)))).collect()
+    };
+    let mut worst = at_boundary(&tracker);
+    let mut ends = Vec::new();
+    let mut start = 0;
+    for (position, &instr) in order.iter().enumerate() {
+        let mut grown = worst.clone();
+        add_results(problem, instr, &mut grown);
+        let over = grown.iter().zip(limits).any(|(worst, limit)| *worst > u64::from(*limit));
+        if over && position > start {
+            ends.push(position);
+            start = position;
+            grown = at_boundary(&tracker);
+            add_results(problem, instr, &mut grown);
+        }
+        worst = grown;
+        tracker.schedule(instr);
+    }
+    ends.push(order.len());
+    ends
+}
+
+fn add_results(problem: &Problem, instr: InstrId, pressure: &mut [u64]) {
+    let region = problem.region();
+    for value in region.defined_values(instr).iter().filter(|value| !region.is_dead(**value)) {
+        let value = &region.values()[value.index()];
+        pressure[value.class.index()] += u64::from(value.weight);
+    }
+}

@@ -1,0 +1,204 @@
+//! Sethi-Ullman numbering on dependence graphs (paper 1, Section IV).
+//!
+//! On a tree, the number of registers needed to evaluate a node follows from its children, and so does the best order of
+//! the children: largest `MaxRP - DefSZ`, the *SU-number*, first. On a graph with shared results this is only a heuristic. All
+//! variants schedule bottom-up and take the ready instruction with the *smallest* SU-number, so that it ends
+//! up last:
+//! - **Algorithm 1** (`sethi-ullman`): just that.
+//! - **Algorithm 2** (`su-rp`): an instruction that does not raise the pressure when it becomes ready is taken at
+//!   once (RP-reduction).
+//! - **MaxRP adjustment** (`su-rp-adjust`, Table III): `MaxRP` of a node is divided by the number of its uses, since each user
+//!   pays only a part of it.
+//! - **Algorithm 3** (`su-cluster`): instructions that share an operand with the best one are a cluster. If all of
+//!   them are ready, they are taken together; else one that keeps the cluster from becoming ready is taken.
+//! - Clusters and adjustment together (`su-cluster-adjust`, Table V).
+//!
+//! Sizes are those of the target's first register class. Operands that are live-in have no node in the graph and form no clusters: whatever
+//! the order, they are live from the start.
+
+use super::engine::{CRITERIA, Direction, Key, Policy, State, Timing, run};
+use crate::index::InstrId;
+use crate::problem::Problem;
+use crate::region::Region;
+use crate::schedule::Schedule;
+
+/// Which of the paper's heuristics to use on top of SU-numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Variant {
+    /// Take instructions that do not raise the pressure at once (Algorithm 2).
+    pub rp_reduction: bool,
+    /// Divide `MaxRP` by the number of uses (Table III).
+    pub adjust: bool,
+    /// Take instructions that share operands together (Algorithm 3).
+    pub clusters: bool,
+}
+
+/// SU-numbers are fractions where `MaxRP` is adjusted: they count in units of 1/4096 register.
+const SCALE: i64 = 1 << 12;
+
+/// The SU-numbers of all instructions.
+pub struct SethiUllman<'a> {
+    problem: &'a Problem<'a>,
+    variant: Variant,
+    numbers: Vec<i64>,
+}
+
+impl<'a> SethiUllman<'a> {
+    /// Numbers the instructions of a problem.
+    pub fn new(problem: &'a Problem<'a>, variant: Variant) -> Self {
+        let region = problem.region();
+        let mut sizes = vec![0i64; region.len()];
+        let mut users = vec![0i64; region.len()];
+        let mut children: Vec<InstrId> = Vec::new();
+        let mut max_rp = vec![0i64; region.len()];
+        for instr in region.instrs() {
+            sizes[instr.index()] = result_size(problem, instr) * SCALE;
+            operand_nodes(problem, instr, &mut children);
+            for child in &children {
+                users[child.index()] += 1;
+            }
+        }
+        // Source order: children come before their users.
+        for instr in region.instrs() {
+            operand_nodes(problem, instr, &mut children);
+            children.sort_by_key(|child| (sizes[child.index()] - max_rp[child.index()], *child));
+            // The first child needs its own registers, each other one also what its elders leave behind.
+            let mut left_behind = 0;
+            let mut most = 0;
+            for child in &children {
+                most = most.max(left_behind + max_rp[child.index()]);
+                left_behind += sizes[child.index()];
+            }
+            most = most.max(left_behind);
+            if variant.adjust {
+                most /= users[instr.index()].max(1);
+            }
+            max_rp[instr.index()] = most;
+        }
+        let numbers = max_rp.iter().zip(&sizes).map(|(max_rp, size)| max_rp - size).collect();
+        SethiUllman { problem, variant, numbers }
+    }
+}
+
+/// Registers of the first class that an instruction's results take.
+fn result_size(problem: &Problem, instr: InstrId) -> i64 {
+    let region = problem.region();
+    let results = region.defined_values(instr).iter().filter(|value| !region.is_dead(**value));
+    let results = results.map(|value| &region.values()[value.index()]);
+    results.filter(|value| value.class == problem.primary_class()).map(|value| i64::from(value.weight)).sum()
+}
+
+/// The instructions whose results of the first class `instr` reads, each once.
+fn operand_nodes(problem: &Problem, instr: InstrId, nodes: &mut Vec<InstrId>) {
+    let region = problem.region();
+    nodes.clear();
+    for value in region.used_values(instr) {
+        let value = &region.values()[value.index()];
+        if value.class == problem.primary_class() {
+            nodes.extend(value.def);
+        }
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+}
+
+impl Policy for SethiUllman<'_> {
+    fn criteria(&self) -> &'static [&'static str] {
+        &["smallest SU-number (negated)"]
+    }
+
+    fn key(&mut self, _state: &State, instr: InstrId) -> Key {
+        let mut key = [0; CRITERIA];
+        key[0] = -self.numbers[instr.index()];
+        key
+    }
+
+    fn is_eager(&mut self, state: &State, instr: InstrId) -> bool {
+        if !self.variant.rp_reduction {
+            return false;
+        }
+        let mut change = vec![0; self.problem.region().classes().len()];
+        state.delta(instr, &mut change);
+        change.get(self.problem.primary_class().index()).is_none_or(|change| *change <= 0)
+    }
+
+    fn instead(&mut self, state: &State, best: InstrId, chosen: &mut Vec<InstrId>) {
+        if !self.variant.clusters {
+            return;
+        }
+        let region = self.problem.region();
+        chosen.push(best);
+        let mut unready = None;
+        for value in region.used_values(best) {
+            let shared = &region.values()[value.index()];
+            if shared.class != self.problem.primary_class() || shared.def.is_none() {
+                continue;
+            }
+            for &user in region.value_uses(*value) {
+                if state.is_scheduled(user) || chosen.contains(&user) {
+                    continue;
+                }
+                if !state.is_ready(user) {
+                    unready = unready.or(Some(user));
+                }
+                chosen.push(user);
+            }
+        }
+        if let Some(blocked) = unready {
+            chosen.clear();
+            chosen.push(ready_blocker(region, state, blocked));
+        }
+    }
+}
+
+/// Follows what blocks an instruction until it finds something ready.
+fn ready_blocker(region: &Region, state: &State, mut blocked: InstrId) -> InstrId {
+    // Each step goes on to a successor in the graph, so this ends.
+    for _ in 0..region.len() {
+        let next = state.blockers(blocked).iter().find(|edge| !state.is_scheduled(edge.instr));
+        match next {
+            Some(edge) if !state.is_ready(blocked) => blocked = edge.instr,
+            _ => break,
+        }
+    }
+    blocked
+}
+
+/// Schedules by SU-numbers.
+pub fn sethi_ullman(problem: &Problem, variant: Variant) -> Schedule {
+    let mut policy = SethiUllman::new(problem, variant);
+    run(problem, Direction::BottomUp, Timing::Order, &mut policy, None)
+}
+
+/// Conditions of paper 1, Section V, for touching a block at all: its peak is above `threshold` and is not the pressure at its
+/// entry or exit, which no reordering can change.
+fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
+    let class = problem.primary_class().index();
+    let peak = |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
+    let ends = crate::analysis::pressure_bound::pressure_at_ends(problem.region());
+    let peak = peak(source);
+    peak > threshold && ends.get(class).is_some_and(|ends| peak > *ends)
+}
+
+/// Peaks up to this are left alone in the policies of the paper.
+pub const POLICY_THRESHOLD: u32 = 64;
+
+/// Algorithms 4 and 5: how the paper's compiler applies the heuristics. The schedule of a variant is taken only if it lowers the
+/// peak; with clusters, the plain algorithm is the second choice.
+pub fn policy(problem: &Problem, clusters: bool, threshold: u32) -> Schedule {
+    let source = Schedule::source(problem);
+    if !is_worth_it(problem, &source, threshold) {
+        return source;
+    }
+    let class = problem.primary_class().index();
+    let peak = |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
+    let with_clusters = Variant { rp_reduction: true, clusters: true, adjust: false };
+    let variants = [with_clusters, Variant::default()];
+    for variant in &variants[usize::from(!clusters)..] {
+        let schedule = sethi_ullman(problem, *variant);
+        if peak(&schedule) < peak(&source) {
+            return schedule;
+        }
+    }
+    source
+}

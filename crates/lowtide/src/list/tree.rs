@@ -1,0 +1,1 @@
+//! Optimal orders of trees (paper 1, Section II).
