@@ -1,37 +1,71 @@
 //! Strict JSON with errors that name the element.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use rustc_hash::FxHashSet;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 
-/// Parses one line. The fast way first; if it fails, once more with a record of the path, for the message.
+/// Parses one line, which must be an object.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+    // serde would take an array for the fields in the order of their declaration.
+    if !line.trim_ascii_start().starts_with('{') {
+        parse_any::<IgnoredAny>(line)?;
+        return Err("a line must be a JSON object, {...}".to_string());
+    }
+    parse_any(line)
+}
+
+/// The fast way first; if it fails, once more with a record of the path, for the message.
+fn parse_any<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     serde_json::from_str(line).or_else(|_| {
         let mut source = serde_json::Deserializer::from_str(line);
-        serde_path_to_error::deserialize(&mut source).map_err(|error| {
-            let path = error.path().to_string();
-            let inner = error.into_inner();
-            let column = inner.column();
-            let text = inner.to_string();
-            let text = text.split(" at line ").next().unwrap_or(&text);
-            let cut = match inner.classify() {
-                Category::Eof => " (is the line cut off?)",
-                _ => "",
-            };
-            match path.as_str() {
-                "." | "?" => format!("{text}{cut}, at column {column}"),
-                _ => format!("{path}: {text}{cut}, at column {column}"),
+        match serde_path_to_error::deserialize(&mut source) {
+            // Only the end can be wrong then: something follows the object.
+            Ok(value) => source.end().map(|()| value).map_err(|error| explain(&error, "")),
+            Err(error) => {
+                let path = error.path().to_string();
+                Err(explain(error.inner(), path.trim_end_matches(['.', '?'])))
             }
-        })
+        }
     })
+}
+
+/// An error in words: the element, what is wrong with it, and where it stands in the line.
+fn explain(error: &serde_json::Error, path: &str) -> String {
+    let text = error.to_string();
+    // The message itself may quote the input: only the end is the parser's own.
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    // Users do not know the names of Rust's types.
+    let text = match text.rsplit_once("expected ") {
+        Some((start, "u32")) => format!("{start}expected a whole number from 0 to {}", u32::MAX),
+        Some((start, "u64")) => format!("{start}expected a whole number from 0 to {}", u64::MAX),
+        Some((start, "i32" | "i64" | "usize")) => format!("{start}expected a whole number"),
+        _ => text.to_string(),
+    };
+    let (start, end) = match error.classify() {
+        Category::Syntax => ("not valid JSON: ", ""),
+        Category::Eof => ("", " (is the line cut off?)"),
+        Category::Data | Category::Io => ("", ""),
+    };
+    let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    format!("{place}{start}{text}{end}, at column {}", error.column())
 }
 
 /// A string that borrows from the line wherever it has no escapes, also deep inside arrays, where serde's
 /// own `Cow` would copy.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Text<'a>(Cow<'a, str>);
+
+/// Quoted like any string: messages show what the user wrote.
+impl Debug for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Debug::fmt(&*self.0, f)
+    }
+}
 
 impl Text<'_> {
     pub(crate) fn owned(text: &str) -> Self {
@@ -57,7 +91,7 @@ impl Deref for Text<'_> {
 
 impl std::fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        std::fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -95,6 +129,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// Up to so many keys are compared with each other.
+const FEW: usize = 16;
+
 /// The pairs of an object, in their order; a repeated key is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pairs<K, V>(pub(crate) Vec<(K, V)>);
@@ -111,10 +148,14 @@ impl<K: serde::Serialize, V: serde::Serialize> serde::Serialize for Pairs<K, V> 
     }
 }
 
-impl<'de, K: Deserialize<'de> + PartialEq, V: Deserialize<'de>> Deserialize<'de> for Pairs<K, V> {
+impl<'de, K: Deserialize<'de> + Clone + Eq + Hash + Debug, V: Deserialize<'de>> Deserialize<'de>
+    for Pairs<K, V>
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PairsVisitor<K, V>(std::marker::PhantomData<(K, V)>);
-        impl<'de, K: Deserialize<'de> + PartialEq, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<K, V> {
+        impl<'de, K: Deserialize<'de> + Clone + Eq + Hash + Debug, V: Deserialize<'de>> Visitor<'de>
+            for PairsVisitor<K, V>
+        {
             type Value = Pairs<K, V>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
@@ -123,10 +164,18 @@ impl<'de, K: Deserialize<'de> + PartialEq, V: Deserialize<'de>> Deserialize<'de>
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs: Vec<(K, V)> = Vec::new();
-                while let Some((key, value)) = map.next_entry()? {
-                    // Objects here have a few keys (register classes): no need for a set.
-                    if pairs.iter().any(|(other, _)| *other == key) {
-                        return Err(serde::de::Error::custom("a key is given twice"));
+                // Objects here have a few keys (register classes); a set only for those that do not.
+                let mut seen: FxHashSet<K> = FxHashSet::default();
+                while let Some((key, value)) = map.next_entry::<K, V>()? {
+                    if pairs.len() == FEW {
+                        seen.extend(pairs.iter().map(|(key, _)| key.clone()));
+                    }
+                    let twice = match pairs.len() < FEW {
+                        true => pairs.iter().any(|(other, _)| *other == key),
+                        false => !seen.insert(key.clone()),
+                    };
+                    if twice {
+                        return Err(serde::de::Error::custom(format!("key {key:?} is given twice")));
                     }
                     pairs.push((key, value));
                 }

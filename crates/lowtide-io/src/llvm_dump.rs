@@ -21,7 +21,7 @@ pub(crate) const VERSION: u32 = 1;
 const KERNEL_CONVENTION: u32 = 91;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object: a region of an LLVM dump")]
 struct Line<'a> {
     #[serde(rename = "v")]
     _version: IgnoredAny,
@@ -69,6 +69,7 @@ struct Line<'a> {
 
 /// Opcode, latency, micro-operations, units, flags, address space, definitions, uses.
 #[derive(Deserialize)]
+#[serde(expecting = "[opcode, latency, micro-ops, units, flags, address space, defs, uses]")]
 struct Node<'a>(
     #[serde(borrow)] Text<'a>,
     u32,
@@ -81,6 +82,7 @@ struct Node<'a>(
 );
 
 #[derive(Deserialize)]
+#[serde(expecting = "[register, lanes] or [register, lanes, flags]")]
 struct DefItem(u32, u32, #[serde(default)] Flags);
 
 #[derive(Default)]
@@ -94,6 +96,7 @@ impl<'de> Deserialize<'de> for Flags {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "[from, to, kind, latency] or [from, to, kind, latency, register]")]
 struct EdgeItem(
     u32,
     i64,
@@ -129,6 +132,7 @@ enum EdgeKind {
 struct RegisterList<'a>(Vec<(Text<'a>, Register)>);
 
 #[derive(Deserialize)]
+#[serde(expecting = "[class, file, width]")]
 struct Register(#[allow(dead_code)] IgnoredAny, File, u32);
 
 #[derive(Deserialize, Clone, Copy)]
@@ -161,7 +165,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RegisterList<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with V, S, A and n")]
 #[allow(non_snake_case)]
 struct Through {
     V: u32,
@@ -173,7 +177,7 @@ struct Through {
 
 /// For each file the pressure `[at, between]`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with V, S and A")]
 #[allow(non_snake_case)]
 struct Peaks {
     V: (u32, u32),
@@ -182,7 +186,7 @@ struct Peaks {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with by, order and rp")]
 struct After<'a> {
     #[serde(borrow)]
     by: Text<'a>,

@@ -100,6 +100,7 @@ impl KernelReader {
             return Ok(None);
         };
         self.started = true;
+        let mut last = self.lines.line_number();
         let mut header = first.kernel;
         let mut position = first.position;
         let unnamed = header.name.is_empty();
@@ -132,12 +133,12 @@ impl KernelReader {
             }
             regions.push(entry.region);
             position = entry.position;
+            last = self.lines.line_number();
         }
-        let line = self.lines.line_number() - 1;
         if unnamed {
-            header.name = format!("unnamed.{line}");
+            header.name = format!("unnamed.{last}");
         }
-        self.complete.insert((header.name.clone(), header.origin.clone()), line);
+        self.complete.insert((header.name.clone(), header.origin.clone()), last);
         Ok(Some(header.with_regions(regions)))
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// One line. Reading and writing use the same declaration.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object: a region")]
 struct Line<'a> {
     lowtide: u32,
     #[serde(borrow)]
@@ -59,7 +59,7 @@ struct Line<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with name and class")]
 struct RegisterItem<'a> {
     #[serde(borrow)]
     name: Text<'a>,
@@ -72,7 +72,7 @@ struct RegisterItem<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with op and latency")]
 struct InstrItem<'a> {
     #[serde(borrow)]
     op: Text<'a>,
@@ -92,14 +92,14 @@ struct InstrItem<'a> {
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with between and at")]
 struct PeakItem {
     between: u32,
     at: u32,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with by and order")]
 struct ProductionItem<'a> {
     #[serde(borrow)]
     by: Text<'a>,

@@ -14,7 +14,7 @@ use crate::lines::Lines;
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object: a schedule")]
 struct Line<'a> {
     #[serde(rename = "lowtide-schedule")]
     version: u32,
@@ -57,30 +57,42 @@ pub fn format_schedule(kernel: &str, origin: &str, region: &str, schedule: &Sche
 /// Reads the schedules of a file, one after the other.
 pub struct ScheduleReader {
     lines: Lines,
+    started: bool,
     failed: bool,
 }
 
 impl ScheduleReader {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Ok(ScheduleReader { lines: Lines::open(path)?, failed: false })
+        Ok(ScheduleReader { lines: Lines::open(path)?, started: false, failed: false })
     }
 
     /// Reads from anything; `name` is for messages.
     pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Self, ReadError> {
-        Ok(ScheduleReader { lines: Lines::from_reader(input, name.to_string())?, failed: false })
+        Ok(ScheduleReader {
+            lines: Lines::from_reader(input, name.to_string())?,
+            started: false,
+            failed: false,
+        })
     }
 
     fn next_entry(&mut self) -> Result<Option<ScheduleEntry>, ReadError> {
         let Some(line) = self.lines.next_line()? else {
+            if !self.started {
+                return Err(self.lines.file_error("contains no schedules"));
+            }
             return Ok(None);
         };
+        self.started = true;
         let line: Line = match crate::json::parse(line) {
             Ok(line) => line,
             Err(message) => return Err(self.lines.error(message)),
         };
         if line.version != VERSION {
-            let message = format!("unknown version {} (this program reads version {VERSION})", line.version);
+            let message = format!(
+                "unknown version {} of a schedule file (this program reads version {VERSION})",
+                line.version
+            );
             return Err(self.lines.error(message));
         }
         Ok(Some(ScheduleEntry {

@@ -155,14 +155,13 @@ impl RegisterFile {
 
     /// The steps of occupancy, from many waves to one: (most registers, waves).
     pub fn steps(&self) -> Vec<(u32, u32)> {
-        let mut steps: Vec<(u32, u32)> = Vec::new();
-        for waves in (1..=self.waves).rev() {
-            let limit = self.limit(waves);
-            if limit > 0 && self.waves(limit) == waves {
-                steps.push((limit, waves));
-            }
-        }
-        steps
+        // From step to step, not from wave to wave: a file may have billions of those.
+        let next = |&(limit, _): &(u32, u32)| {
+            let waves = self.waves(limit.checked_add(1)?);
+            Some((self.limit(waves), waves)).filter(|(larger, _)| *larger > limit)
+        };
+        let most = self.waves(1);
+        std::iter::successors(Some((self.limit(most), most)), next).collect()
     }
 }
 

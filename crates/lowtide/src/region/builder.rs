@@ -1,6 +1,6 @@
 //! The one way to make a [`Region`]: collect, then validate everything at once.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 
 use super::{
@@ -235,9 +235,9 @@ impl Interner {
     }
 }
 
-fn hash(text: &str) -> u64 {
+fn hash<T: std::hash::Hash + ?Sized>(what: &T) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault};
-    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(text)
+    BuildHasherDefault::<rustc_hash::FxHasher>::default().hash_one(what)
 }
 
 /// Collects a region and validates it.
@@ -273,6 +273,7 @@ pub struct RegionBuilder {
     opcodes: Interner,
     flag_sets: Interner,
     unit_sets: Vec<Box<[UnitNeed]>>,
+    units_by_hash: FxHashMap<u64, u32>,
     instrs: Vec<Instr>,
     pub(super) registers: Vec<Register>,
     register_names: Names,
@@ -331,8 +332,19 @@ impl RegionBuilder {
             set.len() == spec.units.len()
                 && set.iter().zip(spec.units).all(|(a, b)| *a.unit == *b.0 && a.cycles == b.1)
         };
-        let units = self.unit_sets.iter().rposition(|set| same(set)).unwrap_or_else(|| {
+        // The last few sets are compared one by one; the others are found by their hash, so that the time
+        // does not grow with their number.
+        let recent = self.unit_sets.len().saturating_sub(Interner::FEW);
+        let known = match self.unit_sets[recent..].iter().rposition(|set| same(set)) {
+            Some(position) => Some(recent + position),
+            None => {
+                let hashed = self.units_by_hash.get(&hash(spec.units)).map(|number| *number as usize);
+                hashed.filter(|&number| same(&self.unit_sets[number]))
+            }
+        };
+        let units = known.unwrap_or_else(|| {
             let needs = spec.units.iter().map(|&(unit, cycles)| UnitNeed { unit: unit.into(), cycles });
+            self.units_by_hash.insert(hash(spec.units), self.unit_sets.len() as u32);
             self.unit_sets.push(needs.collect());
             self.unit_sets.len() - 1
         });
@@ -553,8 +565,13 @@ impl RegionBuilder {
 
     fn check_units(&self) -> Result<(), RegionError> {
         for (number, set) in self.unit_sets.iter().enumerate() {
+            let mut seen = FxHashSet::default();
             for (position, need) in set.iter().enumerate() {
-                if set[..position].iter().any(|other| other.unit == need.unit) {
+                let twice = match set.len() <= Interner::FEW {
+                    true => set[..position].iter().any(|other| other.unit == need.unit),
+                    false => !seen.insert(&need.unit),
+                };
+                if twice {
                     let user = self.instrs.iter().position(|instr| instr.units as usize == number);
                     let instr = self.describe(InstrId::at(user.unwrap_or(0)));
                     return Err(RegionError::DuplicateUnit { instr, unit: need.unit.to_string() });

@@ -73,7 +73,9 @@ impl<'a> IssueTable<'a> {
     /// A table with nothing reserved.
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let units = &problem.target().issue().units;
-        let free = units.iter().map(|unit| vec![0; unit.count as usize]).collect();
+        // More copies than instructions are never needed, however many the target claims.
+        let copies = |count: u32| (count as usize).min(problem.region().len());
+        let free = units.iter().map(|unit| vec![0; copies(unit.count)]).collect();
         IssueTable { problem, cycle: 0, issued: 0, free }
     }
 

@@ -1,0 +1,205 @@
+//! What is written is what is read.
+//!
+//! `tests/data` holds small files and what becomes of them, checked in so that a change of the format shows.
+
+mod harness;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use harness::{format_kernels, read_kernels, read_schedules};
+use lowtide::generate::{Random, Shape, random_order, region, register_program};
+use lowtide::region::{Kernel, Region};
+use lowtide::schedule::Schedule;
+use lowtide_io::{
+    KernelReader, LineWriter, ScheduleEntry, ScheduleReader, dot, format_line, format_schedule,
+};
+
+fn manifest() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn data(name: &str) -> String {
+    std::fs::read_to_string(manifest().join("tests/data").join(name)).unwrap()
+}
+
+fn unpack(file: &Path) -> String {
+    let mut text = String::new();
+    MultiGzDecoder::new(&*std::fs::read(file).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The packed files of a folder, in a fixed order.
+fn packed_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.to_string_lossy().ends_with(".jsonl.gz"));
+    files.sort();
+    files
+}
+
+fn kernel_of(regions: Vec<Region>) -> Kernel {
+    Kernel {
+        name: "k \"quoted\" \\ ü \u{1f30a}".to_string(),
+        origin: "a\nb".to_string(),
+        target: Some(String::new()),
+        is_entry: false,
+        max_occupancy: Some(u32::MAX),
+        regions,
+    }
+}
+
+#[track_caller]
+fn assert_round_trip(kernels: &[Kernel]) {
+    let read = read_kernels(format_kernels(kernels).as_bytes()).unwrap();
+    // Not assert_eq: nobody wants to see thousands of regions.
+    assert!(read == kernels, "kernels differ after a round trip");
+}
+
+#[test]
+fn generated_regions_of_every_shape_round_trip() {
+    for shape in Shape::ALL {
+        let regions = (0..500).map(|seed| region(shape, 1 + seed as usize % 80, seed));
+        assert_round_trip(&[kernel_of(regions.collect())]);
+    }
+}
+
+#[test]
+fn generated_register_programs_round_trip() {
+    let regions = (0..3000).map(|seed| register_program(1 + seed as usize % 40, seed));
+    assert_round_trip(&[kernel_of(regions.collect())]);
+}
+
+#[test]
+fn kernels_without_optional_parts_round_trip() {
+    let plain = Kernel {
+        name: "k".to_string(),
+        origin: String::new(),
+        target: None,
+        is_entry: true,
+        max_occupancy: None,
+        regions: vec![register_program(5, 1)],
+    };
+    let other = Kernel { origin: "elsewhere".to_string(), ..plain.clone() };
+    assert_round_trip(&[plain, other]);
+}
+
+#[test]
+fn the_sample_corpus_round_trips_to_the_same_text() {
+    let files = packed_files(&manifest().join("../../corpus"));
+    assert_eq!(files.len(), 2);
+    for file in files {
+        let text = unpack(&file);
+        let kernels: Vec<Kernel> = KernelReader::open(&file).unwrap().collect::<Result<_, _>>().unwrap();
+        let mut lines = text.lines();
+        for kernel in &kernels {
+            for region in &kernel.regions {
+                let place = format!("{}: {} {}", file.display(), kernel.name, region.name());
+                assert!(lines.next() == Some(&*format_line(kernel, region)), "{place} differs");
+            }
+        }
+        assert_eq!(lines.next(), None);
+    }
+}
+
+#[test]
+fn gzip_and_plain_files_give_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = [kernel_of((0..200).map(|seed| register_program(20, seed)).collect())];
+    for name in ["regions.jsonl", "regions.jsonl.gz"] {
+        let path = folder.path().join(name);
+        let mut writer = LineWriter::create(&path).unwrap();
+        format_kernels(&kernels).lines().for_each(|line| writer.line(line).unwrap());
+        assert!(!path.exists(), "nothing shows before the end");
+        writer.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap().starts_with(&[0x1f, 0x8b]), name.ends_with(".gz"));
+        let read: Vec<Kernel> = KernelReader::open(&path).unwrap().collect::<Result<_, _>>().unwrap();
+        assert!(read == kernels, "{name}");
+    }
+}
+
+#[test]
+fn schedules_round_trip_plain_and_packed() {
+    let mut random = Random::new(7);
+    let entries: Vec<ScheduleEntry> = (0..1000)
+        .map(|seed| {
+            let region = register_program(1 + seed as usize % 30, seed);
+            let order = random_order(&region, &mut random);
+            let cycles = region.instrs().map(|_| random.bits() as u32).collect();
+            ScheduleEntry {
+                kernel: format!("k\t{seed}"),
+                origin: if seed % 2 == 0 { String::new() } else { "\"o\"".to_string() },
+                region: region.name().to_string(),
+                schedule: Schedule::new(order, cycles),
+            }
+        })
+        .collect();
+    let line = |entry: &ScheduleEntry| {
+        let ScheduleEntry { kernel, origin, region, schedule } = entry;
+        format_schedule(kernel, origin, region, schedule)
+    };
+    let lines: Vec<String> = entries.iter().map(line).collect();
+    assert!(read_schedules(lines.join("\n").as_bytes()).unwrap() == entries);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("schedules.gz");
+    let mut writer = LineWriter::create(&path).unwrap();
+    lines.iter().for_each(|line| writer.line(line).unwrap());
+    writer.finish().unwrap();
+    let read: Vec<ScheduleEntry> = ScheduleReader::open(&path).unwrap().collect::<Result<_, _>>().unwrap();
+    assert!(read == entries);
+}
+
+#[test]
+fn line_ends_and_blank_lines_do_not_matter() {
+    let text = data("regions.jsonl");
+    let expected = read_kernels(text.as_bytes()).unwrap();
+    let windows = text.replace('\n', "\r\n");
+    let blank = format!("\n  \n{}", text.replace('\n', "\n\t\n\n"));
+    let open = text.trim_end().to_string();
+    for variant in [windows, blank, open] {
+        assert_eq!(read_kernels(variant.as_bytes()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn the_own_format_is_written_as_checked_in() {
+    let text = data("regions.jsonl");
+    assert_eq!(format_kernels(&read_kernels(text.as_bytes()).unwrap()), text);
+}
+
+#[test]
+fn an_llvm_dump_converts_to_the_regions_checked_in() {
+    let kernels = read_kernels(data("dump.jsonl").as_bytes()).unwrap();
+    assert_eq!(format_kernels(&kernels), data("dump.converted.jsonl"));
+}
+
+#[test]
+fn a_region_is_drawn_as_checked_in() {
+    let kernels = read_kernels(data("dump.jsonl").as_bytes()).unwrap();
+    assert_eq!(dot(&kernels[0].name, &kernels[0].regions[0]), data("dump.dot"));
+}
+
+/// The whole corpus is not part of the repository.
+#[test]
+fn the_whole_corpus_converts_and_reads_back() {
+    let folder = manifest().join("../../../shared/corpus");
+    if !folder.is_dir() {
+        eprintln!("skipped: there is no ../shared/corpus beside the repository");
+        return;
+    }
+    let (mut kernels, mut instructions) = (0, 0);
+    for file in packed_files(&folder) {
+        for (number, kernel) in KernelReader::open(&file).unwrap().enumerate() {
+            let kernel = kernel.unwrap();
+            kernels += 1;
+            instructions += kernel.instr_count();
+            if number % 20 == 0 {
+                assert_round_trip(&[kernel]);
+            }
+        }
+    }
+    assert!(kernels > 0, "no regions in {}", folder.display());
+    eprintln!("read {kernels} kernels with {instructions} instructions, converted every twentieth");
+}
