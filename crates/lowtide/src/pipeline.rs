@@ -5,7 +5,7 @@
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::{pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::list;
 use crate::problem::{Goal, Problem};
 use crate::region::Kernel;
@@ -94,9 +94,6 @@ pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) 
     };
     Outcome { schedule, measure, bounds, optimal }
 }
-
-/// Larger regions get no bound by cuts, since the closure that it needs would not fit into memory.
-const MOST_FOR_CUTS: usize = 1 << 15;
 
 /// What can be proven about every schedule of the problem within the budget.
 fn bounds(problem: &Problem, known: &Schedule, budget: Budget) -> Bounds {

@@ -40,6 +40,9 @@ use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 use crate::schedule::Budget;
 
+/// Regions up to this size are worth a bound by cuts: the closure that it needs grows with the square.
+pub const MOST_FOR_CUTS: usize = 1 << 15;
+
 /// A moment that occurs in every order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Moment {

@@ -53,7 +53,8 @@ impl LiveGraph {
         }
         let mut number = vec![u32::MAX; region.values().len()];
         let (mut weights, mut opened, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        let mut live: i64 = region.class_ids().map(|class| weigh(class) * i64::from(region.through(class))).sum();
+        let mut live: i64 =
+            region.class_ids().map(|class| weigh(class) * i64::from(region.through(class))).sum();
         for (position, value) in region.values().iter().enumerate() {
             let weight = weigh(value.class) * i64::from(value.weight);
             let uses = region.value_uses(ValueId::at(position)).len() as u32;
@@ -76,7 +77,8 @@ impl LiveGraph {
             Direction::TopDown => (defined, used),
             Direction::BottomUp => (used, defined),
         };
-        let pairs = (0..count).flat_map(|i| opens.row(i).iter().map(move |&value| (value as usize, i as u32)));
+        let pairs =
+            (0..count).flat_map(|i| opens.row(i).iter().map(move |&value| (value as usize, i as u32)));
         let openers = Rows::group(weights.len(), pairs);
         let mut closer_sum = vec![0; weights.len()];
         let mut delta = vec![0; count];
@@ -89,7 +91,20 @@ impl LiveGraph {
                 closer_sum[value as usize] += instr as u64;
             }
         }
-        LiveGraph { count, next, waits, opens, closes, openers, weights, opened, left, closer_sum, delta, live }
+        LiveGraph {
+            count,
+            next,
+            waits,
+            opens,
+            closes,
+            openers,
+            weights,
+            opened,
+            left,
+            closer_sum,
+            delta,
+            live,
+        }
     }
 
     /// Number of instructions.
@@ -281,6 +296,12 @@ impl<'g> Walk<'g> {
             self.pop();
         }
         self.improved.clear();
+    }
+
+    /// Takes back everything.
+    pub fn restart(&mut self) {
+        self.undo_to(0);
+        self.improved.extend_from_slice(&self.ready);
     }
 
     /// Declares that the current state has no free moves.

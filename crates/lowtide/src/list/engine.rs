@@ -266,7 +266,9 @@ fn best_two(
     let mut best: Option<Keyed> = None;
     let mut second: Option<Keyed> = None;
     for &instr in &state.ready {
-        if timing == Timing::Cycles && (state.stall(instr) > 0 || table.earliest(instr, state.cycle) > state.cycle) {
+        if timing == Timing::Cycles
+            && (state.stall(instr) > 0 || table.earliest(instr, state.cycle) > state.cycle)
+        {
             continue;
         }
         if !policy.allows(state, instr) {

@@ -13,11 +13,16 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashSet;
 
+use super::engine::Direction;
+use super::sethi_ullman::{Variant, sethi_ullman};
+use crate::analysis::closure::Closure;
+use crate::analysis::pressure::Tracker;
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::analysis::walk::{LiveGraph, Walk};
 use crate::generate::Random;
 use crate::index::InstrId;
-use crate::list::engine::Direction;
 use crate::problem::Problem;
+use crate::schedule::Budget;
 
 /// How far an excursion may look before it commits to something.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +41,16 @@ struct Node {
     from: u32,
     to: u32,
     hill: i64,
+    /// The sum of the random numbers of all its instructions beyond the base.
+    key: u64,
 }
 
-/// Buffers of one run.
+/// Goes from valley to valley from one end of the region.
 struct Search<'g> {
+    direction: Direction,
     walk: Walk<'g>,
     /// What to prefer among equals: the position in a known order.
-    rank: &'g [u32],
+    rank: Vec<u32>,
     nodes: Vec<Node>,
     moves: Vec<u32>,
     path: Vec<u32>,
@@ -52,9 +60,52 @@ struct Search<'g> {
     seen: FxHashSet<u64>,
     keys: Vec<u64>,
     candidates: Vec<(i64, u32, u32)>,
+    /// The highest pressure on the way so far.
+    hill: i64,
 }
 
-impl Search<'_> {
+impl<'g> Search<'g> {
+    fn new(graph: &'g LiveGraph, direction: Direction) -> Self {
+        let mut random = Random::new(1);
+        Search {
+            direction,
+            walk: Walk::new(graph),
+            rank: vec![0; graph.len()],
+            nodes: Vec::new(),
+            moves: Vec::new(),
+            path: Vec::new(),
+            open: BinaryHeap::new(),
+            seen: FxHashSet::default(),
+            keys: (0..graph.len()).map(|_| random.bits()).collect(),
+            candidates: Vec::new(),
+            hill: 0,
+        }
+    }
+
+    /// Finds an order whose peak is below `limit`, or gives up. Among equals it prefers what comes first in `guide`.
+    fn run(&mut self, look_ahead: LookAhead, guide: &[InstrId], limit: u32) -> Option<Vec<InstrId>> {
+        for (position, instr) in guide.iter().enumerate() {
+            self.rank[instr.index()] = match self.direction {
+                Direction::TopDown => position as u32,
+                Direction::BottomUp => (guide.len() - position) as u32,
+            };
+        }
+        self.hill = 0;
+        self.walk.restart();
+        self.walk.take_free_moves();
+        while !self.walk.is_complete() {
+            self.excursion(look_ahead);
+            if self.hill >= i64::from(limit) {
+                return None;
+            }
+        }
+        let mut order: Vec<InstrId> = self.walk.trail().iter().map(|&instr| InstrId(instr)).collect();
+        if self.direction == Direction::BottomUp {
+            order.reverse();
+        }
+        Some(order)
+    }
+
     /// Goes to the next valley, or as far as the look-ahead allows.
     fn excursion(&mut self, limit: LookAhead) {
         let base = self.walk.trail().len();
@@ -63,13 +114,15 @@ impl Search<'_> {
         self.moves.clear();
         self.open.clear();
         self.seen.clear();
-        self.nodes.push(Node { parent: u32::MAX, from: 0, to: 0, hill: level });
+        self.nodes.push(Node { parent: u32::MAX, from: 0, to: 0, hill: level, key: 0 });
         let mut current = 0;
         for _ in 0..limit.states {
-            if self.expand(current, level, limit.candidates) {
+            if let Some(hill) = self.expand(current, level, limit.candidates) {
+                self.hill = self.hill.max(hill);
                 return;
             }
-            let Some((_, Reverse(live), node)) = self.open.pop() else { return };
+            let Some((Reverse(hill), Reverse(live), node)) = self.open.pop() else { return };
+            self.hill = self.hill.max(hill);
             self.go_to(base, node);
             if live <= level || self.walk.is_complete() {
                 return;
@@ -79,9 +132,9 @@ impl Search<'_> {
     }
 
     /// Opens the children of a node, at which the walk stands. If one is a valley with as low a hill as any, it stays there and
-    /// returns true.
-    fn expand(&mut self, node: u32, level: i64, most: usize) -> bool {
-        let hill = self.nodes[node as usize].hill;
+    /// returns the hill.
+    fn expand(&mut self, node: u32, level: i64, most: usize) -> Option<i64> {
+        let Node { hill, key, .. } = self.nodes[node as usize];
         let length = self.walk.trail().len();
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
@@ -92,7 +145,7 @@ impl Search<'_> {
             candidates.truncate(most);
         }
         candidates.sort_unstable();
-        let mut found = false;
+        let mut found = None;
         for &(delta, _, instr) in &candidates {
             let top = hill.max(self.walk.live() + delta);
             self.walk.push(instr);
@@ -100,17 +153,16 @@ impl Search<'_> {
             let live = self.walk.live();
             let lowest = self.open.peek().is_none_or(|(Reverse(other), _, _)| top <= *other);
             if lowest && (live <= level || self.walk.is_complete()) {
-                found = true;
+                found = Some(top);
                 break;
             }
             let added = &self.walk.trail()[length..];
             let from = self.moves.len() as u32;
             self.moves.extend_from_slice(added);
-            let key = added.iter().map(|&instr| self.keys[instr as usize]).fold(0, u64::wrapping_add);
-            let key = key.wrapping_add(self.key_of(node));
+            let key = added.iter().map(|&instr| self.keys[instr as usize]).fold(key, u64::wrapping_add);
             if self.seen.insert(key) {
                 self.open.push((Reverse(top), Reverse(live), self.nodes.len() as u32));
-                self.nodes.push(Node { parent: node, from, to: self.moves.len() as u32, hill: top });
+                self.nodes.push(Node { parent: node, from, to: self.moves.len() as u32, hill: top, key });
             } else {
                 self.moves.truncate(from as usize);
             }
@@ -118,18 +170,6 @@ impl Search<'_> {
         }
         self.candidates = candidates;
         found
-    }
-
-    fn key_of(&self, mut node: u32) -> u64 {
-        let mut key = 0u64;
-        while node != u32::MAX {
-            let Node { parent, from, to, .. } = self.nodes[node as usize];
-            for &instr in &self.moves[from as usize..to as usize] {
-                key = key.wrapping_add(self.keys[instr as usize]);
-            }
-            node = parent;
-        }
-        key
     }
 
     /// Moves the walk to a node.
@@ -152,36 +192,85 @@ impl Search<'_> {
     }
 }
 
-/// An order found from one end of the region.
-pub fn valleys(problem: &Problem, direction: Direction, limit: LookAhead, guide: &[InstrId]) -> Vec<InstrId> {
+/// The look-aheads to try, one after the other, while the bound is not met.
+const LOOK_AHEADS: [LookAhead; 4] = [
+    LookAhead { states: 1, candidates: 8 },
+    LookAhead { states: 4, candidates: 8 },
+    LookAhead { states: 16, candidates: 8 },
+    LookAhead { states: 64, candidates: 8 },
+];
+
+/// Steps of the bound by cuts for each instruction.
+const CUT_STEPS: u64 = 500;
+
+/// An order with few registers of the first class, and then of the others.
+pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     let region = problem.region();
-    let graph = LiveGraph::new(region, direction, |class| i64::from(class == problem.primary_class()));
-    let mut random = Random::new(1);
-    let mut rank = vec![0; region.len()];
-    for (position, instr) in guide.iter().enumerate() {
-        rank[instr.index()] = match direction {
-            Direction::TopDown => position as u32,
-            Direction::BottomUp => (region.len() - position) as u32,
-        };
+    let mut best = Best::new(problem);
+    for adjust in [false, true] {
+        let variant = Variant { rp_reduction: true, adjust, clusters: false };
+        best.offer(sethi_ullman(problem, variant).order().to_vec());
     }
-    let mut search = Search {
-        walk: Walk::new(&graph),
-        rank: &rank,
-        nodes: Vec::new(),
-        moves: Vec::new(),
-        path: Vec::new(),
-        open: BinaryHeap::new(),
-        seen: FxHashSet::default(),
-        keys: (0..region.len()).map(|_| random.bits()).collect(),
-        candidates: Vec::new(),
-    };
-    search.walk.take_free_moves();
-    while !search.walk.is_complete() {
-        search.excursion(limit);
+    let mut bound = pressure_at_ends(region).get(problem.primary_class().index()).copied().unwrap_or(0);
+    if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
+        let closure = Closure::new(region);
+        let budget = Budget { time_per_instr: None, nodes: Some(CUT_STEPS * region.len() as u64) };
+        let cuts = pressure_bound(region, problem.primary_class(), &closure, &best.order, budget);
+        bound = cuts.value;
+        best.offer(cuts.order);
     }
-    let mut order: Vec<InstrId> = search.walk.trail().iter().map(|&instr| InstrId(instr)).collect();
-    if direction == Direction::BottomUp {
-        order.reverse();
+    if best.peak() <= bound {
+        return best.order;
     }
-    order
+    let weigh = |class| i64::from(class == problem.primary_class());
+    let directions = [Direction::BottomUp, Direction::TopDown];
+    let graphs = directions.map(|direction| LiveGraph::new(region, direction, weigh));
+    let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end]));
+    for look_ahead in LOOK_AHEADS {
+        for search in &mut searches {
+            if let Some(order) = search.run(look_ahead, &best.order, best.peak()) {
+                best.offer(order);
+            }
+            if best.peak() <= bound {
+                return best.order;
+            }
+        }
+    }
+    best.order
+}
+
+/// The best order so far.
+struct Best<'a> {
+    problem: &'a Problem<'a>,
+    order: Vec<InstrId>,
+    /// Peak of the first class, and of the others together.
+    cost: (u32, u32),
+}
+
+impl<'a> Best<'a> {
+    fn new(problem: &'a Problem<'a>) -> Self {
+        let order: Vec<InstrId> = problem.region().instrs().collect();
+        let cost = Best::cost(problem, &order);
+        Best { problem, order, cost }
+    }
+
+    fn cost(problem: &Problem, order: &[InstrId]) -> (u32, u32) {
+        let mut tracker = Tracker::new(problem.region());
+        order.iter().for_each(|instr| tracker.schedule(*instr));
+        let peaks = tracker.peaks();
+        let all: u32 = peaks.iter().map(|peak| peak.between).sum();
+        let first = peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
+        (first, all - first)
+    }
+
+    fn peak(&self) -> u32 {
+        self.cost.0
+    }
+
+    fn offer(&mut self, order: Vec<InstrId>) {
+        let cost = Best::cost(self.problem, &order);
+        if cost < self.cost {
+            (self.order, self.cost) = (order, cost);
+        }
+    }
 }

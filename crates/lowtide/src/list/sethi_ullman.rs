@@ -174,7 +174,8 @@ pub fn sethi_ullman(problem: &Problem, variant: Variant) -> Schedule {
 /// entry or exit, which no reordering can change.
 fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
     let class = problem.primary_class().index();
-    let peak = |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
+    let peak =
+        |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
     let ends = crate::analysis::pressure_bound::pressure_at_ends(problem.region());
     let peak = peak(source);
     peak > threshold && ends.get(class).is_some_and(|ends| peak > *ends)
@@ -191,7 +192,8 @@ pub fn policy(problem: &Problem, clusters: bool, threshold: u32) -> Schedule {
         return source;
     }
     let class = problem.primary_class().index();
-    let peak = |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
+    let peak =
+        |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
     let with_clusters = Variant { rp_reduction: true, clusters: true, adjust: false };
     let variants = [with_clusters, Variant::default()];
     for variant in &variants[usize::from(!clusters)..] {
