@@ -21,12 +21,12 @@ use crate::report::{grouped, table};
 /// So many problems are told one by one.
 const MOST_PROBLEMS: usize = 20;
 
-pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let input = InputArgs { files: vec![args.file.clone()], kernel: None };
     match &args.schedule {
-        Some(schedule) => check_schedules(&args, &input, &targets, schedule),
-        None => check_recorded(&args, &input),
+        Some(schedule) => check_schedules(args, &input, &targets, schedule),
+        None => check_recorded(args, &input),
     }
 }
 

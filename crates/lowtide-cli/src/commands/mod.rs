@@ -17,7 +17,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Schedule(args) => schedule::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Convert(args) => convert::run(&args),
