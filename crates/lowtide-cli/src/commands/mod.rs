@@ -22,8 +22,10 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Targets(args) => targets::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut std::io::stdout());
-            Ok(())
+            // By way of memory, since the generator panics where its output cannot be written.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end())
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `lowtide schedule`: the main job.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use lowtide::pipeline::{Algorithm, schedule_kernel};
@@ -140,6 +141,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     )?;
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(args, error))?;
+    }
+    if args.output.as_deref() == Some(Path::new("-")) {
+        // A table between the schedules would spoil both.
+        return Ok(());
     }
     match args.json {
         true => print_json(&document),
