@@ -301,10 +301,19 @@ fn compare(
     if tracker.peaks() != checked || checked != recorded {
         agreement.mismatches += 1;
         problems.push(format!(
-            "{what}: recorded {recorded:?}, the checker says {checked:?}, the tracker {:?}",
-            tracker.peaks()
+            "{what}: recorded {}; the checker says {}; the tracker says {}",
+            in_words(region, recorded),
+            in_words(region, &checked),
+            in_words(region, &tracker.peaks())
         ));
     }
+}
+
+fn in_words(region: &Region, peaks: &[Peak]) -> String {
+    let classes = region.classes().iter().zip(peaks);
+    let words =
+        classes.map(|(class, peak)| format!("{class} {} ({} at an instruction)", peak.between, peak.at));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 impl RecordedDocument {
