@@ -18,8 +18,8 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 
     /// Threads to work with [default: one for each core]. Results do not depend on it.
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
 }
 
 #[derive(Subcommand)]
@@ -126,7 +126,7 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, default_value = "auto", value_parser = parse_algorithm, value_name = "NAME")]
     pub(crate) algorithm: Algorithm,
 
-    /// Write the schedules to FILE, which appears only when all is done
+    /// Write the schedules to FILE, which appears only when all is done; - prints them instead of the table
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -167,11 +167,11 @@ pub(crate) struct CheckArgs {
     pub(crate) target: TargetArgs,
 
     /// Refuse schedules whose pressure between instructions is above N, such as vgpr=24
-    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit)]
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
     pub(crate) limit: Vec<(String, u32)>,
 
     /// Refuse schedules whose pressure at an instruction, operands and results together, is above N
-    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit)]
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
     pub(crate) limit_at: Vec<(String, u32)>,
 
     /// Print JSON instead of a table

@@ -17,8 +17,11 @@ use clap::Parser;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     if let Some(threads) = args.threads {
-        // Fails only if called twice.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+        if let Err(error) = pool {
+            eprintln!("error: {threads} threads cannot be started: {error}");
+            return ExitCode::FAILURE;
+        }
     }
     match commands::run(args.command) {
         Ok(()) => ExitCode::SUCCESS,

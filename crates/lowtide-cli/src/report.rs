@@ -10,8 +10,10 @@ pub(crate) fn table(left: usize, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    let last = header.len() - 1;
     for (position, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
+        // No blanks at the ends of lines.
+        column.set_padding((0, if position == last { 0 } else { 2 }));
         if position >= left {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -33,7 +35,7 @@ pub(crate) fn shorten(name: &str, most: usize) -> String {
 }
 
 /// `7` or `7 -> 9`.
-pub(crate) fn change(before: u32, after: u32) -> String {
+pub(crate) fn change(before: u64, after: u64) -> String {
     match before == after {
         true => after.to_string(),
         false => format!("{before} -> {after}"),
@@ -45,7 +47,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

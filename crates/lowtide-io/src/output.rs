@@ -1,6 +1,7 @@
 //! Output files that appear whole or not at all.
 
-use std::io::{BufWriter, Error, Write};
+use std::fs::File;
+use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -10,8 +11,17 @@ use tempfile::NamedTempFile;
 /// Lines to a file, or to the standard output for `-`. A name that ends in `.gz` is compressed. Nothing can
 /// be seen of it before [`LineWriter::finish`].
 pub struct LineWriter {
-    path: PathBuf,
+    place: Place,
     sink: Sink,
+}
+
+/// Where the complete text goes.
+enum Place {
+    Stdout,
+    /// A file of its own, which is replaced.
+    File(PathBuf),
+    /// A device or a pipe: to replace it by a file would break it for everyone else.
+    Special(PathBuf),
 }
 
 enum Sink {
@@ -22,17 +32,20 @@ enum Sink {
 impl LineWriter {
     /// Starts a file. Its folder must exist.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = match path.parent() {
-            Some(folder) if path != Path::new("-") => {
-                NamedTempFile::new_in(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?
+        let place = Place::of(path)?;
+        let file = match &place {
+            Place::Stdout | Place::Special(_) => NamedTempFile::new()?,
+            Place::File(path) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                // The name of the temporary file, which the error carries, would only confuse.
+                NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(without_path)?
             }
-            _ => NamedTempFile::new()?,
         };
         let sink = match path.extension().is_some_and(|extension| extension == "gz") {
             true => Sink::Gzip(Box::new(BufWriter::new(GzEncoder::new(file, Compression::new(9))))),
             false => Sink::Plain(BufWriter::new(file)),
         };
-        Ok(LineWriter { path: path.to_path_buf(), sink })
+        Ok(LineWriter { place, sink })
     }
 
     /// Adds a line.
@@ -45,24 +58,63 @@ impl LineWriter {
         sink.write_all(b"\n")
     }
 
-    /// Completes the file and puts it in its place.
+    /// Completes the file and puts it in its place. A reader of the standard output that went away
+    /// (`| head`) is no error.
     pub fn finish(self) -> Result<(), Error> {
         let mut file = match self.sink {
             Sink::Plain(sink) => sink.into_inner().map_err(std::io::IntoInnerError::into_error)?,
             Sink::Gzip(sink) => sink.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()?,
         };
-        if self.path == Path::new("-") {
-            std::io::copy(&mut file.reopen()?, &mut std::io::stdout().lock())?;
-            return Ok(());
-        }
         file.flush()?;
-        #[cfg(unix)]
-        {
-            // Temporary files are private; what is asked for by name gets the usual permissions.
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        match self.place {
+            Place::Stdout => {
+                let mut stdout = std::io::stdout().lock();
+                match std::io::copy(&mut file.reopen()?, &mut stdout).and_then(|_| stdout.flush()) {
+                    Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+                    _ => Ok(()),
+                }
+            }
+            Place::Special(path) => {
+                let mut special = File::options().write(true).open(path)?;
+                std::io::copy(&mut file.reopen()?, &mut special)?;
+                Ok(())
+            }
+            Place::File(path) => {
+                #[cfg(unix)]
+                {
+                    // Temporary files are private; what is asked for by name gets the usual permissions.
+                    use std::os::unix::fs::PermissionsExt;
+                    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+                }
+                file.persist(&path).map_err(|error| error.error)?;
+                Ok(())
+            }
         }
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+    }
+}
+
+impl Place {
+    fn of(path: &Path) -> Result<Place, Error> {
+        if path == Path::new("-") {
+            return Ok(Place::Stdout);
+        }
+        match path.metadata() {
+            // Found before the work instead of after it.
+            Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            // Behind a symbolic link, the file is replaced and not the link.
+            Ok(data) if data.is_file() => Ok(Place::File(path.canonicalize()?)),
+            Ok(_) => Ok(Place::Special(path.to_path_buf())),
+            Err(_) => Ok(Place::File(path.to_path_buf())),
+        }
+    }
+}
+
+fn without_path(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "the folder does not exist"),
+        ErrorKind::PermissionDenied => {
+            Error::new(ErrorKind::PermissionDenied, "no permission to write in the folder")
+        }
+        _ => error,
     }
 }

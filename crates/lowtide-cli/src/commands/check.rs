@@ -9,7 +9,7 @@ use lowtide::region::{Kernel, Peak, Region};
 use lowtide::schedule::Schedule;
 use lowtide::schedule::check::{Violation, check, check_order};
 use lowtide_io::ScheduleReader;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::{print, print_json};
@@ -21,14 +21,17 @@ use crate::report::{grouped, table};
 /// So many problems are told one by one.
 const MOST_PROBLEMS: usize = 20;
 
-pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let input = InputArgs { files: vec![args.file.clone()], kernel: None };
     match &args.schedule {
-        Some(schedule) => check_schedules(&args, &input, &targets, schedule),
-        None => check_recorded(&args, &input),
+        Some(schedule) => check_schedules(args, &input, &targets, schedule),
+        None => check_recorded(args, &input),
     }
 }
+
+/// Origin, kernel and region.
+type ScheduleKey = (String, String, String);
 
 #[derive(Serialize, Default)]
 struct ScheduleDocument {
@@ -50,7 +53,7 @@ fn check_schedules(
     targets: &Targets,
     schedule: &Path,
 ) -> Result<(), Failure> {
-    let mut schedules: FxHashMap<(String, String, String), Schedule> = FxHashMap::default();
+    let mut schedules: FxHashMap<ScheduleKey, Schedule> = FxHashMap::default();
     for entry in ScheduleReader::open(schedule)? {
         let entry = entry?;
         let key = (entry.origin, entry.kernel, entry.region);
@@ -65,13 +68,13 @@ fn check_schedules(
         schedules.insert(key, entry.schedule);
     }
     let mut document = ScheduleDocument::default();
-    let mut used = 0;
+    let mut used: FxHashSet<ScheduleKey> = FxHashSet::default();
     for_each_kernel(
         input,
         |kernel| {
             let target = targets.of(&kernel)?;
             let mut part = ScheduleDocument::default();
-            let mut found = 0;
+            let mut found = Vec::new();
             for region in &kernel.regions {
                 let key = (kernel.origin.clone(), kernel.name.clone(), region.name().to_string());
                 let name = format!("kernel {:?}, region {}", kernel.name, region.name());
@@ -81,7 +84,7 @@ fn check_schedules(
                     part.problems.push(format!("{name}: has no schedule"));
                     continue;
                 };
-                found += 1;
+                found.push(key);
                 match check(region, target, schedule) {
                     Err(violations) => {
                         part.illegal += 1;
@@ -102,16 +105,18 @@ fn check_schedules(
         },
         |(part, found)| {
             document.add(part);
-            used += found;
+            used.extend(found);
             Ok(())
         },
     )?;
-    if used != schedules.len() {
-        let extra = schedules.len() - used;
-        document.illegal += 1;
-        document
-            .problems
-            .push(format!("{extra} schedules are for regions that the region file does not have"));
+    let mut extra: Vec<&ScheduleKey> = schedules.keys().filter(|key| !used.contains(*key)).collect();
+    extra.sort();
+    document.illegal += extra.len() as u64;
+    document.problems.extend(extra.into_iter().map(|(_, kernel, region)| {
+        format!("kernel {kernel:?}, region {region}: has a schedule, but is not in the region file")
+    }));
+    if document.illegal == 0 {
+        known_classes(args, &document.peak)?;
     }
     let failed = document.illegal > 0 || document.over_limit > 0;
     document.problems.truncate(MOST_PROBLEMS);
@@ -165,6 +170,17 @@ impl ScheduleDocument {
         );
         text
     }
+}
+
+/// A limit for a class that occurs nowhere is most likely a slip of the pen: to pass would hide it.
+fn known_classes(args: &CheckArgs, peak: &BTreeMap<String, u32>) -> Result<(), Failure> {
+    let unknown = args.limit.iter().chain(&args.limit_at).find(|(class, _)| !peak.contains_key(class));
+    let Some((class, _)) = unknown else { return Ok(()) };
+    let known: Vec<&str> = peak.keys().map(String::as_str).collect();
+    Err(Failure::Message(format!(
+        "no region has registers of class {class:?}: known are {}",
+        known.join(", ")
+    )))
 }
 
 fn over_limits(args: &CheckArgs, region: &Region, peaks: &[Peak], name: &str) -> Vec<String> {
@@ -285,10 +301,19 @@ fn compare(
     if tracker.peaks() != checked || checked != recorded {
         agreement.mismatches += 1;
         problems.push(format!(
-            "{what}: recorded {recorded:?}, the checker says {checked:?}, the tracker {:?}",
-            tracker.peaks()
+            "{what}: recorded {}; the checker says {}; the tracker says {}",
+            in_words(region, recorded),
+            in_words(region, &checked),
+            in_words(region, &tracker.peaks())
         ));
     }
+}
+
+fn in_words(region: &Region, peaks: &[Peak]) -> String {
+    let classes = region.classes().iter().zip(peaks);
+    let words =
+        classes.map(|(class, peak)| format!("{class} {} ({} at an instruction)", peak.between, peak.at));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 impl RecordedDocument {

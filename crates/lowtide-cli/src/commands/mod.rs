@@ -17,13 +17,15 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Schedule(args) => schedule::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut std::io::stdout());
-            Ok(())
+            // By way of memory, since the generator panics where its output cannot be written.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end())
         }
     }
 }

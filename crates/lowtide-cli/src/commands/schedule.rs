@@ -1,6 +1,7 @@
 //! `lowtide schedule`: the main job.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use lowtide::pipeline::{Algorithm, schedule_kernel};
@@ -141,6 +142,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(args, error))?;
     }
+    if args.output.as_deref() == Some(Path::new("-")) {
+        // A table between the schedules would spoil both.
+        return Ok(());
+    }
     match args.json {
         true => print_json(&document),
         false => print(&as_table(&document, args)),
@@ -152,64 +157,90 @@ fn write_failure(args: &ScheduleArgs, error: std::io::Error) -> Failure {
     Failure::Write { file, error }
 }
 
+/// The table fits into so many columns, as long as that leaves names recognisable.
+const WIDTH: usize = 100;
+const SHORTEST_NAME: usize = 20;
+/// Between two columns.
+const GAP: usize = 3;
+
+/// Columns after the names.
+const FIGURES: [&str; 6] = ["size", "waves", "peak", "length", "proven", "ms"];
+
 fn as_table(document: &Document, args: &ScheduleArgs) -> String {
-    let header = [
-        "kernel",
-        "target",
-        "regions",
-        "instructions",
-        "waves",
-        "at most",
-        "peak",
-        "at least",
-        "length",
-        "at least",
-        "proven",
-        "ms",
-    ];
-    let mut rows = table(2, &header);
     let mut total = Totals::default();
-    for kernel in &document.kernels {
-        let peak = kernel.regions.iter().map(|region| region.primary.0).max().unwrap_or(0);
-        let peak_bound = kernel.regions.iter().map(|region| region.primary.1).max().unwrap_or(0);
-        let length: u64 = kernel.regions.iter().map(|region| u64::from(region.length)).sum();
-        let length_bound: u64 = kernel.regions.iter().map(|region| u64::from(region.length_bound)).sum();
-        let instructions: usize = kernel.regions.iter().map(|region| region.n).sum();
-        let proven = kernel.regions.iter().filter(|region| region.optimal).count();
-        rows.add_row([
-            shorten(&kernel.name, 44),
-            kernel.target.clone(),
-            kernel.regions.len().to_string(),
-            instructions.to_string(),
-            change(kernel.source.occupancy, kernel.occupancy),
-            kernel.occupancy_bound.to_string(),
-            change(kernel.source.peak, peak),
-            peak_bound.to_string(),
-            match kernel.source.length == length {
-                true => length.to_string(),
-                false => format!("{} -> {length}", kernel.source.length),
-            },
-            length_bound.to_string(),
-            format!("{proven}/{}", kernel.regions.len()),
-            format!("{:.1}", kernel.seconds * 1e3),
-        ]);
-        total.regions += kernel.regions.len() as u64;
-        total.proven += proven as u64;
-        total.instructions += instructions as u64;
-        total.occupancy[0] += u64::from(kernel.source.occupancy);
-        total.occupancy[1] += u64::from(kernel.occupancy);
-        total.occupancy[2] += u64::from(kernel.occupancy_bound);
-        total.length[0] += kernel.source.length;
-        total.length[1] += length;
-        total.length[2] += length_bound;
-        total.seconds += kernel.seconds;
+    let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
+    let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+    let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
+    let summary = total.in_words(&targets, args.algorithm);
+    if args.summary {
+        return summary;
     }
-    let mut text = match args.summary {
-        true => String::new(),
-        false => format!("{rows}\n\n"),
-    };
-    text += &total.in_words(document.kernels.len(), args.algorithm);
-    text
+    if one_target {
+        // The summary tells it once for all.
+        targets.clear();
+    }
+    let width = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max();
+    let mut taken = width(&mut targets.iter().copied().chain(["target"])).unwrap_or(0) + GAP;
+    if one_target {
+        taken = 0;
+    }
+    for (position, title) in FIGURES.into_iter().enumerate() {
+        let column = figures.iter().map(|row| row[position].as_str());
+        taken += width(&mut column.chain([title])).unwrap_or(0) + GAP;
+    }
+    let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
+    let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
+    let mut rows = table(names.len(), &[names, &FIGURES].concat());
+    for (kernel, figures) in document.kernels.iter().zip(figures) {
+        let mut row = vec![shorten(&kernel.name, name_width)];
+        row.extend((!one_target).then(|| kernel.target.clone()));
+        row.extend(figures);
+        rows.add_row(row);
+    }
+    format!("{rows}\n\nBounds in brackets, where they are not reached.\n{summary}")
+}
+
+/// The figures of a kernel, which are also added to the totals.
+fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIGURES.len()] {
+    let peak = kernel.regions.iter().map(|region| region.primary.0).max().unwrap_or(0);
+    let peak_bound = kernel.regions.iter().map(|region| region.primary.1).max().unwrap_or(0);
+    let length: u64 = kernel.regions.iter().map(|region| u64::from(region.length)).sum();
+    let length_bound: u64 = kernel.regions.iter().map(|region| u64::from(region.length_bound)).sum();
+    let instructions: usize = kernel.regions.iter().map(|region| region.n).sum();
+    let proven = kernel.regions.iter().filter(|region| region.optimal).count();
+    total.regions += kernel.regions.len() as u64;
+    total.proven += proven as u64;
+    total.instructions += instructions as u64;
+    total.occupancy[0] += u64::from(kernel.source.occupancy);
+    total.occupancy[1] += u64::from(kernel.occupancy);
+    total.occupancy[2] += u64::from(kernel.occupancy_bound);
+    total.length[0] += kernel.source.length;
+    total.length[1] += length;
+    total.length[2] += length_bound;
+    total.seconds += kernel.seconds;
+    [
+        instructions.to_string(),
+        with_bound(
+            kernel.source.occupancy.into(),
+            kernel.occupancy.into(),
+            '≤',
+            kernel.occupancy_bound.into(),
+        ),
+        with_bound(kernel.source.peak.into(), peak.into(), '≥', peak_bound.into()),
+        with_bound(kernel.source.length, length, '≥', length_bound),
+        format!("{proven}/{}", kernel.regions.len()),
+        // Of one width, so that the layout does not change from run to run.
+        format!("{:6.1}", kernel.seconds * 1e3),
+    ]
+}
+
+/// `7 -> 9 (≤10)`. The bound is worth its place only where something is left to gain.
+fn with_bound(before: u64, after: u64, relation: char, bound: u64) -> String {
+    let text = change(before, after);
+    match after == bound {
+        true => text,
+        false => format!("{text} ({relation}{bound})"),
+    }
 }
 
 #[derive(Default)]
@@ -224,18 +255,22 @@ struct Totals {
 }
 
 impl Totals {
-    fn in_words(&self, kernels: usize, algorithm: Algorithm) -> String {
+    fn in_words(&self, targets: &[&str], algorithm: Algorithm) -> String {
         let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
         let [length_before, length, length_bound] = self.length.map(grouped);
+        let mut names: Vec<&str> = targets.to_vec();
+        names.sort_unstable();
+        names.dedup();
         let share = 100.0 * self.proven as f64 / self.regions.max(1) as f64;
         format!(
-            "{} kernels, {} regions, {} instructions, algorithm {}, {:.2} s of processor time\n\
+            "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
              length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
              proven: {} regions ({share:.1} %) are as good as possible for the goal",
-            grouped(kernels as u64),
+            grouped(targets.len() as u64),
             grouped(self.regions),
             grouped(self.instructions),
+            names.join(" and "),
             algorithm.name(),
             self.seconds,
             grouped(self.proven),

@@ -1,0 +1,1031 @@
+//! What the program promises, asked of the program itself.
+//!
+//! Tables are compared with the files in `golden/`; run with `LOWTIDE_BLESS=1` to accept new ones.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const COMMANDS: [&str; 7] = ["schedule", "compare", "check", "info", "targets", "convert", "completions"];
+
+/// What a run left behind.
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    /// The run must have ended well and in silence; gives the results.
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (0, ""), "stdout: {}", self.stdout);
+        self.stdout
+    }
+
+    #[track_caller]
+    fn json(self) -> Value {
+        serde_json::from_str(&self.ok()).expect("--json prints JSON")
+    }
+
+    /// The run must have failed without any result; gives the message.
+    #[track_caller]
+    fn error(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (1, ""), "stderr: {}", self.stderr);
+        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self.stderr
+    }
+
+    /// A check must have found something; gives what it says.
+    #[track_caller]
+    fn refused(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (1, ""), "stdout: {}", self.stdout);
+        self.stdout
+    }
+
+    /// The command line must not have been understood; gives the message.
+    #[track_caller]
+    fn usage(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (2, ""), "stderr: {}", self.stderr);
+        self.stderr
+    }
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_lowtide"))
+}
+
+fn finish(command: &mut Command) -> Run {
+    let output = command.output().expect("the program starts");
+    Run {
+        code: output.status.code().expect("the program ends by itself"),
+        stdout: String::from_utf8(output.stdout).expect("results are UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("messages are UTF-8"),
+    }
+}
+
+fn lowtide<S: AsRef<OsStr>>(args: &[S]) -> Run {
+    finish(program().args(args).stdin(Stdio::null()))
+}
+
+/// Runs the words of a line; `{}` stands for the next path.
+#[track_caller]
+fn run(line: &str, paths: &[&Path]) -> Run {
+    let mut paths = paths.iter();
+    let args: Vec<&OsStr> = (line.split_whitespace())
+        .map(|word| match word {
+            "{}" => paths.next().expect("a path for each {}").as_os_str(),
+            _ => OsStr::new(word),
+        })
+        .collect();
+    assert!(paths.next().is_none(), "more paths than places");
+    lowtide(&args)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn corpus() -> PathBuf {
+    root().join("corpus")
+}
+
+/// A temporary folder with files in it.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(TempDir::new().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, content).expect("the temporary folder is writable");
+        path
+    }
+
+    fn regions(&self, name: &str, regions: &[Value]) -> PathBuf {
+        self.write(name, lines(regions))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).expect("the temporary folder is readable");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+        names.sort();
+        names
+    }
+}
+
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("the file was written")
+}
+
+/// Two loads, an addition, a store.
+fn tiny(kernel: &str, region: &str) -> Value {
+    json!({
+        "lowtide": 1, "kernel": kernel, "target": "gfx906", "region": region, "classes": ["vgpr"],
+        "registers": [
+            {"name": "a", "class": "vgpr"}, {"name": "b", "class": "vgpr"}, {"name": "c", "class": "vgpr"}
+        ],
+        "instructions": [
+            {"op": "load", "latency": 80, "defs": ["a"]},
+            {"op": "load", "latency": 80, "defs": ["b"]},
+            {"op": "add", "latency": 4, "defs": ["c"], "uses": ["a", "b"]},
+            {"op": "store", "latency": 1, "uses": ["c"]}
+        ],
+        "deps": [[0, 2, "data", 80], [1, 2, "data", 80], [2, 3, "data", 4]],
+        "source_peaks": {"vgpr": {"between": 2, "at": 3}}
+    })
+}
+
+/// The same as LLVM's back end dumps it, shorter by a load.
+fn llvm_dump() -> Value {
+    json!({
+        "v": 1, "src": "example", "fn": "dumped", "cc": 91, "cpu": "gfx906", "llvm": "20", "bb": 0, "ri": 0,
+        "nr": 1, "loop": 0, "n": 2, "vlim": 24, "slim": 80, "bnd": "",
+        "nodes": [["load", 80, 1, "HWVMEM", "", -1, [[7, 1]], []], ["store", 1, 1, "HWVMEM", "", -1, [], [[7, 1]]]],
+        "edges": [[0, 1, "d", 80, 7]],
+        "in": [], "out": [], "thru": {"V": 0, "S": 0, "A": 0, "n": 0},
+        "regs": {"7": ["VGPR_32", "V", 1]},
+        "rp": {"V": [1, 1], "S": [0, 0], "A": [0, 0]}, "llvmrp": null, "after": null
+    })
+}
+
+/// JSON byte for byte, but without the lines that differ from run to run.
+fn without_times(json: &str) -> String {
+    json.lines().filter(|line| !line.trim_start().starts_with("\"seconds\": ")).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+fn array(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("{value} is an array"))
+}
+
+fn kernel_names(document: &Value) -> Vec<&str> {
+    array(&document["kernels"]).iter().map(|kernel| kernel["name"].as_str().expect("a name")).collect()
+}
+
+mod help {
+    use super::*;
+
+    #[test]
+    fn every_command_says_what_it_does() {
+        for command in COMMANDS {
+            let help = run(&format!("{command} --help"), &[]).ok();
+            let first = help.lines().next().unwrap_or_default();
+            assert!(first.len() > 20 && !first.starts_with("Usage"), "{command}: {first}");
+            assert!(help.contains(&format!("Usage: lowtide {command}")), "{command}");
+            assert!(run("--help", &[]).ok().contains(&format!("\n  {command} ")), "{command}");
+        }
+    }
+
+    #[test]
+    fn examples_are_where_they_help_most() {
+        for (command, example) in [
+            ("", "Example: lowtide schedule corpus/"),
+            ("schedule", "Example: lowtide schedule kernels.jsonl.gz"),
+            ("completions", "Example: lowtide completions bash"),
+        ] {
+            let help = run(&format!("{command} --help"), &[]).ok();
+            assert!(help.contains(example), "{help}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_package() {
+        assert_eq!(run("--version", &[]).ok(), format!("lowtide {}\n", env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn what_is_not_understood_gets_a_hint() {
+        for (line, hint) in [
+            ("schedul x", "'schedule'"),
+            ("schedule x --gaol minreg", "'--goal'"),
+            ("schedule x --goal fast", "minreg, occupancy, length"),
+            ("schedule x --algorithm magic", "known are auto, source"),
+            ("schedule x --budget 5", "a unit is missing"),
+            ("schedule", "<FILE>"),
+            ("info x --threads 0", "1..=1024"),
+            ("info x --threads 100000", "1..=1024"),
+            ("check x y --limit vgpr", "CLASS=N"),
+            ("check x y --limit-at vgpr=many", "is not a number of registers"),
+            ("check x --limit vgpr=3", "<SCHEDULE>"),
+            ("completions tcsh", "bash"),
+        ] {
+            let message = run(line, &[]).usage();
+            assert!(message.contains(hint), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn shells_can_complete_the_commands() {
+        for shell in ["bash", "zsh", "fish"] {
+            let script = run(&format!("completions {shell}"), &[]).ok();
+            assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
+        }
+    }
+}
+
+mod schedule {
+    use super::*;
+
+    #[test]
+    fn the_table_ends_in_totals() {
+        let table = run("schedule {} --nodes 100", &[&corpus()]).ok();
+        for part in
+            ["kernel ", "26 kernels, 284 regions, 9,363 instructions for gfx906", "waves: ", "length: "]
+        {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        let widest = table.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{widest:?}");
+        let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
+        assert_eq!(summary.lines().count(), 4, "{summary}");
+    }
+
+    #[test]
+    fn the_target_is_a_column_only_where_it_differs() {
+        let folder = Folder::new();
+        let mut other = tiny("other", "r");
+        other["target"] = "gfx90a".into();
+        let file = folder.regions("two.jsonl", &[tiny("k", "r"), other]);
+        let table = run("schedule {}", &[&file]).ok();
+        assert!(table.lines().next().is_some_and(|header| header.contains("target")), "{table}");
+        assert!(table.contains("instructions for gfx906 and gfx90a"), "{table}");
+    }
+
+    #[test]
+    fn json_carries_the_promised_keys_and_true_bounds() {
+        for goal in ["minreg", "occupancy", "length"] {
+            let document =
+                run(&format!("schedule {{}} --json --nodes 100 --goal {goal}"), &[&corpus()]).json();
+            assert_eq!(array(&document["kernels"]).len(), 26);
+            for kernel in array(&document["kernels"]) {
+                assert!(kernel["name"].is_string());
+                assert!(number(&kernel["occupancy"]) <= number(&kernel["occupancy_bound"]), "{kernel}");
+                for region in array(&kernel["regions"]) {
+                    check_region(region, goal);
+                }
+            }
+        }
+    }
+
+    fn check_region(region: &Value, goal: &str) {
+        assert!(region["name"].is_string());
+        let count = number(&region["n"]);
+        let mut order: Vec<u64> = array(&region["order"]).iter().map(number).collect();
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..count), "the order is a permutation");
+        let cycles: Vec<u64> = array(&region["cycles"]).iter().map(number).collect();
+        assert_eq!(cycles.len() as u64, count);
+        let peaks = region["peak"].as_object().expect("peak is an object");
+        let bounds = region["peak_bound"].as_object().expect("peak_bound is an object");
+        assert!(!peaks.is_empty() && peaks.keys().eq(bounds.keys()));
+        for (class, peak) in peaks {
+            assert!(number(&bounds[class]) <= number(peak), "{class}: {bounds:?} {peaks:?}");
+        }
+        let (length, bound) = (number(&region["length"]), number(&region["length_bound"]));
+        assert!(bound <= length);
+        assert_eq!(Some(length - 1), cycles.iter().copied().max());
+        let optimal = region["optimal"].as_bool().expect("optimal is a bool");
+        match goal {
+            "minreg" => assert_eq!(optimal, peaks["vgpr"] == bounds["vgpr"]),
+            "length" => assert_eq!(optimal, length == bound),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_goal_and_algorithm_makes_schedules_that_pass_the_check() {
+        let folder = Folder::new();
+        let output = folder.path("schedules.jsonl");
+        for goal in ["minreg", "occupancy", "length"] {
+            for algorithm in ["auto", "source", "production", "critical-path"] {
+                let line = format!("schedule {{}} -o {{}} --nodes 10 --goal {goal} --algorithm {algorithm}");
+                run(&line, &[&corpus(), &output]).ok();
+                let told = run("check {} {}", &[&corpus(), &output]).ok();
+                assert!(told.starts_with("284 regions: 0 illegal, 0 over a limit"), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing_but_time() {
+        let folder = Folder::new();
+        let mut first = None;
+        for threads in [1, 2, 4] {
+            let output = folder.path("schedules.jsonl");
+            let line = format!("schedule {{}} --json -o {{}} --nodes 200 --threads {threads}");
+            let json = without_times(&run(&line, &[&corpus(), &output]).ok());
+            let result = (json, text(&output));
+            assert!(*first.get_or_insert_with(|| result.clone()) == result, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_budget_of_nodes_gives_the_same_result_again() {
+        let once = || without_times(&run("schedule {} --json --nodes 500", &[&corpus()]).ok());
+        assert!(once() == once());
+    }
+
+    #[test]
+    fn results_keep_the_order_of_the_input() {
+        let folder = Folder::new();
+        let one = folder.regions("z.jsonl", &[tiny("z2", "r"), tiny("z1", "s"), tiny("z1", "r")]);
+        let two = folder.regions("a.jsonl", &[tiny("a", "r")]);
+        let document = run("schedule {} {} --json", &[&one, &two]).json();
+        assert_eq!(kernel_names(&document), ["z2", "z1", "a"]);
+        assert_eq!(document["kernels"][1]["regions"][0]["name"], "s");
+        folder.write("notes.txt", "not a region file");
+        let document = run("schedule {} --json", &[folder.0.path()]).json();
+        assert_eq!(kernel_names(&document), ["a", "z2", "z1"], "the files of a folder come sorted");
+    }
+
+    #[test]
+    fn the_standard_input_is_a_file_named_dash() {
+        let mut child = (program().args(["schedule", "-", "--json"]))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(lines(&[tiny("piped", "r")]).as_bytes()).expect("the program reads");
+        drop(input);
+        let output = child.wait_with_output().expect("the program ends");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(kernel_names(&document), ["piped"]);
+    }
+
+    #[test]
+    fn kernels_are_chosen_by_a_part_of_their_name() {
+        let folder = Folder::new();
+        let file = folder.regions("k.jsonl", &[tiny("alpha", "r"), tiny("beta", "r"), tiny("alphabet", "r")]);
+        let document = run("schedule {} --json --kernel alpha", &[&file]).json();
+        assert_eq!(kernel_names(&document), ["alpha", "alphabet"]);
+        let message = run("schedule {} --kernel gamma", &[&file]).error();
+        assert_eq!(message, "error: no kernel has \"gamma\" in its name\n");
+    }
+
+    #[test]
+    fn schedules_on_the_standard_output_stand_alone() {
+        let folder = Folder::new();
+        let file = folder.regions("k.jsonl", &[tiny("k", "r")]);
+        let output = folder.path("schedules.jsonl");
+        run("schedule {} -o {}", &[&file, &output]).ok();
+        assert_eq!(run("schedule {} -o -", &[&file]).ok(), text(&output));
+    }
+}
+
+mod compare {
+    use super::*;
+
+    #[test]
+    fn auto_never_has_fewer_waves_than_the_source_order() {
+        let document = run("compare {} --json", &[&corpus()]).json();
+        let algorithms = &document["algorithms"];
+        for name in ["auto", "source", "production", "critical-path"] {
+            for key in ["occupancy", "length", "peak", "best"] {
+                assert!(algorithms[name][key].is_u64(), "{name} {key}: {document}");
+            }
+        }
+        assert!(number(&algorithms["auto"]["occupancy"]) >= number(&algorithms["source"]["occupancy"]));
+        let by_kernel = |algorithm: &str| {
+            let line = format!("schedule {{}} --json --nodes 10 --algorithm {algorithm}");
+            let document = run(&line, &[&corpus()]).json();
+            let kernels = array(&document["kernels"]).iter();
+            kernels.map(|kernel| number(&kernel["occupancy"])).collect::<Vec<_>>()
+        };
+        let (auto, source) = (by_kernel("auto"), by_kernel("source"));
+        assert!(auto.iter().zip(&source).all(|(auto, source)| auto >= source), "{auto:?} {source:?}");
+    }
+
+    #[test]
+    fn the_table_has_a_row_for_each_algorithm() {
+        let table = run("compare {}", &[&corpus()]).ok();
+        for name in ["auto ", "source ", "production ", "critical-path "] {
+            assert!(table.lines().any(|line| line.starts_with(name)), "{name}: {table}");
+        }
+        assert!(table.contains("26 kernels, 284 regions, 9,363 instructions"), "{table}");
+    }
+}
+
+mod check {
+    use super::*;
+
+    /// Two kernels and their schedules.
+    fn scheduled(folder: &Folder) -> (PathBuf, Vec<Value>) {
+        let file = folder.regions("regions.jsonl", &[tiny("k", "first"), tiny("k", "second")]);
+        let output = folder.path("schedules.jsonl");
+        run("schedule {} -o {}", &[&file, &output]).ok();
+        let schedules: Vec<Value> =
+            text(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(schedules.len(), 2);
+        (file, schedules)
+    }
+
+    #[test]
+    fn dependent_instructions_must_not_be_swapped() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        array_mut(&mut schedules[1]["order"]).swap(2, 3);
+        let told = run("check {} {}", &[&file, &folder.regions("bad", &schedules)]).refused();
+        assert!(told.contains("kernel \"k\", region second: "), "{told}");
+        assert!(
+            told.contains("#3 store") && told.contains("#2 add") && told.contains("depends on"),
+            "{told}"
+        );
+        assert!(told.contains("2 regions: 1 illegal"), "{told}");
+    }
+
+    #[test]
+    fn latencies_must_be_kept() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        let cycle = number(&schedules[0]["cycles"][3]);
+        schedules[0]["cycles"][3] = (cycle - 1).into();
+        let told = run("check {} {}", &[&file, &folder.regions("bad", &schedules)]).refused();
+        assert!(told.contains("region first: ") && told.contains("with latency 4"), "{told}");
+    }
+
+    #[test]
+    fn every_region_needs_a_schedule() {
+        let folder = Folder::new();
+        let (file, schedules) = scheduled(&folder);
+        let told = run("check {} {}", &[&file, &folder.regions("bad", &schedules[..1])]).refused();
+        assert!(told.contains("kernel \"k\", region second: has no schedule"), "{told}");
+    }
+
+    #[test]
+    fn no_region_may_have_two_schedules() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        schedules.push(schedules[0].clone());
+        let told = run("check {} {}", &[&file, &folder.regions("bad", &schedules)]).error();
+        assert!(told.contains("region \"first\" of kernel \"k\" has two schedules"), "{told}");
+    }
+
+    #[test]
+    fn every_schedule_needs_a_region() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        schedules.push(schedules[0].clone());
+        schedules[2]["region"] = "third".into();
+        let told = run("check {} {}", &[&file, &folder.regions("bad", &schedules)]).refused();
+        assert!(told.contains("kernel \"k\", region third: has a schedule, but is not in"), "{told}");
+    }
+
+    #[test]
+    fn limits_are_enforced() {
+        let folder = Folder::new();
+        let (file, schedules) = scheduled(&folder);
+        let good = folder.regions("good", &schedules);
+        for line in ["--limit vgpr=2", "--limit-at vgpr=3", "--limit vgpr=9 --limit-at vgpr=9"] {
+            run(&format!("check {{}} {{}} {line}"), &[&file, &good]).ok();
+        }
+        let told = run("check {} {} --limit vgpr=1", &[&file, &good]).refused();
+        assert!(told.contains("region first: vgpr pressure 2 is over the limit of 1"), "{told}");
+        let told = run("check {} {} --limit-at vgpr=2", &[&file, &good]).refused();
+        assert!(told.contains("vgpr pressure 3 at an instruction is over the limit of 2"), "{told}");
+        let told = run("check {} {} --limit vpgr=1", &[&file, &good]).error();
+        assert!(told.contains("\"vpgr\"") && told.contains("known are vgpr"), "{told}");
+    }
+
+    #[test]
+    fn json_tells_the_same() {
+        let folder = Folder::new();
+        let (file, schedules) = scheduled(&folder);
+        let document = run("check {} {} --json", &[&file, &folder.regions("good", &schedules)]).json();
+        assert_eq!((&document["regions"], &document["illegal"]), (&json!(2), &json!(0)));
+        let run = run("check {} {} --json", &[&file, &folder.regions("bad", &schedules[1..])]);
+        let document: Value = serde_json::from_str(&run.refused()).expect("JSON");
+        assert_eq!(document["illegal"], 1);
+    }
+
+    #[test]
+    fn the_figures_recorded_in_the_sample_agree() {
+        let document = run("check {} --json", &[&corpus()]).json();
+        for order in ["source", "production"] {
+            let part = &document[order];
+            assert!(number(&part["regions"]) > 200, "{document}");
+            assert_eq!((&part["illegal"], &part["mismatches"]), (&json!(0), &json!(0)), "{document}");
+        }
+        assert!(run("check {}", &[&corpus()]).ok().contains("the source order "));
+    }
+
+    #[test]
+    fn an_altered_figure_is_noticed() {
+        let folder = Folder::new();
+        let mut region = tiny("k", "r");
+        run("check {}", &[&folder.regions("good.jsonl", std::slice::from_ref(&region))]).ok();
+        region["source_peaks"]["vgpr"]["between"] = 3.into();
+        let told = run("check {}", &[&folder.regions("bad.jsonl", &[region])]).refused();
+        assert!(told.contains("kernel \"k\", region r, source order: recorded vgpr 3 (3 at"), "{told}");
+        assert!(told.contains("the checker says vgpr 2 (3 at an instruction)"), "{told}");
+    }
+
+    fn array_mut(value: &mut Value) -> &mut Vec<Value> {
+        value.as_array_mut().expect("an array")
+    }
+}
+
+mod targets {
+    use super::*;
+
+    fn names_in_folder() -> Vec<String> {
+        let entries = fs::read_dir(root().join("targets")).expect("targets/");
+        let path = entries.map(|entry| entry.expect("an entry").path());
+        let toml = path.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
+        toml.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_known() {
+        let table = run("targets", &[]).ok();
+        let document = run("targets --json", &[]).json();
+        let names = names_in_folder();
+        assert_eq!(array(&document).len(), names.len());
+        for name in names {
+            assert!(table.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}");
+            assert!(array(&document).iter().any(|target| target["name"] == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_steps_of_vega_are_those_of_the_literature() {
+        let document = run("targets gfx906 --json", &[]).json();
+        let steps = json!([
+            [24, 10],
+            [28, 9],
+            [32, 8],
+            [36, 7],
+            [40, 6],
+            [48, 5],
+            [64, 4],
+            [84, 3],
+            [128, 2],
+            [256, 1]
+        ]);
+        assert_eq!(document[0]["files"][0]["steps"], steps);
+        let table = run("targets gfx906", &[]).ok();
+        for step in array(&steps) {
+            let words = [step[0].to_string(), step[1].to_string()];
+            assert!(table.lines().any(|line| line.split_whitespace().eq(&words)), "{words:?}: {table}");
+        }
+    }
+
+    #[test]
+    fn a_file_can_be_a_target() {
+        let file = root().join("targets/gfx90a.toml");
+        assert_eq!(run("targets {}", &[&file]).ok(), run("targets gfx90a", &[]).ok());
+        let document = run("schedule {} --nodes 1 --json --target {}", &[&corpus(), &file]).json();
+        assert_eq!(document["kernels"][0]["target"], "gfx90a");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        for line in ["targets gfx999", "schedule x.jsonl --target gfx999"] {
+            let message = run(line, &[]).error();
+            assert!(message.contains("unknown target \"gfx999\""), "{message}");
+            assert!(names_in_folder().iter().all(|name| message.contains(name)), "{message}");
+        }
+    }
+
+    #[test]
+    fn trouble_with_a_file_is_told_with_its_place() {
+        let folder = Folder::new();
+        for (name, content) in [("syntax.toml", "name = \"x\"\n[[file]\n"), ("field.toml", "\nnames = 1\n")] {
+            let file = folder.write(name, content);
+            let message = run("targets {}", &[&file]).error();
+            assert!(message.contains(name) && message.contains("line 2"), "{message}");
+        }
+        let message = run("targets missing.toml", &[]).error();
+        assert!(message.contains("missing.toml: cannot be read"), "{message}");
+    }
+}
+
+#[test]
+fn info_counts_what_is_there() {
+    let document = run("info {} --json", &[&corpus()]).json();
+    for (key, count) in [("kernels", 26), ("regions", 284), ("instructions", 9363), ("largest", 1144)] {
+        assert_eq!(document[key], count, "{key}");
+    }
+    assert_eq!(document["targets"], json!({"gfx906": 26}));
+    let table = run("info {}", &[&corpus()]).ok();
+    assert!(table.starts_with("26 kernels (26 entries), 284 regions, 9,363 instructions"), "{table}");
+}
+
+mod convert {
+    use super::*;
+
+    #[test]
+    fn the_own_format_round_trips() {
+        let folder = Folder::new();
+        let [once, twice] = ["once.jsonl", "twice.jsonl"].map(|name| folder.path(name));
+        run("convert {} -o {}", &[&corpus(), &once]).ok();
+        run("convert {} -o {}", &[&once, &twice]).ok();
+        assert!(text(&once) == text(&twice));
+        assert_eq!(text(&once).lines().count(), 284);
+        assert!(run("convert {}", &[&once]).ok() == text(&once), "the standard output is the default");
+        assert!(run("convert {} -o -", &[&once]).ok() == text(&once));
+    }
+
+    #[test]
+    fn a_name_in_gz_is_compressed() {
+        let folder = Folder::new();
+        let [plain, packed] = ["plain.jsonl", "packed.jsonl.gz"].map(|name| folder.path(name));
+        run("convert {} -o {}", &[&corpus(), &plain]).ok();
+        run("convert {} -o {}", &[&corpus(), &packed]).ok();
+        let mut unpacked = String::new();
+        let file = fs::File::open(&packed).expect("the file was written");
+        GzDecoder::new(file).read_to_string(&mut unpacked).expect("gzip");
+        assert!(unpacked == text(&plain));
+        assert!(run("convert {}", &[&packed]).ok() == unpacked);
+    }
+
+    #[test]
+    fn a_name_in_dot_is_drawn() {
+        let folder = Folder::new();
+        let mut region = tiny("quoted \"k\" \\", "r");
+        region["instructions"][0]["op"] = "a \"load\"".into();
+        let file = folder.regions("k.jsonl", &[region]);
+        let drawn = folder.path("k.dot");
+        run("convert {} -o {}", &[&file, &drawn]).ok();
+        let graph = text(&drawn);
+        assert!(graph.starts_with("digraph \"quoted \\\"k\\\" \\\\ r\" {\n"), "{graph}");
+        assert!(graph.trim_end().ends_with('}'), "{graph}");
+        let inside: Vec<&str> = graph
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with('n') && line.ends_with("];"))
+            .collect();
+        assert_eq!(inside.iter().filter(|line| line.contains(" -> ")).count(), 3, "{graph}");
+        assert_eq!(inside.len(), 4 + 3, "{graph}");
+        for line in graph.lines() {
+            let quotes = line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
+            assert!(quotes % 2 == 0, "quotes are closed: {line}");
+        }
+        assert_eq!(run("convert {} --format dot", &[&file]).ok(), graph);
+    }
+
+    #[test]
+    fn dumps_of_llvm_are_read() {
+        let folder = Folder::new();
+        let file = folder.regions("dump.jsonl", &[llvm_dump()]);
+        let converted = run("convert {}", &[&file]).ok();
+        let region: Value = serde_json::from_str(&converted).expect("JSON");
+        assert_eq!((&region["kernel"], &region["target"]), (&json!("dumped"), &json!("gfx906")));
+        assert_eq!(region["region"], "bb0.0");
+        run("check {}", &[&folder.write("own.jsonl", converted)]).ok();
+    }
+
+    #[test]
+    fn regions_are_chosen_by_name() {
+        let folder = Folder::new();
+        let file = folder.regions("k.jsonl", &[tiny("k", "one"), tiny("k", "two")]);
+        let converted = run("convert {} --region two", &[&file]).ok();
+        assert!(converted.lines().count() == 1 && converted.contains("\"region\":\"two\""), "{converted}");
+        assert!(run("convert {} --region three", &[&file]).error().contains("no region is named \"three\""));
+    }
+
+    #[test]
+    fn a_broken_input_leaves_no_output() {
+        let folder = Folder::new();
+        let good = lines(&[tiny("good", "r")]);
+        let file = folder.write("broken.jsonl", format!("{good}{{\"lowtide\":1,\n"));
+        let place = format!("error: {}:2: ", file.display());
+        assert!(run("convert {}", &[&file]).error().starts_with(&place));
+        assert!(run("convert {} -o {}", &[&file, &folder.path("new.jsonl")]).error().starts_with(&place));
+        let old = folder.write("old.jsonl", "precious");
+        assert!(run("convert {} -o {}", &[&file, &old]).error().starts_with(&place));
+        assert!(run("schedule {} -o {}", &[&file, &old]).error().starts_with(&place));
+        assert_eq!(text(&old), "precious");
+        assert_eq!(folder.names(), ["broken.jsonl", "old.jsonl"]);
+    }
+}
+
+mod bad_input {
+    use super::*;
+
+    /// All commands that read regions must refuse the file at this line, with these words.
+    #[track_caller]
+    fn refused(file: &Path, line: Option<u32>, words: &[&str]) {
+        for command in ["schedule", "compare", "check", "info", "convert"] {
+            let message = run(&format!("{command} {{}}"), &[file]).error();
+            let place = match line {
+                Some(line) => format!("error: {}:{line}: ", file.display()),
+                None => format!("error: {}: ", file.display()),
+            };
+            assert!(message.starts_with(&place), "{command}: {message}");
+            assert!(words.iter().all(|word| message.contains(word)), "{command}: {message}");
+            assert_eq!(message.lines().count(), 1, "{command}: {message}");
+        }
+    }
+
+    /// A good region, and a changed one after it.
+    #[track_caller]
+    fn change_refused(change: impl FnOnce(&mut Value), words: &[&str]) {
+        let folder = Folder::new();
+        let mut region = tiny("changed", "r");
+        change(&mut region);
+        refused(&folder.regions("changed.jsonl", &[tiny("good", "r"), region]), Some(2), words);
+    }
+
+    #[test]
+    fn a_cycle() {
+        change_refused(
+            |region| region["deps"].as_array_mut().expect("deps").push(json!([3, 2, "memory", 1])),
+            &["the dependences form a cycle", "#2 add", "#3 store"],
+        );
+    }
+
+    #[test]
+    fn an_unknown_value() {
+        change_refused(|region| region["instructions"][3]["uses"] = json!(["d"]), &["#3 store", "\"d\""]);
+        change_refused(|region| region["instructions"][2]["defs"] = json!([]), &["#3 store", "c"]);
+    }
+
+    #[test]
+    fn a_negative_latency() {
+        change_refused(
+            |region| region["instructions"][1]["latency"] = (-5).into(),
+            &["instructions[1].latency", "-5"],
+        );
+        change_refused(|region| region["deps"][0][3] = (-1).into(), &["deps[0]", "-1"]);
+    }
+
+    #[test]
+    fn an_unknown_version() {
+        change_refused(|region| region["lowtide"] = 99.into(), &["unknown format version 99"]);
+    }
+
+    #[test]
+    fn an_unknown_key() {
+        change_refused(|region| region["colour"] = "red".into(), &["colour"]);
+    }
+
+    #[test]
+    fn an_unknown_target() {
+        let folder = Folder::new();
+        let mut region = tiny("k", "r");
+        region["target"] = "gfx1".into();
+        let file = folder.regions("k.jsonl", &[region]);
+        for command in ["schedule", "compare"] {
+            let message = run(&format!("{command} {{}}"), &[&file]).error();
+            assert!(message.contains("\"k\"") && message.contains("\"gfx1\""), "{message}");
+            assert!(message.contains("--target"), "{message}");
+            run(&format!("{command} {{}} --target gfx906"), &[&file]).ok();
+        }
+    }
+
+    #[test]
+    fn an_empty_file() {
+        let folder = Folder::new();
+        refused(&folder.write("empty.jsonl", ""), None, &["contains no regions"]);
+        refused(&folder.write("blank.jsonl", "\n \n"), None, &["contains no regions"]);
+    }
+
+    #[test]
+    fn a_missing_file() {
+        let folder = Folder::new();
+        refused(&folder.path("missing.jsonl"), None, &["No such file"]);
+        let message = run("info {}", &[folder.0.path()]).error();
+        assert!(message.contains("no region files"), "{message}");
+    }
+
+    #[test]
+    fn a_truncated_or_damaged_gzip() {
+        let folder = Folder::new();
+        let whole = fs::read(corpus().join("hashcat.jsonl.gz")).expect("the sample");
+        let file = folder.write("cut.jsonl.gz", &whole[..whole.len() / 2]);
+        let message = run("info {}", &[&file]).error();
+        assert!(message.contains("cut.jsonl.gz:") && message.contains("truncated"), "{message}");
+        let mut damaged = whole;
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 64].fill(0xff);
+        let file = folder.write("damaged.jsonl.gz", damaged);
+        assert!(run("info {}", &[&file]).error().contains("damaged.jsonl.gz:"));
+    }
+
+    #[test]
+    fn invalid_utf8() {
+        let folder = Folder::new();
+        let mut bytes = lines(&[tiny("k", "r"), tiny("other", "r")]).into_bytes();
+        let last = bytes.len() - 5;
+        bytes[last] = 0xff;
+        refused(&folder.write("latin.jsonl", bytes), Some(2), &["invalid UTF-8 at byte"]);
+    }
+
+    /// A gigabyte in a line comes as a megabyte of gzip. The program must stop early, within a memory that
+    /// could not hold the line.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_line_of_a_gigabyte() {
+        let folder = Folder::new();
+        let path = folder.path("long.jsonl.gz");
+        let file = fs::File::create(&path).expect("the temporary folder is writable");
+        let mut gzip = GzEncoder::new(file, Compression::fast());
+        gzip.write_all(b"{\"lowtide\":1,\"kernel\":\"").expect("space on the disk");
+        let block = vec![b'x'; 1 << 20];
+        for _ in 0..1 << 10 {
+            gzip.write_all(&block).expect("space on the disk");
+        }
+        gzip.finish().expect("space on the disk");
+        let kibibytes_of_address_space = 900_000;
+        let limited = format!("ulimit -v {kibibytes_of_address_space}; exec \"$0\" \"$@\"");
+        for command in ["info", "convert"] {
+            let message = finish(
+                Command::new("sh")
+                    .args(["-c", &limited, env!("CARGO_BIN_EXE_lowtide"), command, "--threads", "1"])
+                    .arg(&path),
+            )
+            .error();
+            assert!(message.contains("long.jsonl.gz:1: the line is longer than 256 MiB"), "{message}");
+        }
+    }
+}
+
+mod output {
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_told() {
+        let folder = Folder::new();
+        let output = folder.path("missing/out.jsonl");
+        for command in ["schedule", "convert"] {
+            let message = run(&format!("{command} {{}} -o {{}}"), &[&corpus(), &output]).error();
+            let told = "missing/out.jsonl: cannot be written: the folder does not exist\n";
+            assert!(message.ends_with(told), "{message}");
+        }
+        let message = run("convert {} -o {}", &[&corpus(), folder.0.path()]).error();
+        assert!(message.contains("cannot be written: is a directory"), "{message}");
+        assert!(folder.names().is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_told() {
+        for line in ["targets", "schedule {}", "info {} --json", "convert {}", "completions zsh"] {
+            let full = fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+            let corpus = corpus();
+            let args =
+                line.split(' ').map(|word| if word == "{}" { corpus.as_os_str() } else { word.as_ref() });
+            let message = finish(program().args(args).stdout(full)).error();
+            assert!(message.contains("cannot be written: No space left on device"), "{line}: {message}");
+        }
+    }
+
+    /// A pipe stands for all special files: a test that could lose /dev/null would be a bad neighbour.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_or_device_is_written_to_and_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = Folder::new();
+        let input = folder.regions("k.jsonl", &[tiny("k", "r")]);
+        let path = folder.path("pipe.jsonl");
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+        // Open on both ends, so that neither side waits for the other.
+        let mut pipe = fs::File::options().read(true).write(true).open(&path).expect("a pipe");
+        let expected = run("convert {}", &[&input]).ok();
+        run("convert {} -o {}", &[&input, &path]).ok();
+        assert!(fs::metadata(&path).expect("the pipe").file_type().is_fifo());
+        let mut received = vec![0; expected.len()];
+        pipe.read_exact(&mut received).expect("the text is in the pipe");
+        assert_eq!(received, expected.as_bytes());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = Folder::new();
+        let file = folder.write("file.jsonl", "old");
+        let link = folder.path("link.jsonl");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let input = folder.regions("k.jsonl", &[tiny("k", "r")]);
+        run("convert {} -o {}", &[&input, &link]).ok();
+        assert!(link.is_symlink());
+        assert!(text(&file).contains("\"kernel\":\"k\""));
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_no_error() {
+        for line in
+            ["schedule {} --nodes 1 --json", "convert {}", "compare {}", "targets", "completions bash"]
+        {
+            let corpus = corpus();
+            let args =
+                line.split(' ').map(|word| if word == "{}" { corpus.as_os_str() } else { word.as_ref() });
+            let mut child = (program().args(args))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program starts");
+            drop(child.stdout.take());
+            let output = child.wait_with_output().expect("the program ends");
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), &*message), (Some(0), ""), "{line}");
+        }
+    }
+}
+
+/// Tables as people see them.
+mod golden {
+    use super::*;
+
+    #[track_caller]
+    fn matches(name: &str, text: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        if std::env::var_os("LOWTIDE_BLESS").is_some_and(|value| value == "1") {
+            fs::write(&path, text).expect("the golden file is writable");
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            text == expected,
+            "{name} differs (LOWTIDE_BLESS=1 accepts it).\nnow:\n{text}\nbefore:\n{expected}"
+        );
+    }
+
+    #[test]
+    fn targets() {
+        matches("targets.txt", &run("targets", &[]).ok());
+    }
+
+    #[test]
+    fn the_steps_of_a_target() {
+        matches("targets-gfx90a.txt", &run("targets gfx90a", &[]).ok());
+    }
+
+    #[test]
+    fn info() {
+        let folder = Folder::new();
+        let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s"), tiny("l", "r")]);
+        let table = run("info {}", &[&file]).ok();
+        let (table, timing) = table.trim_end().rsplit_once('\n').expect("several lines");
+        assert!(timing.starts_with("read and validated in "), "{timing}");
+        matches("info.txt", &format!("{}\n", table.trim_end()));
+    }
+
+    #[test]
+    fn schedule() {
+        let folder = Folder::new();
+        // The critical path is last in the source order, and two registers need not live at once.
+        let mut late = tiny(
+            "a_kernel_with_a_name_that_is_much_too_long_to_be_shown_in_a_table_of_one_hundred_columns",
+            "r",
+        );
+        late["instructions"] = json!([
+            {"op": "load", "latency": 8, "defs": ["a"]},
+            {"op": "store", "latency": 1, "uses": ["a"]},
+            {"op": "load", "latency": 80, "defs": ["b"]},
+            {"op": "store", "latency": 1, "uses": ["b"]}
+        ]);
+        late["deps"] = json!([[0, 1, "data", 8], [2, 3, "data", 80]]);
+        late.as_object_mut().expect("an object").remove("source_peaks");
+        let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s"), late]);
+        let table = run("schedule {} --nodes 1000", &[&file]).ok();
+        matches("schedule.txt", &mask_times(&table));
+    }
+
+    /// Hides the last column of the table and the seconds, but keeps their places.
+    fn mask_times(table: &str) -> String {
+        let mut in_table = true;
+        let mut masked = String::new();
+        for line in table.lines() {
+            in_table &= !line.is_empty();
+            let line = match line.split_once(" s of processor time") {
+                Some((before, _)) => {
+                    let (before, _) = before.rsplit_once(' ').expect("the seconds");
+                    format!("{before} #.## s of processor time")
+                }
+                None if in_table && line.ends_with(|end: char| end.is_ascii_digit()) => {
+                    let (before, _) = line.rsplit_once(' ').expect("the milliseconds");
+                    let width = line.chars().count() - "#.#".len();
+                    format!("{:width$}#.#", before.trim_end())
+                }
+                None => line.to_string(),
+            };
+            masked += &format!("{line}\n");
+        }
+        masked
+    }
+}
