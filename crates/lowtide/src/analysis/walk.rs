@@ -82,12 +82,12 @@ impl LiveGraph {
         let openers = Rows::group(weights.len(), pairs);
         let mut closer_sum = vec![0; weights.len()];
         let mut delta = vec![0; count];
-        for instr in 0..count {
+        for (instr, delta) in delta.iter_mut().enumerate() {
             for &value in opens.row(instr) {
-                delta[instr] += if opened[value as usize] == 0 { weights[value as usize] } else { 0 };
+                *delta += if opened[value as usize] == 0 { weights[value as usize] } else { 0 };
             }
             for &value in closes.row(instr) {
-                delta[instr] -= if left[value as usize] == 1 { weights[value as usize] } else { 0 };
+                *delta -= if left[value as usize] == 1 { weights[value as usize] } else { 0 };
                 closer_sum[value as usize] += instr as u64;
             }
         }
