@@ -30,6 +30,9 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Run all algorithms on the same input, beside the source order and the recorded production order
     Compare(CompareArgs),
+    /// Measure algorithms on many regions: the tables of the papers
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Check schedules with the independent checker, or the figures recorded in a region file
     ///
     /// Without SCHEDULE, recomputes the pressure of the source and production orders and compares it with
@@ -48,6 +51,34 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Peak pressure of the min-register schedulers against the best possible (paper 1, Tables I to V)
+    ///
+    /// Every distinct graph counts once. Example: lowtide bench minreg corpus/ --max-size 600
+    Minreg(MinregArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct MinregArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    /// Leave out regions with fewer instructions
+    #[arg(long, value_name = "N", default_value_t = 48)]
+    pub(crate) min_size: usize,
+
+    /// Leave out regions with more instructions
+    #[arg(long, value_name = "N")]
+    pub(crate) max_size: Option<usize>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which kernels to read.
@@ -125,6 +156,14 @@ pub(crate) struct ScheduleArgs {
     /// How: auto, or one algorithm as it is
     #[arg(long, default_value = "auto", value_parser = parse_algorithm, value_name = "NAME")]
     pub(crate) algorithm: Algorithm,
+
+    /// Use at most N registers of the target's first class, if that is possible at all
+    #[arg(long, value_name = "N")]
+    pub(crate) registers: Option<u32>,
+
+    /// Print why each instruction was chosen, instead of the table
+    #[arg(long, conflicts_with_all = ["json", "output", "summary"])]
+    pub(crate) explain: bool,
 
     /// Write the schedules to FILE, which appears only when all is done; - prints them instead of the table
     #[arg(short, long, value_name = "FILE")]

@@ -96,6 +96,17 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// A bar on the terminal, or nothing where there is none.
+pub(crate) fn progress_bar(total: u64, template: &str) -> ProgressBar {
+    let bar = match std::io::stderr().is_terminal() {
+        true => ProgressBar::new(total),
+        false => ProgressBar::hidden(),
+    };
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 /// A bar on the terminal that shows how much of the input has been read.
 struct Progress {
     bar: ProgressBar,
@@ -105,14 +116,7 @@ struct Progress {
 impl Progress {
     fn new(files: &[PathBuf]) -> Self {
         let total = files.iter().map(|file| file.metadata().map_or(0, |data| data.len())).sum();
-        let bar = match std::io::stderr().is_terminal() {
-            true => ProgressBar::new(total),
-            false => ProgressBar::hidden(),
-        };
-        let style =
-            ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(200));
+        let bar = progress_bar(total, "{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
         Progress { bar, read: Arc::default() }
     }
 

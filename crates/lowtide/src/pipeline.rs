@@ -6,30 +6,79 @@
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::list;
+use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
+use crate::list::engine::{self, Decision, Direction, Policy, Timing};
+use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
+use crate::list::{latency_hiding, minreg, tree};
 use crate::problem::{Goal, Problem};
-use crate::region::Kernel;
+use crate::region::{Kernel, Region};
 use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Schedule};
 use crate::target::{Target, TargetError};
 
 /// A way to schedule a region.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Algorithm {
-    /// The best of the others for the goal.
+    /// What is best for the goal, as far as the budget allows. Never worse than the source order.
     Auto,
     /// The source order, with necessary stalls.
     Source,
     /// The order that the production compiler chose, where it is recorded; else the source order.
     Production,
-    /// List scheduling by critical path, which ignores registers.
+    /// Few registers in near-linear time: [`minreg`].
+    Default,
+    /// Optimal on trees; elsewhere as [`Algorithm::SethiUllman`]: [`tree`](mod@tree).
+    Tree,
+    /// Paper 1, Algorithm 1: [`sethi_ullman`](mod@sethi_ullman).
+    SethiUllman,
+    /// Paper 1, Algorithm 2.
+    SuRp,
+    /// Paper 1, Table III.
+    SuRpAdjust,
+    /// Paper 1, Algorithm 3.
+    SuCluster,
+    /// Paper 1, Table V.
+    SuClusterAdjust,
+    /// Paper 1, Algorithm 4: Algorithm 1 where it pays.
+    PolicySethiUllman,
+    /// Paper 1, Algorithm 5: Algorithm 3, else Algorithm 1, where it pays.
+    PolicyCluster,
+    /// Paper 1, Section IV: `default`, then latency hiding in sub-blocks within the registers that the goal allows.
+    LatencyHiding,
+    /// List scheduling by critical path, which ignores registers: [`baselines`].
     CriticalPath,
+    /// Last-use count, by weight.
+    LastUseCount,
+    /// Goodman and Hsu: critical path, or pressure where registers are scarce.
+    GoodmanHsu,
+    /// In the manner of LLVM's generic scheduler.
+    LlvmGeneric,
+    /// In the manner of LLVM's scheduler for AMD GPUs.
+    GcnMaxOccupancy,
 }
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 4] =
-        [Algorithm::Auto, Algorithm::Source, Algorithm::Production, Algorithm::CriticalPath];
+    pub const ALL: [Algorithm; 18] = [
+        Algorithm::Auto,
+        Algorithm::Source,
+        Algorithm::Production,
+        Algorithm::Default,
+        Algorithm::Tree,
+        Algorithm::SethiUllman,
+        Algorithm::SuRp,
+        Algorithm::SuRpAdjust,
+        Algorithm::SuCluster,
+        Algorithm::SuClusterAdjust,
+        Algorithm::PolicySethiUllman,
+        Algorithm::PolicyCluster,
+        Algorithm::LatencyHiding,
+        Algorithm::CriticalPath,
+        Algorithm::LastUseCount,
+        Algorithm::GoodmanHsu,
+        Algorithm::LlvmGeneric,
+        Algorithm::GcnMaxOccupancy,
+    ];
 
     /// The name by which it is asked for.
     pub fn name(self) -> &'static str {
@@ -37,7 +86,21 @@ impl Algorithm {
             Algorithm::Auto => "auto",
             Algorithm::Source => "source",
             Algorithm::Production => "production",
+            Algorithm::Default => "default",
+            Algorithm::Tree => "tree",
+            Algorithm::SethiUllman => "sethi-ullman",
+            Algorithm::SuRp => "su-rp",
+            Algorithm::SuRpAdjust => "su-rp-adjust",
+            Algorithm::SuCluster => "su-cluster",
+            Algorithm::SuClusterAdjust => "su-cluster-adjust",
+            Algorithm::PolicySethiUllman => "policy-sethi-ullman",
+            Algorithm::PolicyCluster => "policy-cluster",
+            Algorithm::LatencyHiding => "latency-hiding",
             Algorithm::CriticalPath => "critical-path",
+            Algorithm::LastUseCount => "last-use-count",
+            Algorithm::GoodmanHsu => "goodman-hsu",
+            Algorithm::LlvmGeneric => "llvm-generic",
+            Algorithm::GcnMaxOccupancy => "gcn-max-occupancy",
         }
     }
 
@@ -52,19 +115,24 @@ impl Algorithm {
 /// [`Algorithm::Auto`] takes the best one for the goal, never worse than the source order. Every other
 /// algorithm returns just what it makes, so that algorithms can be compared.
 pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
-    let schedule = match algorithm {
-        Algorithm::Auto => {
-            let candidates = [Algorithm::Source, Algorithm::CriticalPath].map(|one| run(problem, one));
-            let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
-            let [source, other] = candidates;
-            if cost(&other) < cost(&source) { other } else { source }
+    let schedule = match (engine_setup(problem, algorithm), algorithm) {
+        (Some((direction, timing, mut policy)), _) => {
+            engine::run(problem, direction, timing, &mut *policy, None)
         }
-        Algorithm::Source => Schedule::source(problem),
-        Algorithm::CriticalPath => list::critical_path(problem),
-        Algorithm::Production => match problem.region().production() {
+        (None, Algorithm::Production) => match problem.region().production() {
             Some(production) => Schedule::in_order(problem, production.order.clone()),
             None => Schedule::source(problem),
         },
+        (None, Algorithm::Default) => Schedule::in_order(problem, minreg::few_registers(problem)),
+        (None, Algorithm::Tree) => {
+            tree::tree(problem).unwrap_or_else(|| sethi_ullman::sethi_ullman(problem, Variant::default()))
+        }
+        (None, Algorithm::PolicySethiUllman) => sethi_ullman::policy(problem, false, POLICY_THRESHOLD),
+        (None, Algorithm::PolicyCluster) => sethi_ullman::policy(problem, true, POLICY_THRESHOLD),
+        (None, Algorithm::LatencyHiding) => latency_hiding(problem),
+        (None, Algorithm::GcnMaxOccupancy) => baselines::gcn_max_occupancy(problem),
+        (None, Algorithm::Auto) => auto(problem),
+        (None, _) => Schedule::source(problem),
     };
     if cfg!(debug_assertions) && algorithm != Algorithm::Production {
         // A recorded order is input: `lowtide check` tells whether it is legal.
@@ -73,6 +141,81 @@ pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
         }
     }
     schedule
+}
+
+/// The choices that an algorithm makes, with their reasons; none if it does not choose one instruction at a time.
+pub fn explain(problem: &Problem, algorithm: Algorithm) -> Option<Vec<Decision>> {
+    let (direction, timing, mut policy) = engine_setup(problem, algorithm)?;
+    let mut decisions = Vec::new();
+    engine::run(problem, direction, timing, &mut *policy, Some(&mut decisions));
+    Some(decisions)
+}
+
+/// How the list-scheduling engine runs an algorithm, if it is one that the engine runs as it is.
+fn engine_setup<'a>(
+    problem: &'a Problem<'a>,
+    algorithm: Algorithm,
+) -> Option<(Direction, Timing, Box<dyn Policy + 'a>)> {
+    let su = |rp_reduction, adjust, clusters| {
+        let policy = SethiUllman::new(problem, Variant { rp_reduction, adjust, clusters });
+        Some((Direction::BottomUp, Timing::Order, Box::new(policy) as Box<dyn Policy + 'a>))
+    };
+    match algorithm {
+        Algorithm::SethiUllman => su(false, false, false),
+        Algorithm::SuRp => su(true, false, false),
+        Algorithm::SuRpAdjust => su(true, true, false),
+        Algorithm::SuCluster => su(true, false, true),
+        Algorithm::SuClusterAdjust => su(true, true, true),
+        Algorithm::CriticalPath => {
+            Some((Direction::TopDown, Timing::Cycles, Box::new(CriticalPath::new(problem))))
+        }
+        Algorithm::LastUseCount => {
+            Some((Direction::TopDown, Timing::Order, Box::new(LastUseCount::new(problem))))
+        }
+        Algorithm::GoodmanHsu => {
+            let policy = GoodmanHsu::new(problem, problem.limits());
+            Some((Direction::TopDown, Timing::Cycles, Box::new(policy)))
+        }
+        Algorithm::LlvmGeneric => {
+            let policy = Greedy::new(problem, baselines::limits(problem, 1));
+            Some((Direction::BottomUp, Timing::Cycles, Box::new(policy)))
+        }
+        _ => None,
+    }
+}
+
+/// The best schedule for the goal among those of the source order, `default`, and, where length counts, latency hiding and the
+/// critical path.
+fn auto(problem: &Problem) -> Schedule {
+    let mut best = Schedule::source(problem);
+    let mut cost = problem.cost(&problem.measure(&best));
+    let candidates: &[Algorithm] = match problem.goal() {
+        Goal::MinReg => &[Algorithm::Default],
+        Goal::Occupancy => &[Algorithm::Default, Algorithm::LatencyHiding, Algorithm::CriticalPath],
+        Goal::Length => &[Algorithm::CriticalPath, Algorithm::LatencyHiding, Algorithm::Default],
+    };
+    for algorithm in candidates {
+        let schedule = run(problem, *algorithm);
+        let other = problem.cost(&problem.measure(&schedule));
+        if other < cost {
+            (best, cost) = (schedule, other);
+        }
+    }
+    best
+}
+
+/// Few registers first; then latencies are hidden within the registers that the problem allows, or, if that is too few, within those that
+/// as many waves can have as fit anyway.
+fn latency_hiding(problem: &Problem) -> Schedule {
+    let order = minreg::few_registers(problem);
+    let schedule = Schedule::in_order(problem, order);
+    let measure = problem.measure(&schedule);
+    let for_waves = baselines::limits(problem, measure.occupancy);
+    let limits = match problem.goal() {
+        Goal::Occupancy => &for_waves,
+        _ => problem.limits(),
+    };
+    latency_hiding::hide_latency(problem, schedule.order(), limits)
 }
 
 /// Schedules one region and proves what can be proven within the budget.
@@ -120,19 +263,41 @@ pub struct KernelOutcome {
     pub occupancy_bound: u32,
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// What to be best at.
+    pub goal: Goal,
+    /// How.
+    pub algorithm: Algorithm,
+    /// With how much effort.
+    pub budget: Budget,
+    /// The most registers of the target's first class to use.
+    pub registers: Option<u32>,
+}
+
+impl Options {
+    /// The problem of a region.
+    pub fn problem<'a>(&self, region: &'a Region, target: &'a Target) -> Result<Problem<'a>, TargetError> {
+        let problem = Problem::new(region, target, self.goal)?;
+        Ok(match self.registers {
+            Some(limit) => problem.with_register_limit(limit),
+            None => problem,
+        })
+    }
+}
+
 /// Schedules all regions of a kernel.
 pub fn schedule_kernel(
     kernel: &Kernel,
     target: &Target,
-    goal: Goal,
-    algorithm: Algorithm,
-    budget: Budget,
+    options: Options,
 ) -> Result<KernelOutcome, TargetError> {
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
     let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };
     for region in &kernel.regions {
-        let problem = Problem::new(region, target, goal)?;
-        let region = schedule_region(&problem, algorithm, budget);
+        let problem = options.problem(region, target)?;
+        let region = schedule_region(&problem, options.algorithm, options.budget);
         let bound = problem.registers().occupancy(&region.bounds.peaks);
         outcome.occupancy = outcome.occupancy.min(region.measure.occupancy);
         outcome.occupancy_bound = outcome.occupancy_bound.min(bound);

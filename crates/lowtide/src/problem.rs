@@ -13,7 +13,7 @@ pub enum Goal {
     MinReg,
     /// No spills, most waves, then length, then peak pressure.
     Occupancy,
-    /// Shortest length, then as for [`Goal::MinReg`].
+    /// Shortest length within the limits on registers, if there are any; then as for [`Goal::MinReg`].
     Length,
 }
 
@@ -43,6 +43,8 @@ pub struct Problem<'a> {
     /// For each instruction: unit of the target, and for how many cycles.
     unit_needs: Rows<(u32, u32)>,
     primary: ClassId,
+    /// For each class, the most registers to use.
+    limits: Vec<u32>,
 }
 
 impl<'a> Problem<'a> {
@@ -60,7 +62,24 @@ impl<'a> Problem<'a> {
             unit_needs.end_row();
         }
         let primary = registers.files().first().map_or(ClassId(0), |bound| bound.classes[0].0);
-        Ok(Problem { region, target, goal, registers, unit_needs, primary })
+        let mut limits = vec![u32::MAX; region.classes().len()];
+        for (id, class) in registers.files().iter().flat_map(|bound| &bound.classes) {
+            limits[id.index()] = class.max;
+        }
+        Ok(Problem { region, target, goal, registers, unit_needs, primary, limits })
+    }
+
+    /// Limits the registers of the first class; what is over the limit is worse than any length.
+    pub fn with_register_limit(mut self, limit: u32) -> Self {
+        if let Some(own) = self.limits.get_mut(self.primary.index()) {
+            *own = limit.min(*own);
+        }
+        self
+    }
+
+    /// For each class, the most registers to use: what a wave can address, or fewer if so limited.
+    pub fn limits(&self) -> &[u32] {
+        &self.limits
     }
 
     /// The region.
@@ -115,10 +134,12 @@ impl<'a> Problem<'a> {
         let others = measure.peaks.iter().map(|peak| peak.between).sum::<u32>() - peak;
         let lost = self.target.max_waves() - measure.occupancy;
         let Measure { spilled, length, .. } = *measure;
+        let over =
+            measure.peaks.iter().zip(&self.limits).map(|(peak, limit)| peak.between.saturating_sub(*limit));
         match self.goal {
             Goal::MinReg => [peak, others, length, 0, 0],
             Goal::Occupancy => [spilled, lost, length, peak, others],
-            Goal::Length => [length, peak, others, 0, 0],
+            Goal::Length => [over.sum(), length, peak, others, 0],
         }
     }
 }

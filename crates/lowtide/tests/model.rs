@@ -207,7 +207,9 @@ fn hazards_need_a_dependence() {
         let (mut builder, [a, b], r) = two();
         builder.defs(a, r, 1);
         builder.uses(b, r, 1);
-        kind.map(|kind| builder.depend(a, b, kind, 1));
+        if let Some(kind) = kind {
+            builder.depend(a, b, kind, 1);
+        }
         builder.build().map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(flow(Some(DepKind::Data)), Ok(()));

@@ -94,9 +94,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 
 fn as_table(document: &Document) -> String {
     let mut rows = table(1, &["algorithm", "waves", "length", "peak", "best on", "ms"]);
-    for (name, totals) in &document.algorithms {
+    for algorithm in Algorithm::ALL {
+        let Some(totals) = document.algorithms.get(algorithm.name()) else { continue };
         rows.add_row([
-            (*name).to_string(),
+            algorithm.name().to_string(),
             grouped(totals.occupancy),
             grouped(totals.length),
             grouped(totals.peak),

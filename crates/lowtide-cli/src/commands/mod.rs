@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod bench;
 mod check;
 mod compare;
 mod convert;
@@ -10,13 +11,14 @@ mod targets;
 use clap::CommandFactory;
 use serde::Serialize;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, BenchCommand, Command};
 use crate::failure::Failure;
 
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Schedule(args) => schedule::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),

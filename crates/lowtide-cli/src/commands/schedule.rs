@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use lowtide::pipeline::{Algorithm, schedule_kernel};
+use lowtide::pipeline::{Algorithm, Options, explain, schedule_kernel};
 use lowtide::problem::Problem;
 use lowtide::region::Region;
 use lowtide::schedule::{Outcome, Schedule};
@@ -88,8 +88,15 @@ impl RegionResult {
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
-    let goal = args.goal.into();
-    let budget = args.budget.budget();
+    let options = Options {
+        goal: args.goal.into(),
+        algorithm: args.algorithm,
+        budget: args.budget.budget(),
+        registers: args.registers,
+    };
+    if args.explain {
+        return explain_choices(args, &targets, options);
+    }
     let mut output = args
         .output
         .as_deref()
@@ -103,13 +110,13 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             let target = targets.of(&kernel)?;
             let fail = |error| Failure::Target { kernel: kernel.name.clone(), error };
             let start = Instant::now();
-            let outcome = schedule_kernel(&kernel, target, goal, args.algorithm, budget).map_err(fail)?;
+            let outcome = schedule_kernel(&kernel, target, options).map_err(fail)?;
             let seconds = start.elapsed().as_secs_f64();
             let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
             let mut source = Before { occupancy: most, peak: 0, length: 0 };
             let mut regions = Vec::new();
             for (region, outcome) in kernel.regions.iter().zip(outcome.regions) {
-                let problem = Problem::new(region, target, goal).map_err(fail)?;
+                let problem = options.problem(region, target).map_err(fail)?;
                 let before = problem.measure(&Schedule::source(&problem));
                 source.occupancy = source.occupancy.min(before.occupancy);
                 let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
@@ -150,6 +157,46 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         true => print_json(&document),
         false => print(&as_table(&document, args)),
     }
+}
+
+/// `--explain`: why each instruction was chosen, region by region.
+fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    for_each_kernel(
+        &args.input,
+        |kernel| {
+            let target = targets.of(&kernel)?;
+            let mut lines = Vec::new();
+            for region in &kernel.regions {
+                let problem = options
+                    .problem(region, target)
+                    .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+                let Some(decisions) = explain(&problem, options.algorithm) else {
+                    let able = Algorithm::ALL.into_iter().filter(|other| explain(&problem, *other).is_some());
+                    return Err(Failure::Message(format!(
+                        "{} does not choose one instruction at a time; --explain works with --algorithm {}",
+                        options.algorithm.name(),
+                        able.map(Algorithm::name).collect::<Vec<_>>().join(", ")
+                    )));
+                };
+                lines.push(format!("kernel {}, region {}", kernel.name, region.name()));
+                for decision in decisions {
+                    lines.push(format!(
+                        "  {} of {}: {}",
+                        region.describe(decision.instr),
+                        decision.candidates,
+                        decision.reason
+                    ));
+                }
+            }
+            Ok(lines)
+        },
+        |part| {
+            lines.extend(part);
+            Ok(())
+        },
+    )?;
+    print(&lines.join("\n"))
 }
 
 fn write_failure(args: &ScheduleArgs, error: std::io::Error) -> Failure {

@@ -28,11 +28,6 @@ impl Policy for CriticalPath {
     }
 }
 
-/// Schedules by critical path, cycle by cycle.
-pub fn critical_path(problem: &Problem) -> Schedule {
-    run(problem, Direction::TopDown, Timing::Cycles, &mut CriticalPath::new(problem), None)
-}
-
 /// Last-use count (papers 2 and 4): the instruction first that frees most. Counted by weight and over all classes, which the public
 /// implementation of the papers does not do; then the one that adds least, then the longest path.
 pub struct LastUseCount<'a> {
@@ -63,11 +58,6 @@ impl Policy for LastUseCount<'_> {
     }
 }
 
-/// Schedules by last-use count.
-pub fn last_use_count(problem: &Problem) -> Schedule {
-    run(problem, Direction::TopDown, Timing::Order, &mut LastUseCount::new(problem), None)
-}
-
 /// Goodman and Hsu: by critical path while registers last, and by pressure change when the pressure of a class comes close to
 /// its limit.
 pub struct GoodmanHsu {
@@ -78,9 +68,10 @@ pub struct GoodmanHsu {
 }
 
 impl GoodmanHsu {
-    /// With a limit for each class.
-    pub fn new(problem: &Problem, limits: Vec<u32>) -> Self {
+    /// With the most registers of each class to use. Saving starts at nine tenths of it.
+    pub fn new(problem: &Problem, limits: &[u32]) -> Self {
         let change = vec![0; limits.len()];
+        let limits = limits.iter().map(|limit| limit - limit.div_ceil(10)).collect();
         GoodmanHsu { times: Times::on(problem), limits, change }
     }
 }
@@ -99,14 +90,7 @@ impl Policy for GoodmanHsu {
     }
 }
 
-/// Schedules by critical path or by pressure, whichever is short. `limits` has the most registers of each class to use; saving starts
-/// at nine tenths of it.
-pub fn goodman_hsu(problem: &Problem, limits: &[u32]) -> Schedule {
-    let soft = limits.iter().map(|limit| limit - limit.div_ceil(10)).collect();
-    run(problem, Direction::TopDown, Timing::Cycles, &mut GoodmanHsu::new(problem, soft), None)
-}
-
-/// A greedy scheduler in the manner of LLVM's machine scheduler: bottom-up; above all not over the limits, then not over the highest
+/// A greedy scheduler in the manner of LLVM's machine scheduler, to be run bottom-up: above all not over the limits, then not over the highest
 /// pressure so far, then no stall, then the path from the start, which leaves early instructions for last.
 pub struct Greedy {
     times: Times,
@@ -141,12 +125,7 @@ impl Policy for Greedy {
             let now = state.pressure(ClassId::at(class));
             self.highest[class] = self.highest[class].max(now);
             let then = i64::from(now) + i64::from(change);
-            // Over the limit, less is better even if it is still too much.
-            if change != 0 {
-                key[0] -= (then - i64::from(self.limits[class])).max(0);
-            } else {
-                key[0] -= (i64::from(now) - i64::from(self.limits[class])).max(0);
-            }
+            key[0] -= (then - i64::from(self.limits[class])).max(0);
             key[1] -= (then - i64::from(self.highest[class])).max(0);
             key[4] -= i64::from(change);
         }
@@ -154,12 +133,6 @@ impl Policy for Greedy {
         key[3] = i64::from(self.times.earliest[instr.index()]);
         key
     }
-}
-
-/// Like LLVM's generic scheduler: it keeps within what a wave can address.
-pub fn llvm_generic(problem: &Problem) -> Schedule {
-    let most = limits(problem, 1);
-    run(problem, Direction::BottomUp, Timing::Cycles, &mut Greedy::new(problem, most), None)
 }
 
 /// Like LLVM's scheduler for AMD GPUs: it keeps within what the most waves can have, and takes its schedule back if fewer waves fit

@@ -15,6 +15,3 @@ pub mod latency_hiding;
 pub mod minreg;
 pub mod sethi_ullman;
 pub mod tree;
-
-pub use baselines::{critical_path, gcn_max_occupancy, goodman_hsu, last_use_count, llvm_generic};
-pub use sethi_ullman::sethi_ullman;
