@@ -9,6 +9,8 @@ pub(crate) enum Failure {
     Read(#[from] ReadError),
     #[error("kernel {kernel:?}: {error}")]
     Target { kernel: String, error: TargetError },
+    #[error("the schedule of {algorithm} for kernel {kernel:?}, region {region} is illegal: {violation}")]
+    Illegal { algorithm: &'static str, kernel: String, region: String, violation: String },
     #[error("{0}")]
     Message(String),
     #[error("{file}: cannot be written: {error}")]

@@ -93,12 +93,14 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
                 Problem::new(region, target, Goal::MinReg)
                     .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
             }
-            Ok(regions.into_iter().map(|region| (fingerprint(&region), region, target)).collect::<Vec<_>>())
+            let found =
+                regions.into_iter().map(|region| (fingerprint(&region), region, kernel.name.clone(), target));
+            Ok(found.collect::<Vec<_>>())
         },
         |found| {
-            for (graph, region, target) in found {
+            for (graph, region, kernel, target) in found {
                 match seen.insert(graph) {
-                    true => regions.push((region, target)),
+                    true => regions.push((region, kernel, target)),
                     false => document.repeated += 1,
                 }
             }
@@ -110,10 +112,10 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     }
     let bar = progress_bar(regions.len() as u64, "{bar:40} {pos} of {len} regions, {elapsed}, {eta} left");
     let rows: Result<Vec<Row>, Failure> = (regions.par_iter().progress_with(bar.clone()))
-        .map(|(region, target)| {
-            Problem::new(region, target, Goal::MinReg)
-                .map_err(|error| Failure::Target { kernel: region.name().to_string(), error })
-                .map(|problem| measure(&problem))
+        .map(|(region, kernel, target)| {
+            let problem = Problem::new(region, target, Goal::MinReg)
+                .map_err(|error| Failure::Target { kernel: kernel.clone(), error })?;
+            measure(&problem, kernel)
         })
         .collect();
     bar.finish_and_clear();
@@ -124,7 +126,7 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     }
 }
 
-fn measure(problem: &Problem) -> Row {
+fn measure(problem: &Problem, kernel: &str) -> Result<Row, Failure> {
     let region = problem.region();
     let class = problem.primary_class();
     let mut results = Vec::new();
@@ -138,9 +140,12 @@ fn measure(problem: &Problem) -> Row {
         let schedule = run(problem, algorithm);
         let seconds = start.elapsed().as_secs_f64();
         // A benchmark of illegal schedules would be worthless.
-        let report = check(region, problem.target(), &schedule).unwrap_or_else(|violations| {
-            panic!("{} made an illegal schedule of {}: {violations:?}", algorithm.name(), region.name())
-        });
+        let report = check(region, problem.target(), &schedule).map_err(|violations| Failure::Illegal {
+            algorithm: algorithm.name(),
+            kernel: kernel.to_string(),
+            region: region.name().to_string(),
+            violation: violations[0].to_string(),
+        })?;
         results.push(Some((report.peaks[class.index()].between, seconds)));
         hint = Some(schedule);
     }
@@ -151,7 +156,7 @@ fn measure(problem: &Problem) -> Row {
         }
         _ => pressure_at_ends(region)[class.index()],
     };
-    Row { size: region.len(), edges: region.edge_count(), bound, results }
+    Ok(Row { size: region.len(), edges: region.edge_count(), bound, results })
 }
 
 impl Document {

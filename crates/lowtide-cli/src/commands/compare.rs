@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use lowtide::pipeline::{Algorithm, run as run_algorithm};
 use lowtide::problem::Problem;
+use lowtide::schedule::check::check;
 use serde::Serialize;
 
 use super::{print, print_json};
@@ -54,6 +55,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                     let start = Instant::now();
                     let schedule = run_algorithm(&problem, algorithm);
                     totals[position].seconds += start.elapsed().as_secs_f64();
+                    check(region, target, &schedule).map_err(|violations| Failure::Illegal {
+                        algorithm: algorithm.name(),
+                        kernel: kernel.name.clone(),
+                        region: region.name().to_string(),
+                        violation: violations[0].to_string(),
+                    })?;
                     let measure = problem.measure(&schedule);
                     let peak = measure.peaks.get(problem.primary_class().index());
                     totals[position].length += u64::from(measure.length);

@@ -113,7 +113,7 @@ pub fn pressure_at_ends(region: &Region) -> Vec<u32> {
 
 /// Bounds the peak pressure of a class. `hint` is any legal order; the better, the faster.
 ///
-/// Steps of the budget are looks at nodes of the flow network.
+/// Steps of the budget are looks at nodes of the flow network and, for each cut, at the instructions of the region.
 pub fn pressure_bound(
     region: &Region,
     class: ClassId,
@@ -167,6 +167,8 @@ pub fn pressure_bound(
         let limit = walk.limits[index];
         moment(index).sides(closure, &mut sides);
         result.cuts += 1;
+        // Around each cut, all instructions are looked at.
+        effort.steps = effort.steps.saturating_sub(region.len() as u64);
         match cut.min(&sides, limit, &mut effort) {
             Minimum::Exact(least) => {
                 if least > result.value {

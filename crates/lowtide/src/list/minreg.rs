@@ -62,6 +62,8 @@ struct Search<'g> {
     candidates: Vec<(i64, u32, u32)>,
     /// The highest pressure on the way so far.
     hill: i64,
+    /// Candidates that may still be tried, in all runs together.
+    trials: u64,
 }
 
 impl<'g> Search<'g> {
@@ -79,6 +81,7 @@ impl<'g> Search<'g> {
             keys: (0..graph.len()).map(|_| random.bits()).collect(),
             candidates: Vec::new(),
             hill: 0,
+            trials: TRIALS * graph.len() as u64,
         }
     }
 
@@ -95,7 +98,7 @@ impl<'g> Search<'g> {
         self.walk.take_free_moves();
         while !self.walk.is_complete() {
             self.excursion(look_ahead);
-            if self.hill >= i64::from(limit) {
+            if self.hill >= i64::from(limit) || self.trials == 0 {
                 return None;
             }
         }
@@ -145,6 +148,7 @@ impl<'g> Search<'g> {
             candidates.truncate(most);
         }
         candidates.sort_unstable();
+        self.trials = self.trials.saturating_sub(candidates.len() as u64);
         let mut found = None;
         for &(delta, _, instr) in &candidates {
             let top = hill.max(self.walk.live() + delta);
@@ -200,8 +204,11 @@ const LOOK_AHEADS: [LookAhead; 4] = [
     LookAhead { states: 64, candidates: 8 },
 ];
 
+/// Candidates to try for each instruction, from each end: what keeps the time near-linear.
+const TRIALS: u64 = 50;
+
 /// Steps of the bound by cuts for each instruction.
-const CUT_STEPS: u64 = 500;
+const CUT_STEPS: u64 = 80;
 
 /// An order with few registers of the first class, and then of the others.
 pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
