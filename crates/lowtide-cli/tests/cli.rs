@@ -14,7 +14,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 7] = ["schedule", "compare", "check", "info", "targets", "convert", "completions"];
+const COMMANDS: [&str; 8] =
+    ["schedule", "compare", "bench", "check", "info", "targets", "convert", "completions"];
 
 /// What a run left behind.
 struct Run {
@@ -427,6 +428,123 @@ mod compare {
             assert!(table.lines().any(|line| line.starts_with(name)), "{name}: {table}");
         }
         assert!(table.contains("26 kernels, 284 regions, 9,363 instructions"), "{table}");
+    }
+}
+
+mod bench {
+    use super::*;
+
+    const NAMES: [&str; 8] = [
+        "source",
+        "production",
+        "sethi-ullman",
+        "su-rp",
+        "su-rp-adjust",
+        "su-cluster",
+        "su-cluster-adjust",
+        "default",
+    ];
+
+    #[test]
+    fn minreg_carries_its_figures_for_programs() {
+        let document = run("bench minreg {} --json --max-size 600", &[&corpus()]).json();
+        for key in ["regions", "instructions", "proved", "timeouts"] {
+            assert!(document[key].is_u64(), "{key}: {document}");
+        }
+        assert_eq!(number(&document["proved"]) + number(&document["timeouts"]), number(&document["regions"]));
+        for name in NAMES {
+            let figures = &document["algorithms"][name];
+            assert!(figures["optimal"].is_u64() && figures["outliers"].is_u64(), "{name}: {document}");
+            assert!(figures["mean_ratio"].as_f64() >= Some(1.0), "{name}: {document}");
+            assert!(figures["seconds"].is_f64(), "{name}: {document}");
+            let best = number(&document["algorithms"]["default"]["optimal"]);
+            assert!(number(&figures["optimal"]) <= best, "{name} beats default: {document}");
+        }
+        let default = &document["against_bound"]["default"]["mean_ratio"];
+        assert!(default.as_f64() < Some(1.1), "{document}");
+    }
+
+    #[test]
+    fn minreg_prints_tables_like_the_papers() {
+        let text = run("bench minreg {} --max-size 600 --threads 1", &[&corpus()]).ok();
+        assert!(text.starts_with("34 distinct graphs of 48 to 600 instructions"), "{text}");
+        for name in NAMES {
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with(&format!("{name} "))).count(),
+                2,
+                "{text}"
+            );
+        }
+        assert!(text.contains("1.171 (IV)"), "{text}");
+    }
+
+    #[test]
+    fn each_graph_counts_once() {
+        let folder = Folder::new();
+        let file =
+            folder.regions("regions.jsonl", &[tiny("k", "first"), tiny("k", "second"), tiny("l", "third")]);
+        let document = run("bench minreg {} --json --min-size 2", &[&file]).json();
+        assert_eq!((number(&document["regions"]), number(&document["repeated"])), (1, 2));
+    }
+
+    #[test]
+    fn nothing_to_measure_is_an_error() {
+        let message = run("bench minreg {} --min-size 100000", &[&corpus()]).error();
+        assert!(message.contains("no region has a size in the range"), "{message}");
+    }
+}
+
+mod explain {
+    use super::*;
+
+    #[test]
+    fn every_choice_has_a_reason() {
+        let folder = Folder::new();
+        let file = folder.regions("regions.jsonl", &[tiny("k", "r")]);
+        for algorithm in
+            ["sethi-ullman", "su-cluster", "critical-path", "last-use-count", "goodman-hsu", "llvm-generic"]
+        {
+            let text = run(&format!("schedule {{}} --explain --algorithm {algorithm}"), &[&file]).ok();
+            let mut lines = text.lines();
+            assert_eq!(lines.next(), Some("kernel k, region r"));
+            assert!(
+                lines.all(|line| line.starts_with("  #") && line.contains(" of ") && line.contains(": ")),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_explained_says_what_can() {
+        let message = run("schedule {} --explain --algorithm default", &[&corpus()]).error();
+        assert!(message.contains("--explain works with --algorithm sethi-ullman"), "{message}");
+    }
+}
+
+mod registers {
+    use super::*;
+
+    /// A kernel whose critical-path schedule needs more registers than its shortest one within a limit.
+    #[test]
+    fn a_limit_is_kept_where_it_can_be() {
+        let peaks = |line: &str| {
+            let document = run(line, &[&corpus()]).json();
+            let kernels = array(&document["kernels"]).clone();
+            let regions = kernels.into_iter().flat_map(|kernel| array(&kernel["regions"]).clone());
+            regions
+                .map(|region| (number(&region["peak"]["vgpr"]), number(&region["length"])))
+                .collect::<Vec<_>>()
+        };
+        let free = peaks("schedule {} --json --goal length --nodes 1");
+        let limited = peaks("schedule {} --json --goal length --nodes 1 --registers 24");
+        let lowest = peaks("schedule {} --json --goal minreg --nodes 1");
+        let mut changed = 0;
+        for ((free, limited), lowest) in free.into_iter().zip(limited).zip(lowest) {
+            assert!(limited.0 <= 24 || lowest.0 > 24, "{limited:?} though {lowest:?} is possible");
+            assert!(limited.1 >= free.1, "a limit makes nothing shorter");
+            changed += usize::from(limited != free);
+        }
+        assert!(changed > 0, "the limit changes something");
     }
 }
 

@@ -4,6 +4,7 @@ use divan::counter::ItemsCount;
 use lowtide::generate::{Shape, region};
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
+use lowtide::region::Region;
 use lowtide::target::Target;
 
 fn main() {
@@ -21,7 +22,7 @@ fn algorithm<const SIZE: usize>(bencher: divan::Bencher, name: &str) {
     let problems = regions.each_ref().map(|region| {
         Problem::new(region, &target, Goal::MinReg).expect("the generator's classes are known")
     });
-    let instructions: usize = regions.iter().map(|region| region.len()).sum();
+    let instructions: usize = regions.iter().map(Region::len).sum();
     bencher
         .counter(ItemsCount::new(instructions))
         .bench_local(|| problems.each_ref().map(|problem| run(problem, algorithm)));
