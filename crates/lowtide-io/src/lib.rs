@@ -8,6 +8,7 @@
 //!
 //! Every error names the file, the line and the element.
 
+mod cursor;
 mod dot;
 mod error;
 mod json;

@@ -3,16 +3,21 @@
 //! A line is one object; `nodes` holds `[opcode, latency, micro-ops, units, flags, address space, defs, uses]`
 //! and `edges` `[from, to, kind, latency, register?]`. Kinds d, a, o, m, b bind; A, C and W are preferences,
 //! and edges to -1 lead to what follows the region. Registers are numbers, their lanes 32 bits wide.
+//!
+//! Whole compilers' output comes in this form, so reading it is made fast: one pass hands instructions and
+//! edges to the builder as they come. Only what names registers waits, as numbers, until the line has said
+//! what these are.
 
-use lowtide::region::{DefFlags, DepKind, HintKind, InstrSpec, Peak, Production, RegionBuilder};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use lowtide::region::{DefFlags, DepKind, HintKind, InstrSpec, Peak, Production, Region, RegionBuilder};
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId, RegisterId};
 use rustc_hash::FxHashMap;
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use smallvec::SmallVec;
 
-use crate::json::Text;
+use crate::cursor::{Cursor, Parsed};
 use crate::reader::{Entry, KernelHeader};
 
 pub(crate) const VERSION: u32 = 1;
@@ -20,329 +25,454 @@ pub(crate) const VERSION: u32 = 1;
 /// The calling convention of kernels.
 const KERNEL_CONVENTION: u32 = 91;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object: a region of an LLVM dump")]
-struct Line<'a> {
-    #[serde(rename = "v")]
-    _version: IgnoredAny,
-    #[serde(borrow)]
-    src: Text<'a>,
-    #[serde(borrow, rename = "fn")]
-    function: Text<'a>,
-    cc: u32,
-    #[serde(borrow)]
-    cpu: Text<'a>,
-    #[serde(rename = "llvm")]
-    _llvm: IgnoredAny,
-    bb: u32,
-    ri: u32,
-    #[serde(rename = "nr")]
-    _regions: IgnoredAny,
-    #[serde(rename = "loop")]
-    loop_depth: u32,
-    n: usize,
-    #[serde(rename = "amdgpu-flat-work-group-size")]
-    _group_size: Option<IgnoredAny>,
-    #[serde(borrow, rename = "amdgpu-waves-per-eu")]
-    waves_per_eu: Option<Text<'a>>,
-    vlim: u32,
-    #[serde(rename = "slim")]
-    _slim: IgnoredAny,
-    #[serde(borrow, rename = "bnd")]
-    boundary: Text<'a>,
-    #[serde(borrow)]
-    nodes: Vec<Node<'a>>,
-    edges: Vec<EdgeItem>,
-    #[serde(rename = "in")]
-    live_in: Vec<(u32, u32)>,
-    #[serde(rename = "out")]
-    live_out: Vec<(u32, u32)>,
-    thru: Through,
-    #[serde(borrow)]
-    regs: RegisterList<'a>,
-    rp: Peaks,
-    #[serde(rename = "llvmrp")]
-    _llvm_pressure: IgnoredAny,
-    #[serde(borrow)]
+const FIELDS: [&str; 25] = [
+    "v",
+    "src",
+    "fn",
+    "cc",
+    "cpu",
+    "llvm",
+    "bb",
+    "ri",
+    "nr",
+    "loop",
+    "n",
+    "amdgpu-flat-work-group-size",
+    "amdgpu-waves-per-eu",
+    "vlim",
+    "slim",
+    "bnd",
+    "nodes",
+    "edges",
+    "in",
+    "out",
+    "thru",
+    "regs",
+    "rp",
+    "llvmrp",
+    "after",
+];
+
+const OPTIONAL: [&str; 3] = ["amdgpu-flat-work-group-size", "amdgpu-waves-per-eu", "after"];
+
+const NODE: &str = "[opcode, latency, micro-ops, units, flags, address space, defs, uses]";
+const DEF: &str = "[register, lanes] or [register, lanes, flags]";
+const OPERAND: &str = "[register, lanes]";
+const EDGE: &str = "[from, to, kind, latency] or [from, to, kind, latency, register]";
+const REGISTER: &str = "[class, file, width]";
+
+/// Reads lines; what it needs to do so is kept from one to the next.
+pub(crate) struct DumpReader {
+    builder: RegionBuilder,
+    /// Registers by their number.
+    registers: FxHashMap<u32, RegisterId>,
+    pending: Pending,
+    targets: Vec<Target>,
+    /// Function, source and processor: the same for many lines.
+    texts: [LastText; 3],
+}
+
+/// The text of the last line.
+#[derive(Default)]
+struct LastText(Arc<str>);
+
+impl LastText {
+    /// The text, which is most often that of the last line.
+    fn share(&mut self, text: &str) -> Arc<str> {
+        if *self.0 != *text {
+            self.0 = text.into();
+        }
+        self.0.clone()
+    }
+}
+
+/// What names registers.
+#[derive(Default)]
+struct Pending {
+    defs: Vec<(InstrId, Lanes, DefFlags)>,
+    uses: Vec<(InstrId, Lanes)>,
+    live_in: Vec<Lanes>,
+    live_out: Vec<Lanes>,
+}
+
+/// Lanes of a register.
+#[derive(Clone, Copy)]
+struct Lanes {
+    register: u32,
+    mask: u32,
+}
+
+/// What a line says once.
+#[derive(Default)]
+struct Header<'a> {
+    source: Cow<'a, str>,
+    function: Cow<'a, str>,
+    cpu: Cow<'a, str>,
+    waves_per_eu: Option<Cow<'a, str>>,
+    convention: u32,
+    block: u32,
+    position: u32,
+    vector_limit: u32,
+    count: u32,
+    nodes: u32,
+    through: [u32; 3],
+    peaks: Peaks,
     after: Option<After<'a>>,
 }
 
-/// Opcode, latency, micro-operations, units, flags, address space, definitions, uses.
-#[derive(Deserialize)]
-#[serde(expecting = "[opcode, latency, micro-ops, units, flags, address space, defs, uses]")]
-struct Node<'a>(
-    #[serde(borrow)] Text<'a>,
-    u32,
-    u32,
-    #[serde(borrow)] Text<'a>,
-    #[serde(borrow)] Text<'a>,
-    i32,
-    SmallVec<[DefItem; 2]>,
-    SmallVec<[(u32, u32); 4]>,
-);
+/// Pressure in the files V, S and A.
+type Peaks = [Peak; 3];
 
-#[derive(Deserialize)]
-#[serde(expecting = "[register, lanes] or [register, lanes, flags]")]
-struct DefItem(u32, u32, #[serde(default)] Flags);
-
+/// The production compiler's schedule.
 #[derive(Default)]
-struct Flags(DefFlags);
+struct After<'a> {
+    by: Cow<'a, str>,
+    order: Vec<InstrId>,
+    peaks: Peaks,
+}
 
-impl<'de> Deserialize<'de> for Flags {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let letters = Text::deserialize(deserializer)?;
-        crate::region_file::def_flags(&letters).map(Flags).map_err(serde::de::Error::custom)
+impl DumpReader {
+    pub(crate) fn new() -> Self {
+        DumpReader {
+            builder: RegionBuilder::default(),
+            registers: FxHashMap::default(),
+            pending: Pending::default(),
+            targets: Target::all_builtin().collect(),
+            texts: Default::default(),
+        }
     }
-}
 
-#[derive(Deserialize)]
-#[serde(expecting = "[from, to, kind, latency] or [from, to, kind, latency, register]")]
-struct EdgeItem(
-    u32,
-    i64,
-    EdgeKind,
-    u32,
-    // The register is not needed: it shows in the operands.
-    #[serde(default)]
-    #[allow(dead_code)]
-    Option<IgnoredAny>,
-);
+    /// Reads one line.
+    pub(crate) fn parse_line(&mut self, line: &str) -> Result<Entry, String> {
+        self.builder.restart();
+        self.registers.clear();
+        self.pending.clear();
+        let mut files = Files::new(&mut self.builder);
+        let mut header = self.parse(line, &mut files).map_err(|mistake| mistake.to_string())?;
+        let name = format!("bb{}.{}", header.block, header.position);
+        let result = self.finish(&mut header, &name, files);
+        let (region, max_occupancy) =
+            result.map_err(|message| format!("function {:?}, region {name}: {message}", header.function))?;
+        let kernel = KernelHeader {
+            name: self.texts[0].share(&header.function),
+            origin: self.texts[1].share(&header.source),
+            target: Some(self.texts[2].share(&header.cpu)),
+            is_entry: header.convention == KERNEL_CONVENTION,
+            max_occupancy,
+        };
+        Ok(Entry { kernel, region, position: Some(header.position) })
+    }
 
-#[derive(Deserialize, Clone, Copy)]
-enum EdgeKind {
-    #[serde(rename = "d")]
-    Data,
-    #[serde(rename = "a")]
-    Anti,
-    #[serde(rename = "o")]
-    Output,
-    #[serde(rename = "m")]
-    Memory,
-    #[serde(rename = "b")]
-    Barrier,
-    #[serde(rename = "A")]
-    Artificial,
-    #[serde(rename = "C")]
-    Cluster,
-    #[serde(rename = "W")]
-    Weak,
-}
-
-/// `number -> [class, file, width in lanes]`, in the order of the line.
-struct RegisterList<'a>(Vec<(Text<'a>, Register)>);
-
-#[derive(Deserialize)]
-#[serde(expecting = "[class, file, width]")]
-struct Register(#[allow(dead_code)] IgnoredAny, File, u32);
-
-#[derive(Deserialize, Clone, Copy)]
-enum File {
-    V,
-    S,
-    A,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for RegisterList<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor;
-        impl<'de> Visitor<'de> for ListVisitor {
-            type Value = RegisterList<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("an object of registers")
+    fn parse<'a>(&mut self, line: &'a str, files: &mut Files) -> Parsed<Header<'a>> {
+        let DumpReader { builder, registers, pending, .. } = self;
+        let mut header = Header::default();
+        let mut cursor = Cursor::new(line);
+        let what = "an object: a region of an LLVM dump";
+        cursor.fields(what, &FIELDS, &OPTIONAL, |cursor, field| {
+            match field {
+                "src" => header.source = cursor.string()?,
+                "fn" => header.function = cursor.string()?,
+                "cc" => header.convention = cursor.u32()?,
+                "cpu" => header.cpu = cursor.string()?,
+                "bb" => header.block = cursor.u32()?,
+                "ri" => header.position = cursor.u32()?,
+                "loop" => builder.loop_depth(cursor.u32()?),
+                "n" => header.count = cursor.u32()?,
+                "amdgpu-waves-per-eu" if cursor.null() => {}
+                "amdgpu-waves-per-eu" => header.waves_per_eu = Some(cursor.string()?),
+                "vlim" => header.vector_limit = cursor.u32()?,
+                "bnd" => builder.boundary(&cursor.string()?),
+                "nodes" => cursor.list("a list of nodes", |cursor| {
+                    header.nodes += 1;
+                    node(cursor, builder, pending)
+                })?,
+                "edges" => cursor.list("a list of edges", |cursor| edge(cursor, builder))?,
+                "in" => cursor.list("a list of registers", |cursor| {
+                    pending.live_in.push(operand(cursor)?);
+                    Ok(())
+                })?,
+                "out" => cursor.list("a list of registers", |cursor| {
+                    pending.live_out.push(operand(cursor)?);
+                    Ok(())
+                })?,
+                "thru" => header.through = through(cursor)?,
+                "regs" => cursor.object("an object of registers", |cursor, name| {
+                    let Ok(number) = name.parse() else {
+                        return Err(cursor.fault(format!("{name:?} is not a register number")));
+                    };
+                    let (file, lanes) = register(cursor)?;
+                    let class = files.class(file, builder);
+                    match registers.insert(number, builder.register(name, class, lanes, 1)) {
+                        None => Ok(()),
+                        Some(_) => Err(cursor.fault(format!("register {number} is listed twice"))),
+                    }
+                })?,
+                "rp" => header.peaks = peaks(cursor)?,
+                "after" if cursor.null() => {}
+                "after" => header.after = Some(after(cursor, header.nodes)?),
+                // The others say nothing that a scheduler needs.
+                _ => cursor.skip()?,
             }
+            Ok(())
+        })?;
+        cursor.end()?;
+        Ok(header)
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut list = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    list.push(entry);
-                }
-                Ok(RegisterList(list))
+    /// Puts in what waited for the end of the line, and validates the region. Returns it with the occupancy
+    /// that its kernel can reach at most.
+    fn finish(
+        &mut self,
+        header: &mut Header,
+        name: &str,
+        mut files: Files,
+    ) -> Result<(Region, Option<u32>), String> {
+        let DumpReader { builder, registers, pending, targets, .. } = self;
+        if header.nodes != header.count {
+            return Err(format!("\"n\" is {}, but there are {} nodes", header.count, header.nodes));
+        }
+        builder.name(name);
+        if header.through[A] > 0 || header.peaks[A].at > 0 {
+            files.class(A, builder);
+        }
+        for (class, &weight) in files.classes.iter().zip(&header.through) {
+            if let Some(class) = class {
+                builder.through(*class, weight);
             }
         }
-        deserializer.deserialize_map(ListVisitor)
+        let id = |lanes: Lanes| registers.get(&lanes.register).copied();
+        for &lanes in &pending.live_in {
+            let register = id(lanes).ok_or_else(|| format!("in: unknown register {}", lanes.register))?;
+            builder.live_in(register, lanes.mask.into());
+        }
+        for &lanes in &pending.live_out {
+            let register = id(lanes).ok_or_else(|| format!("out: unknown register {}", lanes.register))?;
+            builder.live_out(register, lanes.mask.into());
+        }
+        for &(instr, lanes, flags) in &pending.defs {
+            let register = id(lanes).ok_or_else(|| unknown_register(builder, instr, lanes))?;
+            builder.defs_with(instr, register, lanes.mask.into(), flags);
+        }
+        for &(instr, lanes) in &pending.uses {
+            let register = id(lanes).ok_or_else(|| unknown_register(builder, instr, lanes))?;
+            builder.uses(instr, register, lanes.mask.into());
+        }
+        builder.source_peaks(files.peaks(&header.peaks));
+        if let Some(After { by, order, peaks }) = header.after.take() {
+            builder.production(Production { by: (*by).into(), order, peaks: Some(files.peaks(&peaks)) });
+        }
+        let region = builder.finish().map_err(|error| error.to_string())?;
+        Ok((region, max_occupancy(targets, header)?))
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with V, S, A and n")]
-#[allow(non_snake_case)]
-struct Through {
-    V: u32,
-    S: u32,
-    A: u32,
-    #[serde(rename = "n")]
-    _count: IgnoredAny,
+#[cold]
+fn unknown_register(builder: &RegionBuilder, instr: InstrId, lanes: Lanes) -> String {
+    format!("{}: unknown register {}", builder.describe(instr), lanes.register)
+}
+
+impl Pending {
+    fn clear(&mut self) {
+        self.defs.clear();
+        self.uses.clear();
+        self.live_in.clear();
+        self.live_out.clear();
+    }
+}
+
+fn node(cursor: &mut Cursor, builder: &mut RegionBuilder, pending: &mut Pending) -> Parsed<()> {
+    cursor.tuple(NODE, |node| {
+        let opcode = node.item(Cursor::string)?;
+        let latency = node.item(Cursor::u32)?;
+        let micro_ops = node.item(Cursor::u32)?;
+        let resources = node.item(Cursor::string)?;
+        let mut units: SmallVec<[(&str, u32); 4]> = SmallVec::new();
+        let is_one_unit = !resources.is_empty() && !resources.bytes().any(|byte| matches!(byte, b'+' | b'*'));
+        if is_one_unit {
+            units.push((&resources, 1));
+        } else {
+            for resource in resources.split('+').filter(|resource| !resource.is_empty()) {
+                let (unit, cycles) = resource.split_once('*').unwrap_or((resource, "1"));
+                let cycles = cycles.parse().map_err(|_| node.fault(format!("bad resource {resource:?}")))?;
+                units.push((unit, cycles));
+            }
+        }
+        let flags = node.item(Cursor::string)?;
+        let address_space = node.item(|cursor| cursor.integer(i32::MIN.into(), i32::MAX.into()))? as i32;
+        let spec =
+            InstrSpec { opcode: &opcode, latency, units: &units, flags: &flags, micro_ops, address_space };
+        let instr = builder.instr(spec);
+        node.item(|cursor| {
+            cursor.list("a list of definitions", |cursor| {
+                cursor.tuple(DEF, |def| {
+                    let lanes = Lanes { register: def.item(Cursor::u32)?, mask: def.item(Cursor::u32)? };
+                    let flags = def.optional(def_flags)?.unwrap_or_default();
+                    pending.defs.push((instr, lanes, flags));
+                    Ok(())
+                })
+            })
+        })?;
+        node.item(|cursor| {
+            cursor.list("a list of registers", |cursor| {
+                pending.uses.push((instr, operand(cursor)?));
+                Ok(())
+            })
+        })
+    })
+}
+
+fn def_flags(cursor: &mut Cursor) -> Parsed<DefFlags> {
+    let letters = cursor.string()?;
+    crate::region_file::def_flags(&letters).map_err(|message| cursor.fault(message))
+}
+
+#[inline]
+fn operand(cursor: &mut Cursor) -> Parsed<Lanes> {
+    cursor.tuple(OPERAND, |operand| {
+        Ok(Lanes { register: operand.item(Cursor::u32)?, mask: operand.item(Cursor::u32)? })
+    })
+}
+
+/// What an edge says.
+#[derive(Clone, Copy)]
+enum Kind {
+    Binds(DepKind),
+    Hint(HintKind),
+}
+
+fn edge(cursor: &mut Cursor, builder: &mut RegionBuilder) -> Parsed<()> {
+    cursor.tuple(EDGE, |edge| {
+        let from = InstrId(edge.item(Cursor::u32)?);
+        let to = edge.item(|cursor| cursor.integer(-1, u32::MAX.into()))?;
+        let kind = edge.item(edge_kind)?;
+        let latency = edge.item(Cursor::u32)?;
+        // The register shows in the operands.
+        edge.optional(Cursor::skip)?;
+        match (u32::try_from(to), kind) {
+            (Err(_), _) => builder.hint(from, None, HintKind::Exit, latency),
+            (Ok(to), Kind::Binds(kind)) => builder.depend(from, InstrId(to), kind, latency),
+            (Ok(to), Kind::Hint(kind)) => builder.hint(from, Some(InstrId(to)), kind, latency),
+        }
+        Ok(())
+    })
+}
+
+fn edge_kind(cursor: &mut Cursor) -> Parsed<Kind> {
+    let letter = cursor.string()?;
+    Ok(match &*letter {
+        "d" => Kind::Binds(DepKind::Data),
+        "a" => Kind::Binds(DepKind::Anti),
+        "o" => Kind::Binds(DepKind::Output),
+        "m" => Kind::Binds(DepKind::Memory),
+        "b" => Kind::Binds(DepKind::Barrier),
+        "A" => Kind::Hint(HintKind::Artificial),
+        "C" => Kind::Hint(HintKind::Cluster),
+        "W" => Kind::Hint(HintKind::Weak),
+        _ => {
+            let message = format!("unknown kind {letter:?} of an edge (known: d, a, o, m, b, A, C, W)");
+            return Err(cursor.fault(message));
+        }
+    })
+}
+
+/// Its file and its width.
+fn register(cursor: &mut Cursor) -> Parsed<(usize, u32)> {
+    cursor.tuple(REGISTER, |register| {
+        register.item(Cursor::skip)?;
+        let file = register.item(|cursor| {
+            let file = cursor.string()?;
+            match FILES.iter().position(|name| **name == *file) {
+                Some(file) => Ok(file),
+                None => Err(cursor.fault(format!("unknown register file {file:?} (known: V, S, A)"))),
+            }
+        })?;
+        Ok((file, register.item(Cursor::u32)?))
+    })
+}
+
+fn through(cursor: &mut Cursor) -> Parsed<[u32; 3]> {
+    let mut weights = [0; 3];
+    cursor.fields("an object with V, S, A and n", &["V", "S", "A", "n"], &[], |cursor, field| {
+        match FILES.iter().position(|file| *file == field) {
+            Some(file) => weights[file] = cursor.u32()?,
+            None => cursor.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(weights)
 }
 
 /// For each file the pressure `[at, between]`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with V, S and A")]
-#[allow(non_snake_case)]
-struct Peaks {
-    V: (u32, u32),
-    S: (u32, u32),
-    A: (u32, u32),
+fn peaks(cursor: &mut Cursor) -> Parsed<Peaks> {
+    let mut peaks = Peaks::default();
+    cursor.fields("an object with V, S and A", &FILES, &[], |cursor, field| {
+        let peak = cursor.tuple("[at, between]", |peak| {
+            Ok(Peak { at: peak.item(Cursor::u32)?, between: peak.item(Cursor::u32)? })
+        })?;
+        for (file, slot) in FILES.iter().zip(&mut peaks) {
+            if *file == field {
+                *slot = peak;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(peaks)
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with by, order and rp")]
-struct After<'a> {
-    #[serde(borrow)]
-    by: Text<'a>,
-    order: Vec<u32>,
-    rp: Peaks,
+fn after<'a>(cursor: &mut Cursor<'a>, nodes: u32) -> Parsed<After<'a>> {
+    let mut after = After::default();
+    after.order.reserve_exact(nodes as usize);
+    cursor.fields("an object with by, order and rp", &["by", "order", "rp"], &[], |cursor, field| {
+        match field {
+            "by" => after.by = cursor.string()?,
+            "order" => cursor.list("a list of instructions", |cursor| {
+                after.order.push(InstrId(cursor.u32()?));
+                Ok(())
+            })?,
+            _ => after.peaks = peaks(cursor)?,
+        }
+        Ok(())
+    })?;
+    Ok(after)
 }
 
-/// Reads one line.
-pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
-    let line: Line = crate::json::parse(line)?;
-    let name = format!("bb{}.{}", line.bb, line.ri);
-    let place = |message: String| format!("function {:?}, region {name}: {message}", &*line.function);
-    if line.nodes.len() != line.n {
-        return Err(place(format!("\"n\" is {}, but there are {} nodes", line.n, line.nodes.len())));
-    }
-    let mut builder = RegionBuilder::new(&name);
-    builder.loop_depth(line.loop_depth);
-    builder.boundary(&line.boundary);
+/// The names of the register files, and those of their classes.
+const FILES: [&str; 3] = ["V", "S", "A"];
+const CLASSES: [&str; 3] = ["vgpr", "sgpr", "agpr"];
 
-    let mut files = Files { vgpr: builder.class("vgpr"), sgpr: builder.class("sgpr"), agpr: None };
-    let mut registers: FxHashMap<u32, RegisterId> = FxHashMap::default();
-    registers.reserve(line.regs.0.len());
-    for (number, Register(_, file, lanes)) in &line.regs.0 {
-        let key: u32 =
-            number.parse().map_err(|_| place(format!("regs: {number} is not a register number")))?;
-        let class = match file {
-            File::V => files.vgpr,
-            File::S => files.sgpr,
-            File::A => files.agpr(&mut builder),
-        };
-        if registers.insert(key, builder.register(number, class, *lanes, 1)).is_some() {
-            return Err(place(format!("register {number} is listed twice")));
-        }
-    }
-    let register = |number: u32, who: &dyn Fn() -> String| match registers.get(&number) {
-        Some(&id) => Ok(id),
-        None => Err(place(format!("{}: unknown register {number}", who()))),
-    };
-    if line.thru.A > 0 || line.rp.A.0 > 0 {
-        files.agpr(&mut builder);
-    }
-    builder.through(files.vgpr, line.thru.V);
-    builder.through(files.sgpr, line.thru.S);
-    if let Some(agpr) = files.agpr {
-        builder.through(agpr, line.thru.A);
-    }
-    for &(number, lanes) in &line.live_in {
-        builder.live_in(register(number, &|| "in".to_string())?, u64::from(lanes));
-    }
-    for &(number, lanes) in &line.live_out {
-        builder.live_out(register(number, &|| "out".to_string())?, u64::from(lanes));
-    }
-
-    let mut units: Vec<(&str, u32)> = Vec::new();
-    for (position, node) in line.nodes.iter().enumerate() {
-        let Node(opcode, latency, micro_ops, resources, flags, address_space, defs, uses) = node;
-        let who = || format!("instruction #{position} {opcode}");
-        units.clear();
-        for resource in resources.split('+').filter(|resource| !resource.is_empty()) {
-            let (unit, cycles) = resource.split_once('*').unwrap_or((resource, "1"));
-            let cycles =
-                cycles.parse().map_err(|_| place(format!("{}: bad resource {resource:?}", who())))?;
-            units.push((unit, cycles));
-        }
-        let instr = builder.instr(InstrSpec {
-            opcode,
-            latency: *latency,
-            units: &units,
-            flags,
-            micro_ops: *micro_ops,
-            address_space: *address_space,
-        });
-        for DefItem(number, lanes, Flags(flags)) in defs {
-            builder.defs_with(instr, register(*number, &who)?, u64::from(*lanes), *flags);
-        }
-        for &(number, lanes) in uses {
-            builder.uses(instr, register(number, &who)?, u64::from(lanes));
-        }
-    }
-
-    for (position, &EdgeItem(from, to, kind, latency, _)) in line.edges.iter().enumerate() {
-        let from = InstrId(from);
-        let to = match u32::try_from(to) {
-            Ok(to) => Some(InstrId(to)),
-            Err(_) if to == -1 => None,
-            Err(_) => return Err(place(format!("edges[{position}]: unknown instruction {to}"))),
-        };
-        let Some(to) = to else {
-            builder.hint(from, None, HintKind::Exit, latency);
-            continue;
-        };
-        match kind {
-            EdgeKind::Data => builder.depend(from, to, DepKind::Data, latency),
-            EdgeKind::Anti => builder.depend(from, to, DepKind::Anti, latency),
-            EdgeKind::Output => builder.depend(from, to, DepKind::Output, latency),
-            EdgeKind::Memory => builder.depend(from, to, DepKind::Memory, latency),
-            EdgeKind::Barrier => builder.depend(from, to, DepKind::Barrier, latency),
-            EdgeKind::Artificial => builder.hint(from, Some(to), HintKind::Artificial, latency),
-            EdgeKind::Cluster => builder.hint(from, Some(to), HintKind::Cluster, latency),
-            EdgeKind::Weak => builder.hint(from, Some(to), HintKind::Weak, latency),
-        }
-    }
-
-    builder.source_peaks(files.peaks(&line.rp));
-    if let Some(After { by, order, rp }) = &line.after {
-        builder.production(Production {
-            by: (&**by).into(),
-            order: order.iter().map(|&instr| InstrId(instr)).collect(),
-            peaks: Some(files.peaks(rp)),
-        });
-    }
-    let region = builder.build().map_err(|error| place(error.to_string()))?;
-    let max_occupancy = max_occupancy(&line.cpu, line.vlim, line.waves_per_eu.as_deref()).map_err(place)?;
-    let kernel = KernelHeader {
-        name: line.function.into_string(),
-        origin: line.src.into_string(),
-        target: Some(line.cpu.into_string()),
-        is_entry: line.cc == KERNEL_CONVENTION,
-        max_occupancy,
-    };
-    Ok(Entry { kernel, region, position: Some(line.ri) })
-}
+/// Position of the accumulation registers in both.
+const A: usize = 2;
 
 /// The classes of the three register files; accumulation registers only where they occur.
 struct Files {
-    vgpr: ClassId,
-    sgpr: ClassId,
-    agpr: Option<ClassId>,
+    classes: [Option<ClassId>; 3],
 }
 
 impl Files {
-    fn agpr(&mut self, builder: &mut RegionBuilder) -> ClassId {
-        *self.agpr.get_or_insert_with(|| builder.class("agpr"))
+    fn new(builder: &mut RegionBuilder) -> Self {
+        Files { classes: [Some(builder.class(CLASSES[0])), Some(builder.class(CLASSES[1])), None] }
+    }
+
+    fn class(&mut self, file: usize, builder: &mut RegionBuilder) -> ClassId {
+        *self.classes[file].get_or_insert_with(|| builder.class(CLASSES[file]))
     }
 
     fn peaks(&self, peaks: &Peaks) -> Vec<Peak> {
-        let peak = |(at, between): (u32, u32)| Peak { between, at };
-        let mut all = vec![peak(peaks.V), peak(peaks.S)];
-        all.extend(self.agpr.map(|_| peak(peaks.A)));
-        all
+        let count = self.classes.iter().flatten().count();
+        peaks[..count].to_vec()
     }
 }
 
 /// The waves that local memory, work-group size and attributes allow, where that is fewer than the most.
 /// The dump gives them as the vector registers that so many waves can have.
-fn max_occupancy(cpu: &str, vector_limit: u32, waves_per_eu: Option<&str>) -> Result<Option<u32>, String> {
-    thread_local! {
-        static TARGETS: Vec<Target> = Target::all_builtin().collect();
-    }
-    let from_limit = TARGETS.with(|targets| {
-        let target = targets.iter().find(|target| target.name() == cpu)?;
-        let file = target.files().iter().find(|file| file.classes[0].name == "vgpr")?;
-        Some(file.waves(vector_limit)).filter(|waves| *waves < file.waves)
+fn max_occupancy(targets: &[Target], header: &Header) -> Result<Option<u32>, String> {
+    let target = targets.iter().find(|target| target.name() == header.cpu);
+    let from_limit = target.and_then(|target| {
+        let file = target.files().iter().find(|file| file.classes[0].name == CLASSES[0])?;
+        Some(file.waves(header.vector_limit)).filter(|waves| *waves < file.waves)
     });
     // The attribute is "fewest" or "fewest,most".
-    let from_attribute = match waves_per_eu.and_then(|text| text.split_once(',')) {
+    let from_attribute = match header.waves_per_eu.as_deref().and_then(|text| text.split_once(',')) {
         None => None,
         Some((_, most)) => {
             Some(most.trim().parse().map_err(|_| format!("bad amdgpu-waves-per-eu {most:?}"))?)

@@ -2,20 +2,22 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use lowtide::region::{Kernel, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use crate::lines::Lines;
+use crate::llvm_dump::DumpReader;
 use crate::{ReadError, llvm_dump, region_file};
 
-/// What every line of a kernel says about the kernel.
+/// What every line of a kernel says about the kernel. The lines may share the texts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KernelHeader {
-    pub(crate) name: String,
-    pub(crate) origin: String,
-    pub(crate) target: Option<String>,
+    pub(crate) name: Arc<str>,
+    pub(crate) origin: Arc<str>,
+    pub(crate) target: Option<Arc<str>>,
     pub(crate) is_entry: bool,
     pub(crate) max_occupancy: Option<u32>,
 }
@@ -23,7 +25,14 @@ pub(crate) struct KernelHeader {
 impl KernelHeader {
     fn with_regions(self, regions: Vec<Region>) -> Kernel {
         let KernelHeader { name, origin, target, is_entry, max_occupancy } = self;
-        Kernel { name, origin, target, is_entry, max_occupancy, regions }
+        Kernel {
+            name: name.to_string(),
+            origin: origin.to_string(),
+            target: target.as_deref().map(str::to_string),
+            is_entry,
+            max_occupancy,
+            regions,
+        }
     }
 }
 
@@ -50,10 +59,11 @@ pub(crate) struct Entry {
 /// ```
 pub struct KernelReader {
     lines: Lines,
+    dumps: DumpReader,
     /// The first region of the next kernel.
     ahead: Option<Entry>,
     /// Kernels that are complete, with their last line.
-    complete: FxHashMap<(String, String), u64>,
+    complete: FxHashMap<(Arc<str>, Arc<str>), u64>,
     started: bool,
     failed: bool,
 }
@@ -73,7 +83,14 @@ impl KernelReader {
     }
 
     fn new(lines: Lines) -> Self {
-        KernelReader { lines, ahead: None, complete: FxHashMap::default(), started: false, failed: false }
+        KernelReader {
+            lines,
+            dumps: DumpReader::new(),
+            ahead: None,
+            complete: FxHashMap::default(),
+            started: false,
+            failed: false,
+        }
     }
 
     fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
@@ -82,7 +99,7 @@ impl KernelReader {
         };
         let entry = match format_of(line) {
             Ok(Format::Own) => region_file::parse_line(line),
-            Ok(Format::LlvmDump) => llvm_dump::parse_line(line),
+            Ok(Format::LlvmDump) => self.dumps.parse_line(line),
             Err(message) => Err(message),
         };
         entry.map(Some).map_err(|message| self.lines.error(message))
@@ -136,7 +153,7 @@ impl KernelReader {
             last = self.lines.line_number();
         }
         if unnamed {
-            header.name = format!("unnamed.{last}");
+            header.name = format!("unnamed.{last}").into();
         }
         self.complete.insert((header.name.clone(), header.origin.clone()), last);
         Ok(Some(header.with_regions(regions)))

@@ -366,9 +366,9 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
 
     let region = builder.build().map_err(|error| place(error.to_string()))?;
     let kernel = KernelHeader {
-        name: line.kernel.into_string(),
-        origin: line.origin.into_string(),
-        target: line.target.map(Text::into_string),
+        name: (*line.kernel).into(),
+        origin: (*line.origin).into(),
+        target: line.target.map(|target| (*target).into()),
         is_entry: line.entry,
         max_occupancy: line.max_occupancy,
     };

@@ -87,25 +87,88 @@ impl<T: Copy> Rows<T> {
 
     /// Sorts pairs of (row, item) into rows, keeping the order of the items within a row.
     pub(crate) fn group(rows: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        let mut filler = None;
+        // `starts` is one row ahead at first: each row's start then moves to its end while it is filled.
+        let mut starts = vec![0u32; rows + 2];
+        let mut count = 0;
+        let mut first = None;
+        let mut in_order = true;
+        let mut last = 0;
         for (row, item) in pairs.clone() {
-            starts[row + 1] += 1;
-            filler = Some(item);
+            starts[row + 2] += 1;
+            in_order &= row >= last;
+            last = row;
+            count += 1;
+            first = first.or(Some(item));
         }
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
+        for row in 2..starts.len() {
+            starts[row] += starts[row - 1];
         }
-        let mut items = match filler {
-            Some(item) => vec![item; starts[rows] as usize],
-            None => Vec::new(),
-        };
-        let mut next = starts.clone();
-        for (row, item) in pairs {
-            items[next[row] as usize] = item;
-            next[row] += 1;
+        let mut items = Vec::with_capacity(count);
+        if in_order {
+            items.extend(pairs.map(|(_, item)| item));
+            starts.remove(0);
+        } else {
+            items.extend(first.map(|item| std::iter::repeat_n(item, count)).into_iter().flatten());
+            for (row, item) in pairs {
+                let next = &mut starts[row + 1];
+                items[*next as usize] = item;
+                *next += 1;
+            }
+            starts.pop();
         }
         Rows { starts, items }
+    }
+
+    /// For each of `rows` targets, the rows of this table with an item that leads to it, in their order.
+    /// `link` tells the target of an item, and what to note there, given the row it stands in.
+    pub(crate) fn transposed<U: Copy>(&self, rows: usize, link: impl Fn(usize, T) -> (usize, U)) -> Rows<U> {
+        let mut starts = vec![0u32; rows + 2];
+        for &item in &self.items {
+            starts[link(0, item).0 + 2] += 1;
+        }
+        for row in 2..starts.len() {
+            starts[row] += starts[row - 1];
+        }
+        let mut items = Vec::new();
+        if let Some(&item) = self.items.first() {
+            items.resize(self.items.len(), link(0, item).1);
+        }
+        for row in 0..self.starts.len() - 1 {
+            for &item in self.row(row) {
+                let (target, note) = link(row, item);
+                let next = &mut starts[target + 1];
+                items[*next as usize] = note;
+                *next += 1;
+            }
+        }
+        starts.pop();
+        Rows { starts, items }
+    }
+
+    /// Sorts each row; `absorb` may take the next item into the last one.
+    pub(crate) fn sort_and_merge(&mut self, absorb: impl Fn(&mut T, T) -> bool)
+    where
+        T: Ord,
+    {
+        let mut kept = 0;
+        let mut start = 0;
+        for end in &mut self.starts[1..] {
+            let (first, items) = (kept, start..*end as usize);
+            start = items.end;
+            let row = &mut self.items[items.clone()];
+            if !row.is_sorted() {
+                row.sort_unstable();
+            }
+            for position in items {
+                let item = self.items[position];
+                if kept == first || !absorb(&mut self.items[kept - 1], item) {
+                    self.items[kept] = item;
+                    kept += 1;
+                }
+            }
+            *end = kept as u32;
+        }
+        self.items.truncate(kept);
     }
 
     #[inline]
@@ -140,6 +203,29 @@ impl Names {
         self.text.push_str(name);
         self.ends.push(self.text.len() as u32);
         self.ends.len() - 1
+    }
+
+    /// The first of that name. Lengths are compared first, which settles most.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        let mut start = 0;
+        self.ends.iter().position(|&end| {
+            let end = end as usize;
+            let same = end - start == name.len() && self.text.as_bytes()[start..end] == *name.as_bytes();
+            start = end;
+            same
+        })
+    }
+
+    /// The first of the longest ones.
+    pub(crate) fn longest(&self) -> &str {
+        let length = |number: usize| self.ends[number] - if number == 0 { 0 } else { self.ends[number - 1] };
+        let longest = (0..self.len()).rev().max_by_key(|&number| length(number));
+        longest.map_or("", |number| self.get(number))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {

@@ -1,5 +1,7 @@
 //! The one way to make a [`Region`]: collect, then validate everything at once.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 
@@ -209,9 +211,14 @@ struct Interner {
 impl Interner {
     const FEW: usize = 12;
 
+    fn clear(&mut self) {
+        self.names.clear();
+        self.by_hash.clear();
+    }
+
     fn intern(&mut self, text: &str) -> u32 {
         if self.names.len() <= Self::FEW {
-            if let Some(number) = self.names.iter().position(|name| name == text) {
+            if let Some(number) = self.names.find(text) {
                 return number as u32;
             }
             if self.names.len() == Self::FEW {
@@ -228,7 +235,7 @@ impl Interner {
             self.names.push(text);
         } else if self.names.get(number as usize) != text {
             // Two names with one hash: rare enough for a search.
-            let found = self.names.iter().position(|name| name == text);
+            let found = self.names.find(text);
             return found.unwrap_or_else(|| self.names.push(text)) as u32;
         }
         number
@@ -265,14 +272,14 @@ fn hash<T: std::hash::Hash + ?Sized>(what: &T) -> u64 {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RegionBuilder {
-    name: Box<str>,
+    name: String,
     loop_depth: u32,
-    boundary: Box<str>,
-    classes: Vec<Box<str>>,
+    boundary: String,
+    classes: Names,
     through: Vec<u32>,
     opcodes: Interner,
     flag_sets: Interner,
-    unit_sets: Vec<Box<[UnitNeed]>>,
+    unit_sets: Vec<Arc<[UnitNeed]>>,
     units_by_hash: FxHashMap<u64, u32>,
     instrs: Vec<Instr>,
     pub(super) registers: Vec<Register>,
@@ -285,12 +292,117 @@ pub struct RegionBuilder {
     hints: Vec<Hint>,
     source_peaks: Option<Vec<Peak>>,
     production: Option<Production>,
+    scratch: Scratch,
+    shared: Shared,
+}
+
+/// What regions of one reader have in common, and share.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    /// The classes of the last region.
+    classes: Arc<[Box<str>]>,
+    /// Unit sets of earlier regions by their hash.
+    unit_sets: FxHashMap<u64, Arc<[UnitNeed]>>,
+}
+
+impl Shared {
+    /// A target has a few dozen unit sets. More come from odd files, and are forgotten again.
+    const MOST_UNIT_SETS: usize = 1024;
+
+    fn classes(&mut self, classes: &Names) -> Arc<[Box<str>]> {
+        if !self.classes.iter().map(|name| &**name).eq(classes.iter()) {
+            self.classes = classes.iter().map(Box::from).collect();
+        }
+        self.classes.clone()
+    }
+
+    fn unit_set(&mut self, hash: u64, units: &[(&str, u32)]) -> Arc<[UnitNeed]> {
+        if let Some(set) = self.unit_sets.get(&hash)
+            && is_set(set, units)
+        {
+            return set.clone();
+        }
+        let need = |&(unit, cycles): &(&str, u32)| UnitNeed { unit: unit.into(), cycles };
+        let set: Arc<[UnitNeed]> = units.iter().map(need).collect();
+        if self.unit_sets.len() >= Self::MOST_UNIT_SETS {
+            self.unit_sets.clear();
+        }
+        self.unit_sets.insert(hash, set.clone());
+        set
+    }
+}
+
+fn is_set(set: &[UnitNeed], units: &[(&str, u32)]) -> bool {
+    set.len() == units.len() && set.iter().zip(units).all(|(a, b)| *a.unit == *b.0 && a.cycles == b.1)
+}
+
+/// Memory that is only needed while a region is validated.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    slowest: Vec<u32>,
+    seen: Vec<bool>,
+    values: values::Scratch,
 }
 
 impl RegionBuilder {
     /// An empty region.
     pub fn new(name: &str) -> Self {
-        RegionBuilder { name: name.into(), ..RegionBuilder::default() }
+        RegionBuilder { name: name.to_string(), ..RegionBuilder::default() }
+    }
+
+    /// Empties the builder for another region but keeps its memory: a reader of many regions saves the time
+    /// to get it again.
+    pub fn restart(&mut self) {
+        let RegionBuilder {
+            name,
+            loop_depth,
+            boundary,
+            classes,
+            through,
+            opcodes,
+            flag_sets,
+            unit_sets,
+            units_by_hash,
+            instrs,
+            registers,
+            register_names,
+            defs,
+            uses,
+            live_in,
+            live_out,
+            deps,
+            hints,
+            source_peaks,
+            production,
+            scratch: _,
+            shared: _,
+        } = self;
+        name.clear();
+        *loop_depth = 0;
+        boundary.clear();
+        classes.clear();
+        through.clear();
+        opcodes.clear();
+        flag_sets.clear();
+        unit_sets.clear();
+        units_by_hash.clear();
+        instrs.clear();
+        registers.clear();
+        register_names.clear();
+        defs.clear();
+        uses.clear();
+        live_in.clear();
+        live_out.clear();
+        deps.clear();
+        hints.clear();
+        *source_peaks = None;
+        *production = None;
+    }
+
+    /// Sets the name.
+    pub fn name(&mut self, name: &str) {
+        self.name.clear();
+        self.name.push_str(name);
     }
 
     /// Sets how many loops enclose the region.
@@ -300,15 +412,15 @@ impl RegionBuilder {
 
     /// Sets the operation that ends the region.
     pub fn boundary(&mut self, opcode: &str) {
-        self.boundary = opcode.into();
+        self.boundary.clear();
+        self.boundary.push_str(opcode);
     }
 
     /// The class of that name, added if it is new.
     pub fn class(&mut self, name: &str) -> ClassId {
-        let position = self.classes.iter().position(|class| **class == *name).unwrap_or_else(|| {
-            self.classes.push(name.into());
+        let position = self.classes.find(name).unwrap_or_else(|| {
             self.through.push(0);
-            self.classes.len() - 1
+            self.classes.push(name)
         });
         ClassId(position.min(u8::MAX as usize) as u8) // build() refuses more classes than fit
     }
@@ -328,10 +440,7 @@ impl RegionBuilder {
 
     /// Adds an instruction at the end of the source order.
     pub fn instr(&mut self, spec: InstrSpec) -> InstrId {
-        let same = |set: &[UnitNeed]| {
-            set.len() == spec.units.len()
-                && set.iter().zip(spec.units).all(|(a, b)| *a.unit == *b.0 && a.cycles == b.1)
-        };
+        let same = |set: &[UnitNeed]| is_set(set, spec.units);
         // The last few sets are compared one by one; the others are found by their hash, so that the time
         // does not grow with their number.
         let recent = self.unit_sets.len().saturating_sub(Interner::FEW);
@@ -343,9 +452,9 @@ impl RegionBuilder {
             }
         };
         let units = known.unwrap_or_else(|| {
-            let needs = spec.units.iter().map(|&(unit, cycles)| UnitNeed { unit: unit.into(), cycles });
-            self.units_by_hash.insert(hash(spec.units), self.unit_sets.len() as u32);
-            self.unit_sets.push(needs.collect());
+            let hash = hash(spec.units);
+            self.units_by_hash.insert(hash, self.unit_sets.len() as u32);
+            self.unit_sets.push(self.shared.unit_set(hash, spec.units));
             self.unit_sets.len() - 1
         });
         let id = InstrId(self.instrs.len() as u32);
@@ -453,56 +562,78 @@ impl RegionBuilder {
     }
 
     /// Validates all that was collected.
-    pub fn build(self) -> Result<Region, RegionError> {
+    pub fn build(mut self) -> Result<Region, RegionError> {
+        self.finish()
+    }
+
+    /// Validates all that was collected; the builder can be used again after [`RegionBuilder::restart`].
+    pub fn finish(&mut self) -> Result<Region, RegionError> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let result = self.validate(&mut scratch);
+        self.scratch = scratch;
+        let (tables, values) = result?;
+        Ok(Region {
+            name: self.name.as_str().into(),
+            loop_depth: self.loop_depth,
+            boundary: self.boundary.as_str().into(),
+            classes: self.shared.classes(&self.classes),
+            through: self.through.clone(),
+            opcodes: self.opcodes.names.clone(),
+            flag_sets: self.flag_sets.names.clone(),
+            unit_sets: self.unit_sets.clone(),
+            instrs: self.instrs.clone(),
+            registers: self.registers.clone(),
+            register_names: self.register_names.clone(),
+            defs: tables.defs,
+            uses: tables.uses,
+            live_in: self.live_in.clone(),
+            live_out: self.live_out.clone(),
+            deps: self.deps.clone(),
+            hints: self.hints.clone(),
+            preds: tables.preds,
+            succs: tables.succs,
+            values,
+            source_peaks: self.source_peaks.take(),
+            production: self.production.take(),
+        })
+    }
+
+    fn validate(&self, scratch: &mut Scratch) -> Result<(Tables, values::Values), RegionError> {
         self.check_names_and_counts()?;
         self.check_units()?;
         self.check_operands()?;
         self.check_references()?;
         self.check_order()?;
-        self.check_sums()?;
-        self.check_recorded()?;
+        self.check_sums(&mut scratch.slowest)?;
+        self.check_recorded(&mut scratch.seen)?;
 
         let count = self.len();
         let defs = Rows::group(count, self.defs.iter().map(|(instr, def)| (instr.index(), *def)));
-        let uses = merge_uses(count, &self.uses);
-        let succs = merge_edges(
-            count,
-            self.deps.iter().map(|d| (d.from.index(), Edge { instr: d.to, latency: d.latency })),
-        );
-        let back = (0..count).flat_map(|from| {
-            succs.row(from).iter().map(move |edge| {
-                (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
-            })
+        let mut uses = Rows::group(count, self.uses.iter().map(|(instr, used)| (instr.index(), *used)));
+        // Each register once.
+        uses.sort_and_merge(|last, next| {
+            let same = last.register == next.register;
+            last.lanes |= if same { next.lanes } else { 0 };
+            same
         });
-        let preds = Rows::group(count, back);
-        let values = values::derive(&self, &defs, &uses, &preds)?;
-        Ok(Region {
-            name: self.name,
-            loop_depth: self.loop_depth,
-            boundary: self.boundary,
-            classes: self.classes,
-            through: self.through,
-            opcodes: self.opcodes.names,
-            flag_sets: self.flag_sets.names,
-            unit_sets: self.unit_sets,
-            instrs: self.instrs,
-            registers: self.registers,
-            register_names: self.register_names,
-            defs,
-            uses,
-            live_in: self.live_in,
-            live_out: self.live_out,
-            deps: self.deps,
-            hints: self.hints,
-            preds,
-            succs,
-            values,
-            source_peaks: self.source_peaks,
-            production: self.production,
-        })
+        let edges = self.deps.iter().map(|d| (d.from.index(), Edge { instr: d.to, latency: d.latency }));
+        let mut succs = Rows::group(count, edges);
+        // Parallel edges as one, with the largest latency.
+        succs.sort_and_merge(|last, next| {
+            let same = last.instr == next.instr;
+            last.latency = if same { next.latency.max(last.latency) } else { last.latency };
+            same
+        });
+        let preds = succs.transposed(count, |from, edge| {
+            (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
+        });
+        let tables = Tables { defs, uses, preds, succs };
+        let values = values::derive(self, &tables, &mut scratch.values)?;
+        Ok((tables, values))
     }
 
-    pub(super) fn describe(&self, instr: InstrId) -> String {
+    /// `instruction #7 V_ADD_F32`: how messages name an instruction.
+    pub fn describe(&self, instr: InstrId) -> String {
         let opcode =
             self.instrs.get(instr.index()).map_or("?", |spec| self.opcodes.names.get(spec.opcode as usize));
         format!("instruction #{instr} {opcode}")
@@ -540,14 +671,13 @@ impl RegionBuilder {
         most("registers", self.registers.len(), u32::MAX as usize / 2)?;
         most("operands", self.defs.len() + self.uses.len(), u32::MAX as usize / 2)?;
         most("dependences", self.deps.len(), u32::MAX as usize / 2)?;
-        let units = self.unit_sets.iter().flatten().map(|need| &*need.unit);
-        let single =
-            [&*self.name, &*self.boundary].into_iter().chain(self.classes.iter().map(|name| &**name));
+        let units = self.unit_sets.iter().flat_map(|set| set.iter()).map(|need| &*need.unit);
+        let single = [&*self.name, &*self.boundary].into_iter().chain(self.classes.iter());
         let lists = [&self.opcodes.names, &self.flag_sets.names, &self.register_names];
         for names in lists {
             most("bytes of names", names.bytes(), u32::MAX as usize / 2)?;
         }
-        for name in single.chain(units).chain(lists.into_iter().flat_map(Names::iter)) {
+        for name in single.chain(units).chain(lists.into_iter().map(Names::longest)) {
             if name.len() > limits::NAME {
                 let start = name.chars().take(40).collect();
                 return Err(RegionError::NameTooLong { length: name.len(), start });
@@ -692,7 +822,7 @@ impl RegionBuilder {
     }
 
     /// Keeps pressures and cycle counts within 32 bits, whatever the order.
-    fn check_sums(&self) -> Result<(), RegionError> {
+    fn check_sums(&self, slowest: &mut Vec<u32>) -> Result<(), RegionError> {
         let at_most = |what, sum: u64| match sum <= limits::TOTAL {
             true => Ok(()),
             false => Err(RegionError::Overflow { what, sum }),
@@ -705,12 +835,11 @@ impl RegionBuilder {
         let through = self.through.iter().map(|&weight| u64::from(weight)).sum::<u64>();
         at_most("weights", operands.map(weight).sum::<u64>() + through)?;
 
-        let mut slowest: Vec<u32> = (self.instrs.iter())
-            .map(|instr| {
-                let units = &self.unit_sets[instr.units as usize];
-                units.iter().map(|need| need.cycles).fold(instr.latency.max(1), u32::max)
-            })
-            .collect();
+        slowest.clear();
+        slowest.extend(self.instrs.iter().map(|instr| {
+            let units = &self.unit_sets[instr.units as usize];
+            units.iter().map(|need| need.cycles).fold(instr.latency.max(1), u32::max)
+        }));
         for dep in &self.deps {
             let slowest = &mut slowest[dep.from.index()];
             *slowest = dep.latency.max(*slowest);
@@ -718,7 +847,7 @@ impl RegionBuilder {
         at_most("latencies", slowest.iter().map(|&latency| u64::from(latency)).sum())
     }
 
-    fn check_recorded(&self) -> Result<(), RegionError> {
+    fn check_recorded(&self, seen: &mut Vec<bool>) -> Result<(), RegionError> {
         let production = self.production.as_ref();
         let peaks =
             self.source_peaks.iter().chain(production.and_then(|production| production.peaks.as_ref()));
@@ -734,7 +863,8 @@ impl RegionBuilder {
         if order.len() != self.len() {
             return bad(format!("it lists {}", order.len()));
         }
-        let mut seen = vec![false; self.len()];
+        seen.clear();
+        seen.resize(self.len(), false);
         for instr in order {
             match seen.get_mut(instr.index()) {
                 None => return bad(format!("it lists #{instr}")),
@@ -746,43 +876,10 @@ impl RegionBuilder {
     }
 }
 
-/// Operands by instruction, each register once.
-fn merge_uses(count: usize, uses: &[(InstrId, Operand)]) -> Rows<Operand> {
-    merge_rows(count, uses.iter().map(|(instr, operand)| (instr.index(), *operand)), |last, next| {
-        let same = last.register == next.register;
-        last.lanes |= if same { next.lanes } else { 0 };
-        same
-    })
-}
-
-/// Edges by instruction, parallel ones merged with the largest latency.
-fn merge_edges(count: usize, edges: impl Iterator<Item = (usize, Edge)> + Clone) -> Rows<Edge> {
-    merge_rows(count, edges, |last, next| {
-        let same = last.instr == next.instr;
-        last.latency = if same { next.latency.max(last.latency) } else { last.latency };
-        same
-    })
-}
-
-/// Pairs of (row, item) as sorted rows; `absorb` may take the next item into the last one.
-fn merge_rows<T: Copy + Ord>(
-    count: usize,
-    pairs: impl Iterator<Item = (usize, T)> + Clone,
-    absorb: impl Fn(&mut T, T) -> bool,
-) -> Rows<T> {
-    let raw = Rows::group(count, pairs);
-    let mut merged = Rows::with_capacity(count, raw.items().len());
-    let mut row: Vec<T> = Vec::new();
-    for i in 0..count {
-        row.clear();
-        row.extend_from_slice(raw.row(i));
-        row.sort_unstable();
-        for &item in &row {
-            if !merged.open_row().last_mut().is_some_and(|last| absorb(last, item)) {
-                merged.push(item);
-            }
-        }
-        merged.end_row();
-    }
-    merged
+/// Operands and edges by instruction.
+pub(super) struct Tables {
+    pub(super) defs: Rows<Def>,
+    pub(super) uses: Rows<Operand>,
+    pub(super) preds: Rows<Edge>,
+    pub(super) succs: Rows<Edge>,
 }

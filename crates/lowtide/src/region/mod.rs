@@ -15,6 +15,8 @@ mod values;
 pub use builder::{InstrSpec, RegionBuilder, RegionError};
 pub use kernel::Kernel;
 
+use std::sync::Arc;
+
 use crate::index::{ClassId, InstrId, Names, RegisterId, Rows, ValueId};
 
 /// Limits that keep all sums of a region within 32 bits.
@@ -241,11 +243,11 @@ pub struct Region {
     pub(crate) name: Box<str>,
     pub(crate) loop_depth: u32,
     pub(crate) boundary: Box<str>,
-    pub(crate) classes: Vec<Box<str>>,
+    pub(crate) classes: Arc<[Box<str>]>,
     pub(crate) through: Vec<u32>,
     pub(crate) opcodes: Names,
     pub(crate) flag_sets: Names,
-    pub(crate) unit_sets: Vec<Box<[UnitNeed]>>,
+    pub(crate) unit_sets: Vec<Arc<[UnitNeed]>>,
     pub(crate) instrs: Vec<Instr>,
     pub(crate) registers: Vec<Register>,
     pub(crate) register_names: Names,

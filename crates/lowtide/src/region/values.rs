@@ -11,6 +11,7 @@
 //! allow a hazard is refused. Then in any legal order a lane is live between two instructions, as a backward
 //! scan over the registers sees it, exactly if the value it belongs to is defined before and needed after.
 
+use super::builder::Tables;
 use super::{Edge, Lanes, Operand, RegionBuilder, RegionError, Register, Value};
 use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
 
@@ -27,7 +28,7 @@ pub(crate) struct Values {
 const NONE: u32 = u32::MAX;
 
 /// Lanes of one register with the same definition and the same uses so far.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Fragment {
     register: RegisterId,
     lanes: Lanes,
@@ -40,42 +41,51 @@ struct Fragment {
 }
 
 /// A list of uses, latest first. Fragments that were split share the older part.
+#[derive(Clone, Copy, Debug)]
 struct Link {
     instr: InstrId,
     older: u32,
 }
 
+/// The memory of a [`Derivation`], for the next one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    fragments: Vec<Fragment>,
+    open: Vec<u32>,
+    links: Vec<Link>,
+    before: Vec<u32>,
+    stack: Vec<InstrId>,
+}
+
 struct Derivation<'a> {
     registers: &'a [Register],
     preds: &'a Rows<Edge>,
-    fragments: Vec<Fragment>,
+    fragments: &'a mut Vec<Fragment>,
     /// First open fragment of each register.
-    open: Vec<u32>,
-    links: Vec<Link>,
+    open: &'a mut [u32],
+    links: &'a mut Vec<Link>,
     /// `before[i] == j + 1`: `i` is known to come before `j`, the instruction at hand.
-    before: Vec<u32>,
+    before: &'a mut [u32],
     /// Whether `before` knows all of `j`'s ancestors, not only its direct predecessors.
     complete: bool,
-    stack: Vec<InstrId>,
+    stack: &'a mut Vec<InstrId>,
 }
 
 pub(super) fn derive(
     builder: &RegionBuilder,
-    defs: &Rows<super::Def>,
-    uses: &Rows<Operand>,
-    preds: &Rows<Edge>,
+    Tables { defs, uses, preds, .. }: &Tables,
+    scratch: &mut Scratch,
 ) -> Result<Values, RegionError> {
     let count = builder.len();
-    let mut work = Derivation {
-        registers: &builder.registers,
-        preds,
-        fragments: Vec::with_capacity(defs.items().len() + builder.live_in.len()),
-        open: vec![NONE; builder.registers.len()],
-        links: Vec::with_capacity(uses.items().len()),
-        before: vec![0; count],
-        complete: false,
-        stack: Vec::new(),
-    };
+    let Scratch { fragments, open, links, before, stack } = scratch;
+    fragments.clear();
+    open.clear();
+    open.resize(builder.registers.len(), NONE);
+    links.clear();
+    before.clear();
+    before.resize(count, 0);
+    let registers = &builder.registers;
+    let mut work = Derivation { registers, preds, fragments, open, links, before, complete: false, stack };
     for operand in &builder.live_in {
         work.define(builder, *operand, None)?;
     }
@@ -274,7 +284,7 @@ impl Derivation<'_> {
     fn finish(self, count: usize, overwritten: Rows<(ClassId, u32)>) -> Values {
         let mut values = Vec::with_capacity(self.fragments.len());
         let mut uses = Rows::with_capacity(self.fragments.len(), self.links.len());
-        for fragment in &self.fragments {
+        for fragment in self.fragments.iter() {
             let register = &self.registers[fragment.register.index()];
             values.push(Value {
                 class: register.class,
@@ -286,21 +296,17 @@ impl Derivation<'_> {
             });
             let mut link = fragment.last_use;
             while link != NONE {
-                uses.push(self.links[link as usize].instr);
-                link = self.links[link as usize].older;
+                let Link { instr, older } = self.links[link as usize];
+                uses.push(instr);
+                link = older;
             }
             uses.open_row().reverse();
             uses.end_row();
         }
-        let ids = (0..values.len()).map(ValueId::at);
-        let defined = Rows::group(
-            count,
-            ids.clone().filter_map(|id| values[id.index()].def.map(|def| (def.index(), id))),
-        );
-        let used = Rows::group(
-            count,
-            ids.flat_map(|id| uses.row(id.index()).iter().map(move |instr| (instr.index(), id))),
-        );
+        let defs = values.iter().map(|value| value.def);
+        let defined =
+            Rows::group(count, defs.zip(0..).filter_map(|(def, id)| Some((def?.index(), ValueId(id)))));
+        let used = uses.transposed(count, |id, instr| (instr.index(), ValueId::at(id)));
         Values { values, uses, defined, used, overwritten }
     }
 }
