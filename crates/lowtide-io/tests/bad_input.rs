@@ -468,12 +468,12 @@ fn a_hazard_without_a_dependence() {
     own(
         r#"[0,1,"data",4],[0,1,"anti",0]"#,
         "",
-        r#"region "r": instruction #1 add reads what the other writes (instruction #0 mul) in register b, but no dependence keeps them in order"#,
+        r#"region "r": instruction #1 add reads register b after instruction #0 mul writes it, but no dependence keeps them in order"#,
     );
     dump(
         r#"[0,1,"d",4,2],[0,1,"a",0,1],"#,
         "",
-        r#"function "k", region bb0.1: instruction #1 ADD reads what the other writes (instruction #0 MUL) in register 2, but no dependence keeps them in order"#,
+        r#"function "k", region bb0.1: instruction #1 ADD reads register 2 after instruction #0 MUL writes it, but no dependence keeps them in order"#,
     );
 }
 

@@ -215,20 +215,19 @@ fn hazards_need_a_dependence() {
     assert_eq!(flow(Some(DepKind::Data)), Ok(()));
     assert_eq!(
         flow(None).unwrap_err(),
-        "instruction #1 use reads what the other writes (instruction #0 def) in register r, but no dependence \
-         keeps them in order"
+        "instruction #1 use reads register r after instruction #0 def writes it, but no dependence keeps them in order"
     );
 
     let (mut builder, [a, b], r) = two();
     builder.live_in(r, 1);
     builder.uses(a, r, 1);
     builder.defs(b, r, 1);
-    assert!(error(builder).contains("overwrites what the other reads"));
+    assert!(error(builder).contains("overwrites register r after instruction #0 def reads it"));
 
     let (mut builder, [a, b], r) = two();
     builder.defs(a, r, 1);
     builder.defs(b, r, 1);
-    assert!(error(builder).contains("overwrites what the other writes"));
+    assert!(error(builder).contains("overwrites register r after instruction #0 def writes it"));
 }
 
 #[test]

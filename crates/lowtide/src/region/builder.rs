@@ -137,7 +137,9 @@ pub enum RegionError {
         to: String,
     },
     /// A hazard that no dependence covers, so that the values would depend on the order.
-    #[error("{later} {reason} ({earlier}) in register {register}, but no dependence keeps them in order")]
+    #[error(
+        "{later} {does} register {register} after {earlier} {did} it, but no dependence keeps them in order"
+    )]
     Unordered {
         /// The instruction that comes first in source order.
         earlier: String,
@@ -145,8 +147,10 @@ pub enum RegionError {
         later: String,
         /// The register's name.
         register: String,
-        /// What the later instruction does.
-        reason: &'static str,
+        /// What the later instruction does with it.
+        does: &'static str,
+        /// What the earlier instruction does with it.
+        did: &'static str,
     },
     /// Sums would not fit.
     #[error("the {what} of the region add up to {sum}, which is over the supported {}", limits::TOTAL)]
@@ -648,13 +652,14 @@ impl RegionBuilder {
         earlier: InstrId,
         later: InstrId,
         register: RegisterId,
-        reason: &'static str,
+        [does, did]: [&'static str; 2],
     ) -> RegionError {
         RegionError::Unordered {
             earlier: self.describe(earlier),
             later: self.describe(later),
             register: self.register_name(register),
-            reason,
+            does,
+            did,
         }
     }
 

@@ -158,7 +158,7 @@ impl Derivation<'_> {
             if let Some(def) = fragment.def
                 && !work.comes_before(def, j)
             {
-                return Err(builder.hazard(def, j, operand.register, "reads what the other writes"));
+                return Err(builder.hazard(def, j, operand.register, ["reads", "writes"]));
             }
             work.fragments[index as usize].last_use = work.links.len() as u32;
             work.links.push(Link { instr: j, older: fragment.last_use });
@@ -196,19 +196,14 @@ impl Derivation<'_> {
             if let (NONE, Some(def)) = (link, fragment.def)
                 && !work.comes_before(def, j)
             {
-                return Err(builder.hazard(def, j, operand.register, "overwrites what the other writes"));
+                return Err(builder.hazard(def, j, operand.register, ["overwrites", "writes"]));
             }
             while link != NONE {
                 let Link { instr, older } = work.links[link as usize];
                 if instr == j {
                     shared |= fragment.lanes;
                 } else if !work.comes_before(instr, j) {
-                    return Err(builder.hazard(
-                        instr,
-                        j,
-                        operand.register,
-                        "overwrites what the other reads",
-                    ));
+                    return Err(builder.hazard(instr, j, operand.register, ["overwrites", "reads"]));
                 }
                 link = older;
             }
