@@ -81,7 +81,7 @@ impl<'g> Search<'g> {
             keys: (0..graph.len()).map(|_| random.bits()).collect(),
             candidates: Vec::new(),
             hill: 0,
-            trials: TRIALS * graph.len() as u64,
+            trials: effort(TRIALS, graph.len()),
         }
     }
 
@@ -204,11 +204,15 @@ const LOOK_AHEADS: [LookAhead; 4] = [
     LookAhead { states: 64, candidates: 8 },
 ];
 
-/// Candidates to try for each instruction, from each end: what keeps the time near-linear.
-const TRIALS: u64 = 50;
+/// Candidates to try from each end: a start, and more for each instruction. It keeps the time near-linear.
+const TRIALS: (u64, u64) = (15_000, 20);
 
-/// Steps of the bound by cuts for each instruction.
-const CUT_STEPS: u64 = 80;
+/// Steps of the bound by cuts, likewise.
+const CUT_STEPS: (u64, u64) = (30_000, 20);
+
+fn effort((start, each): (u64, u64), instructions: usize) -> u64 {
+    start + each * instructions as u64
+}
 
 /// An order with few registers of the first class, and then of the others.
 pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
@@ -221,7 +225,7 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     let mut bound = pressure_at_ends(region).get(problem.primary_class().index()).copied().unwrap_or(0);
     if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
         let closure = Closure::new(region);
-        let budget = Budget { time_per_instr: None, nodes: Some(CUT_STEPS * region.len() as u64) };
+        let budget = Budget { time_per_instr: None, nodes: Some(effort(CUT_STEPS, region.len())) };
         let cuts = pressure_bound(region, problem.primary_class(), &closure, &best.order, budget);
         bound = cuts.value;
         best.offer(cuts.order);
