@@ -7,8 +7,16 @@
 //! [`LiveGraph`] serves both directions, and the pressure of a downset is the same whichever way it is reached.
 
 use crate::index::{ClassId, InstrId, Rows, ValueId};
-use crate::list::engine::Direction;
 use crate::region::Region;
+
+/// From which end a schedule grows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the first instruction to the last.
+    TopDown,
+    /// From the last instruction to the first.
+    BottomUp,
+}
 
 /// A region as seen by a walk in one direction, with one weight for each value.
 #[derive(Clone, Debug)]

@@ -11,19 +11,11 @@
 //! A step looks at all ready instructions, O(n × width) in all.
 
 use crate::analysis::pressure::{ReverseTracker, Tracker};
+pub use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId};
 use crate::problem::Problem;
 use crate::region::Edge;
 use crate::schedule::{IssueTable, Schedule};
-
-/// From which end a schedule grows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// From the first instruction to the last.
-    TopDown,
-    /// From the last instruction to the first.
-    BottomUp,
-}
 
 /// Whether latencies keep an instruction from being a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -19,9 +19,9 @@ use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::analysis::walk::{LiveGraph, Walk};
-use crate::generate::Random;
 use crate::index::InstrId;
 use crate::problem::Problem;
+use crate::random::Random;
 use crate::schedule::Budget;
 
 /// How far an excursion may look before it commits to something.
