@@ -129,7 +129,7 @@ pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
         }
         (None, Algorithm::PolicySethiUllman) => sethi_ullman::policy(problem, false, POLICY_THRESHOLD),
         (None, Algorithm::PolicyCluster) => sethi_ullman::policy(problem, true, POLICY_THRESHOLD),
-        (None, Algorithm::LatencyHiding) => latency_hiding(problem),
+        (None, Algorithm::LatencyHiding) => within_registers(problem, &run(problem, Algorithm::Default)),
         (None, Algorithm::GcnMaxOccupancy) => baselines::gcn_max_occupancy(problem),
         (None, Algorithm::Auto) => auto(problem),
         (None, _) => Schedule::source(problem),
@@ -187,35 +187,31 @@ fn engine_setup<'a>(
 /// The best schedule for the goal among those of the source order, `default`, and, where length counts, latency hiding and the
 /// critical path.
 fn auto(problem: &Problem) -> Schedule {
-    let mut best = Schedule::source(problem);
-    let mut cost = problem.cost(&problem.measure(&best));
-    let candidates: &[Algorithm] = match problem.goal() {
-        Goal::MinReg => &[Algorithm::Default],
-        Goal::Occupancy => &[Algorithm::Default, Algorithm::LatencyHiding, Algorithm::CriticalPath],
-        Goal::Length => &[Algorithm::CriticalPath, Algorithm::LatencyHiding, Algorithm::Default],
-    };
-    for algorithm in candidates {
-        let schedule = run(problem, *algorithm);
-        let other = problem.cost(&problem.measure(&schedule));
-        if other < cost {
-            (best, cost) = (schedule, other);
-        }
+    let few = Schedule::in_order(problem, minreg::few_registers(problem));
+    let mut candidates = vec![Schedule::source(problem)];
+    if problem.goal() != Goal::MinReg {
+        candidates.push(within_registers(problem, &few));
+        candidates.push(run(problem, Algorithm::CriticalPath));
     }
-    best
+    candidates.push(few);
+    let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
+    // The first one wins among equals: the source order.
+    let best = (0..candidates.len()).min_by_key(|&position| cost(&candidates[position])).unwrap_or(0);
+    candidates.swap_remove(best)
 }
 
-/// Few registers first; then latencies are hidden within the registers that the problem allows, or, if that is too few, within those that
-/// as many waves can have as fit anyway.
-fn latency_hiding(problem: &Problem) -> Schedule {
-    let order = minreg::few_registers(problem);
-    let schedule = Schedule::in_order(problem, order);
-    let measure = problem.measure(&schedule);
-    let for_waves = baselines::limits(problem, measure.occupancy);
+/// Hides latencies within the registers that the problem allows or, where waves count, within those that as many waves can have as fit with
+/// few registers.
+fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
+    let for_waves;
     let limits = match problem.goal() {
-        Goal::Occupancy => &for_waves,
+        Goal::Occupancy => {
+            for_waves = baselines::limits(problem, problem.measure(few).occupancy);
+            &for_waves
+        }
         _ => problem.limits(),
     };
-    latency_hiding::hide_latency(problem, schedule.order(), limits)
+    latency_hiding::hide_latency(problem, few.order(), limits)
 }
 
 /// Schedules one region and proves what can be proven within the budget.

@@ -26,6 +26,10 @@ impl Policy for CriticalPath {
     fn key(&mut self, _state: &State, instr: InstrId) -> Key {
         [i64::from(self.times.tail[instr.index()]), 0, 0, 0, 0]
     }
+
+    fn is_static(&self) -> bool {
+        true
+    }
 }
 
 /// Last-use count (papers 2 and 4): the instruction first that frees most. Counted by weight and over all classes, which the public

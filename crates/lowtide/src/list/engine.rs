@@ -8,7 +8,11 @@
 //! Each choice can be explained: the first criterion in which the winner beat the runner-up is the reason
 //! ([`Decision`]).
 //!
-//! A step looks at all ready instructions, O(n × width) in all.
+//! Where keys never change, candidates wait in a heap: O(e + n log n) in all. Else a step looks at all ready
+//! instructions: O(n × width).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::analysis::pressure::{ReverseTracker, Tracker};
 pub use crate::analysis::walk::Direction;
@@ -40,7 +44,13 @@ pub trait Policy {
     /// The key of a candidate in the current state.
     fn key(&mut self, state: &State, instr: InstrId) -> Key;
 
-    /// Whether an instruction may compete at all. Some ready one always must.
+    /// Whether the key of an instruction stays the same from when it becomes ready.
+    fn is_static(&self) -> bool {
+        false
+    }
+
+    /// Whether an instruction may compete at all. Some ready one always must; and if keys are static, what may compete must have larger
+    /// keys than what must not.
     fn allows(&mut self, _state: &State, _instr: InstrId) -> bool {
         true
     }
@@ -72,13 +82,16 @@ pub struct State<'a> {
     direction: Direction,
     pressure: Pressure<'a>,
     is_scheduled: Vec<bool>,
-    is_ready: Vec<bool>,
     ready: Vec<InstrId>,
+    /// Position in `ready`, or [`NOWHERE`].
+    place: Vec<u32>,
     /// First cycle (from the end, bottom-up) that latencies allow, for ready instructions.
     available: Vec<u32>,
     cycle: u32,
     scheduled: usize,
 }
+
+const NOWHERE: u32 = u32::MAX;
 
 enum Pressure<'a> {
     Forward(Tracker<'a>),
@@ -109,7 +122,7 @@ impl State<'_> {
 
     /// Whether an instruction is among [`State::ready`].
     pub fn is_ready(&self, instr: InstrId) -> bool {
-        self.is_ready[instr.index()]
+        self.place[instr.index()] != NOWHERE
     }
 
     /// Whether an instruction has been scheduled.
@@ -145,6 +158,19 @@ impl State<'_> {
         }
     }
 
+    fn add_ready(&mut self, instr: InstrId) {
+        self.place[instr.index()] = self.ready.len() as u32;
+        self.ready.push(instr);
+    }
+
+    fn remove_ready(&mut self, instr: InstrId) {
+        let place = std::mem::replace(&mut self.place[instr.index()], NOWHERE);
+        self.ready.swap_remove(place as usize);
+        if let Some(moved) = self.ready.get(place as usize) {
+            self.place[moved.index()] = place;
+        }
+    }
+
     /// Makes ties go to the source order.
     fn rank(&self, instr: InstrId) -> i64 {
         match self.direction {
@@ -173,16 +199,19 @@ pub fn run<'a>(
         direction,
         pressure,
         is_scheduled: vec![false; count],
-        is_ready: vec![false; count],
         ready: Vec::new(),
+        place: vec![NOWHERE; count],
         available: vec![0; count],
         cycle: 0,
         scheduled: 0,
     };
     let mut waiting: Vec<usize> = region.instrs().map(|instr| state.blockers(instr).len()).collect();
+    let mut queue = policy.is_static().then(Queue::default);
     for instr in region.instrs().filter(|instr| waiting[instr.index()] == 0) {
-        state.ready.push(instr);
-        state.is_ready[instr.index()] = true;
+        state.add_ready(instr);
+        if let Some(queue) = &mut queue {
+            queue.add(&state, policy, timing, instr);
+        }
     }
     let mut table = IssueTable::new(problem);
     let mut order = Vec::with_capacity(count);
@@ -195,8 +224,13 @@ pub fn run<'a>(
         } else if let Some(instr) = chosen.pop() {
             (instr, explain.is_some().then(|| "goes with the one before".to_string()))
         } else {
-            let Some((best, second)) = best_two(&state, policy, timing, &table) else {
-                state.cycle += 1;
+            let found = match &mut queue {
+                Some(queue) => queue.best_two(&state, policy, timing, &table),
+                None => best_two(&state, policy, timing, &table),
+            };
+            let Some((best, second)) = found else {
+                // A stall, up to the next cycle in which something can change.
+                state.cycle = queue.as_ref().map_or(0, Queue::next_cycle).max(state.cycle + 1);
                 continue;
             };
             policy.instead(&state, best.1, &mut chosen);
@@ -220,10 +254,7 @@ pub fn run<'a>(
             Pressure::Reverse(tracker) => tracker.schedule(instr),
         }
         state.is_scheduled[instr.index()] = true;
-        state.is_ready[instr.index()] = false;
-        if let Some(position) = state.ready.iter().position(|other| *other == instr) {
-            state.ready.swap_remove(position);
-        }
+        state.remove_ready(instr);
         order.push(instr);
         state.scheduled += 1;
         for position in 0..state.dependents(instr).len() {
@@ -232,8 +263,10 @@ pub fn run<'a>(
             *available = (*available).max(state.cycle + latency);
             waiting[other.index()] -= 1;
             if waiting[other.index()] == 0 {
-                state.ready.push(other);
-                state.is_ready[other.index()] = true;
+                state.add_ready(other);
+                if let Some(queue) = &mut queue {
+                    queue.add(&state, policy, timing, other);
+                }
                 if policy.is_eager(&state, other) {
                     eager.push(other);
                 }
@@ -247,6 +280,74 @@ pub fn run<'a>(
 }
 
 type Keyed = (Key, InstrId);
+
+/// Candidates whose keys never change. What has been scheduled is dropped when it comes up.
+#[derive(Default)]
+struct Queue {
+    open: BinaryHeap<(Key, i64, InstrId)>,
+    /// Instructions whose latencies have not passed, by the cycle in which they have.
+    later: BinaryHeap<(Reverse<u32>, InstrId)>,
+    /// Candidates that do not fit into `cycle` because of issue width or units.
+    unfit: Vec<(Key, i64, InstrId)>,
+    cycle: u32,
+}
+
+impl Queue {
+    fn add(&mut self, state: &State, policy: &mut dyn Policy, timing: Timing, instr: InstrId) {
+        match timing {
+            Timing::Order => self.open.push((policy.key(state, instr), state.rank(instr), instr)),
+            Timing::Cycles => self.later.push((Reverse(state.available[instr.index()]), instr)),
+        }
+    }
+
+    fn best_two(
+        &mut self,
+        state: &State,
+        policy: &mut dyn Policy,
+        timing: Timing,
+        table: &IssueTable,
+    ) -> Option<(Keyed, Option<Keyed>)> {
+        if self.cycle != state.cycle {
+            self.cycle = state.cycle;
+            self.open.extend(self.unfit.drain(..));
+        }
+        while let Some(&(Reverse(cycle), instr)) = self.later.peek()
+            && cycle <= state.cycle
+        {
+            self.later.pop();
+            self.open.push((policy.key(state, instr), state.rank(instr), instr));
+        }
+        if timing == Timing::Cycles && table.is_full(state.cycle) {
+            return None;
+        }
+        while let Some(top) = self.open.pop() {
+            let instr = top.2;
+            if state.is_scheduled(instr) {
+                continue;
+            }
+            if timing == Timing::Cycles && table.earliest(instr, state.cycle) > state.cycle {
+                self.unfit.push(top);
+                continue;
+            }
+            while self.open.peek().is_some_and(|next| state.is_scheduled(next.2)) {
+                self.open.pop();
+            }
+            let second = self.open.peek().map(|next| (next.0, next.2));
+            // It stays a candidate in case the policy takes another one first.
+            self.open.push(top);
+            return policy.allows(state, instr).then_some(((top.0, instr), second));
+        }
+        None
+    }
+
+    /// The next cycle in which there may be a candidate when there is none now.
+    fn next_cycle(&self) -> u32 {
+        match self.later.peek() {
+            Some(&(Reverse(cycle), _)) if self.open.is_empty() && self.unfit.is_empty() => cycle,
+            _ => 0,
+        }
+    }
+}
 
 /// The best candidate and the next best.
 fn best_two(

@@ -45,11 +45,15 @@ struct SubBlocks {
 
 impl Policy for SubBlocks {
     fn criteria(&self) -> &'static [&'static str] {
-        &["longest path to the end"]
+        &["first sub-block (negated end)", "longest path to the end"]
     }
 
     fn key(&mut self, _state: &State, instr: InstrId) -> Key {
-        [i64::from(self.times.tail[instr.index()]), 0, 0, 0, 0]
+        [-(self.last[instr.index()] as i64), i64::from(self.times.tail[instr.index()]), 0, 0, 0]
+    }
+
+    fn is_static(&self) -> bool {
+        true
     }
 
     fn allows(&mut self, state: &State, instr: InstrId) -> bool {

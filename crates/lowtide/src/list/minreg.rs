@@ -142,13 +142,15 @@ impl<'g> Search<'g> {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         let ready = self.walk.ready().iter();
+        let looked_at = ready.len() as u64;
         candidates.extend(ready.map(|&instr| (self.walk.delta(instr), self.rank[instr as usize], instr)));
         if candidates.len() > most {
             candidates.select_nth_unstable(most - 1);
             candidates.truncate(most);
         }
         candidates.sort_unstable();
-        self.trials = self.trials.saturating_sub(candidates.len() as u64);
+        // A look costs far less than a trial, but there can be very many.
+        self.trials = self.trials.saturating_sub(candidates.len() as u64 + looked_at / 16);
         let mut found = None;
         for &(delta, _, instr) in &candidates {
             let top = hill.max(self.walk.live() + delta);

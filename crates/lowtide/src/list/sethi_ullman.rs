@@ -113,6 +113,10 @@ impl Policy for SethiUllman<'_> {
         key
     }
 
+    fn is_static(&self) -> bool {
+        true
+    }
+
     fn is_eager(&mut self, state: &State, instr: InstrId) -> bool {
         if !self.variant.rp_reduction {
             return false;

@@ -79,6 +79,11 @@ impl<'a> IssueTable<'a> {
         IssueTable { problem, cycle: 0, issued: 0, free }
     }
 
+    /// Whether no further instruction can issue in a cycle, whatever units it needs.
+    pub fn is_full(&self, cycle: u32) -> bool {
+        cycle == self.cycle && self.issued >= self.problem.target().issue().width
+    }
+
     /// The first cycle from `from` on in which the instruction finds a slot and its units. `from` must not
     /// lie before the last reserved cycle.
     pub fn earliest(&self, instr: InstrId, from: u32) -> u32 {
