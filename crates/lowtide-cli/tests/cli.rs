@@ -954,6 +954,57 @@ mod bad_input {
         refused(&folder.write("latin.jsonl", bytes), Some(2), &["invalid UTF-8 at byte"]);
     }
 
+    /// Runs a command with little address space.
+    #[cfg(target_os = "linux")]
+    fn with_little_memory(kibibytes: u32, args: &[&str], path: &Path) -> Run {
+        let limited = format!("ulimit -v {kibibytes}; exec \"$0\" \"$@\"");
+        finish(
+            Command::new("sh")
+                .args(["-c", &limited, env!("CARGO_BIN_EXE_lowtide")])
+                .args(args)
+                .args(["--threads", "1"])
+                .arg(path),
+        )
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_of_ten_gigabytes_that_holds_nothing() {
+        let folder = Folder::new();
+        let path = folder.write("huge.jsonl", "");
+        // Takes no space on the disk.
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_len(10 << 30))
+            .expect("a sparse file");
+        let message = with_little_memory(900_000, &["info"], &path).error();
+        assert!(message.contains("huge.jsonl:1: the line is longer than 64 MiB"), "{message}");
+    }
+
+    /// What is read is not kept: many kernels need no more memory than one.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_much_larger_than_memory() {
+        let folder = Folder::new();
+        let path = folder.path("many.jsonl.gz");
+        let file = fs::File::create(&path).expect("the temporary folder is writable");
+        let mut gzip = GzEncoder::new(file, Compression::fast());
+        let line = format!("{}\n", tiny("NAME", "r"));
+        let kernels = 600_000;
+        let mut size = 0;
+        for number in 0..kernels {
+            let line = line.replace("NAME", &format!("kernel{number}"));
+            size += line.len();
+            gzip.write_all(line.as_bytes()).expect("space on the disk");
+        }
+        gzip.finish().expect("space on the disk");
+        let kibibytes = 250_000;
+        assert!(size > 1024 * kibibytes, "{size} bytes would fit");
+        let document = with_little_memory(kibibytes as u32, &["info", "--json"], &path).json();
+        assert_eq!(number(&document["kernels"]), kernels);
+    }
+
     /// A gigabyte in a line comes as a megabyte of gzip. The program must stop early, within a memory that
     /// could not hold the line.
     #[cfg(target_os = "linux")]
@@ -969,16 +1020,9 @@ mod bad_input {
             gzip.write_all(&block).expect("space on the disk");
         }
         gzip.finish().expect("space on the disk");
-        let kibibytes_of_address_space = 900_000;
-        let limited = format!("ulimit -v {kibibytes_of_address_space}; exec \"$0\" \"$@\"");
         for command in ["info", "convert"] {
-            let message = finish(
-                Command::new("sh")
-                    .args(["-c", &limited, env!("CARGO_BIN_EXE_lowtide"), command, "--threads", "1"])
-                    .arg(&path),
-            )
-            .error();
-            assert!(message.contains("long.jsonl.gz:1: the line is longer than 256 MiB"), "{message}");
+            let message = with_little_memory(900_000, &[command], &path).error();
+            assert!(message.contains("long.jsonl.gz:1: the line is longer than 64 MiB"), "{message}");
         }
     }
 }

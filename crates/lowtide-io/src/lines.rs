@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::ReadError;
 
 /// The longest line that is read: far above any real region, far below what would hurt.
-pub const MAX_LINE: usize = 256 << 20;
+pub const MAX_LINE: usize = 64 << 20;
 
 /// Reads a file line by line.
 pub(crate) struct Lines {

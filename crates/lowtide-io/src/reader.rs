@@ -1,5 +1,6 @@
 //! One reader for all region files: plain or gzip, own format or LLVM dump, one region at a time.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,8 +63,8 @@ pub struct KernelReader {
     dumps: DumpReader,
     /// The first region of the next kernel.
     ahead: Option<Entry>,
-    /// Kernels that are complete, with their last line.
-    complete: FxHashMap<(Arc<str>, Arc<str>), u64>,
+    /// Kernels that are complete, by a number for each, with their last line.
+    complete: FxHashMap<u128, u64>,
     started: bool,
     failed: bool,
 }
@@ -129,7 +130,7 @@ impl KernelReader {
             let restarts = unnamed && entry.position <= position;
             if (name, origin) != (&header.name, &header.origin) || restarts {
                 if !name.is_empty()
-                    && let Some(line) = self.complete.get(&(name.clone(), origin.clone()))
+                    && let Some(line) = self.complete.get(&kernel_number(name, origin))
                 {
                     return Err(self.lines.error(format!(
                         "kernel {name:?} already ended at line {line}: the regions of a kernel must stand together"
@@ -155,7 +156,7 @@ impl KernelReader {
         if unnamed {
             header.name = format!("unnamed.{last}").into();
         }
-        self.complete.insert((header.name.clone(), header.origin.clone()), last);
+        self.complete.insert(kernel_number(&header.name, &header.origin), last);
         Ok(Some(header.with_regions(regions)))
     }
 }
@@ -171,6 +172,16 @@ impl Iterator for KernelReader {
         self.failed = matches!(result, Some(Err(_)));
         result
     }
+}
+
+/// A number that no other kernel has for all practical purposes: names would take memory that grows with the file.
+fn kernel_number(name: &str, origin: &str) -> u128 {
+    let hash = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, name, origin).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    hash(0) << 64 | hash(1)
 }
 
 enum Format {

@@ -759,7 +759,7 @@ fn read_endless(chunk: Vec<u8>) -> (String, usize) {
 #[test]
 fn a_line_without_end_is_not_read_to_its_end() {
     let (message, read) = read_endless(vec![b' '; 4096]);
-    assert_eq!(message, "in.jsonl:1: the line is longer than 256 MiB and was not read");
+    assert_eq!(message, "in.jsonl:1: the line is longer than 64 MiB and was not read");
     assert!(read <= MAX_LINE + (2 << 20), "{read} bytes were read");
 }
 
@@ -768,7 +768,7 @@ fn a_line_without_end_in_a_small_gzip_file() {
     let member = gzip(&vec![b'x'; 1 << 20]);
     let size = member.len();
     let (message, read) = read_endless(member);
-    assert_eq!(message, "in.jsonl:1: the line is longer than 256 MiB and was not read");
+    assert_eq!(message, "in.jsonl:1: the line is longer than 64 MiB and was not read");
     assert!(read <= size * (MAX_LINE >> 20) + (2 << 20), "{read} bytes were read");
 }
 
