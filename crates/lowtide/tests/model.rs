@@ -303,6 +303,18 @@ fn recorded_orders_are_permutations() {
 }
 
 #[test]
+fn recorded_orders_are_legal() {
+    let (mut builder, [a, b], _) = two();
+    builder.depend(a, b, DepKind::Memory, 1);
+    builder.production(Production { by: "stock".into(), order: vec![b, a], peaks: None });
+    assert_eq!(
+        error(builder),
+        "the recorded order of stock is illegal: it puts instruction #1 use before instruction #0 def, on which \
+         it depends"
+    );
+}
+
+#[test]
 fn closure_agrees_with_walking_the_graph() {
     let mut random = Random::new(5);
     for seed in 0..300 {

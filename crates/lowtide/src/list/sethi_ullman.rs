@@ -41,6 +41,7 @@ pub struct SethiUllman<'a> {
     problem: &'a Problem<'a>,
     variant: Variant,
     numbers: Vec<i64>,
+    change: Vec<i32>,
 }
 
 impl<'a> SethiUllman<'a> {
@@ -76,7 +77,8 @@ impl<'a> SethiUllman<'a> {
             max_rp[instr.index()] = most;
         }
         let numbers = max_rp.iter().zip(&sizes).map(|(max_rp, size)| max_rp - size).collect();
-        SethiUllman { problem, variant, numbers }
+        let change = vec![0; region.classes().len()];
+        SethiUllman { problem, variant, numbers, change }
     }
 }
 
@@ -121,9 +123,8 @@ impl Policy for SethiUllman<'_> {
         if !self.variant.rp_reduction {
             return false;
         }
-        let mut change = vec![0; self.problem.region().classes().len()];
-        state.delta(instr, &mut change);
-        change.get(self.problem.primary_class().index()).is_none_or(|change| *change <= 0)
+        state.delta(instr, &mut self.change);
+        self.change.get(self.problem.primary_class().index()).is_none_or(|change| *change <= 0)
     }
 
     fn instead(&mut self, state: &State, best: InstrId, chosen: &mut Vec<InstrId>) {

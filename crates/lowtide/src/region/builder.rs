@@ -170,6 +170,16 @@ pub enum RegionError {
         /// What is wrong.
         problem: String,
     },
+    /// A recorded order that breaks a dependence.
+    #[error("the recorded order of {by} is illegal: it puts {to} before {from}, on which it depends")]
+    IllegalOrder {
+        /// Whose order.
+        by: String,
+        /// The instruction that must come first.
+        from: String,
+        /// The instruction that must follow.
+        to: String,
+    },
     /// Peaks for more or fewer classes than the region has.
     #[error("recorded peaks are given for {given} classes, but the region has {count}")]
     BadPeaks {
@@ -344,7 +354,7 @@ fn is_set(set: &[UnitNeed], units: &[(&str, u32)]) -> bool {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     slowest: Vec<u32>,
-    seen: Vec<bool>,
+    positions: Vec<u32>,
     values: values::Scratch,
 }
 
@@ -609,7 +619,7 @@ impl RegionBuilder {
         self.check_references()?;
         self.check_order()?;
         self.check_sums(&mut scratch.slowest)?;
-        self.check_recorded(&mut scratch.seen)?;
+        self.check_recorded(&mut scratch.positions)?;
 
         let count = self.len();
         let defs = Rows::group(count, self.defs.iter().map(|(instr, def)| (instr.index(), *def)));
@@ -852,7 +862,7 @@ impl RegionBuilder {
         at_most("latencies", slowest.iter().map(|&latency| u64::from(latency)).sum())
     }
 
-    fn check_recorded(&self, seen: &mut Vec<bool>) -> Result<(), RegionError> {
+    fn check_recorded(&self, positions: &mut Vec<u32>) -> Result<(), RegionError> {
         let production = self.production.as_ref();
         let peaks =
             self.source_peaks.iter().chain(production.and_then(|production| production.peaks.as_ref()));
@@ -868,14 +878,21 @@ impl RegionBuilder {
         if order.len() != self.len() {
             return bad(format!("it lists {}", order.len()));
         }
-        seen.clear();
-        seen.resize(self.len(), false);
-        for instr in order {
-            match seen.get_mut(instr.index()) {
+        const NOWHERE: u32 = u32::MAX;
+        positions.clear();
+        positions.resize(self.len(), NOWHERE);
+        for (place, instr) in order.iter().enumerate() {
+            match positions.get_mut(instr.index()) {
                 None => return bad(format!("it lists #{instr}")),
-                Some(true) => return bad(format!("it lists #{instr} twice")),
-                Some(seen) => *seen = true,
+                Some(position) if *position != NOWHERE => return bad(format!("it lists #{instr} twice")),
+                Some(position) => *position = place as u32,
             }
+        }
+        // Whoever replays the order must not have to ask whether it is legal.
+        let is_broken = |dep: &&Dependence| positions[dep.from.index()] > positions[dep.to.index()];
+        if let Some(Dependence { from, to, .. }) = self.deps.iter().find(is_broken) {
+            let (by, from, to) = (by.to_string(), self.describe(*from), self.describe(*to));
+            return Err(RegionError::IllegalOrder { by, from, to });
         }
         Ok(())
     }
