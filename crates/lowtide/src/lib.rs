@@ -31,6 +31,7 @@ pub mod analysis;
 pub mod generate;
 mod index;
 pub mod list;
+pub mod minreg;
 pub mod pipeline;
 pub mod problem;
 pub mod random;

@@ -5,7 +5,7 @@
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, Moment, pressure_at_ends, pressure_bound};
 use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
 use crate::list::engine::{self, Decision, Direction, Policy, Timing};
 use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
@@ -13,7 +13,7 @@ use crate::list::{latency_hiding, minreg, tree};
 use crate::problem::{Goal, Problem};
 use crate::region::{Kernel, Region};
 use crate::schedule::check::check;
-use crate::schedule::{Bounds, Budget, Outcome, Schedule};
+use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
 use crate::target::{Target, TargetError};
 
 /// A way to schedule a region.
@@ -27,6 +27,8 @@ pub enum Algorithm {
     Production,
     /// Few registers in near-linear time: [`minreg`].
     Default,
+    /// The fewest registers possible, proven where the budget allows: [`crate::minreg`].
+    Exact,
     /// Optimal on trees; elsewhere as [`Algorithm::SethiUllman`]: [`tree`](mod@tree).
     Tree,
     /// Paper 1, Algorithm 1: [`sethi_ullman`](mod@sethi_ullman).
@@ -59,11 +61,12 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 18] = [
+    pub const ALL: [Algorithm; 19] = [
         Algorithm::Auto,
         Algorithm::Source,
         Algorithm::Production,
         Algorithm::Default,
+        Algorithm::Exact,
         Algorithm::Tree,
         Algorithm::SethiUllman,
         Algorithm::SuRp,
@@ -87,6 +90,7 @@ impl Algorithm {
             Algorithm::Source => "source",
             Algorithm::Production => "production",
             Algorithm::Default => "default",
+            Algorithm::Exact => "exact",
             Algorithm::Tree => "tree",
             Algorithm::SethiUllman => "sethi-ullman",
             Algorithm::SuRp => "su-rp",
@@ -123,7 +127,9 @@ pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
             Some(production) => Schedule::in_order(problem, production.order.clone()),
             None => Schedule::source(problem),
         },
-        (None, Algorithm::Default) => Schedule::in_order(problem, minreg::few_registers(problem)),
+        (None, Algorithm::Default | Algorithm::Exact) => {
+            Schedule::in_order(problem, minreg::few_registers(problem))
+        }
         (None, Algorithm::Tree) => {
             tree::tree(problem).unwrap_or_else(|| sethi_ullman::sethi_ullman(problem, Variant::default()))
         }
@@ -236,15 +242,19 @@ pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) 
 /// What can be proven about every schedule of the problem within the budget.
 fn bounds(problem: &Problem, known: &Schedule, budget: Budget) -> Bounds {
     let region = problem.region();
-    let peaks = match region.len() <= MOST_FOR_CUTS {
+    let cuts: Vec<(u32, Moment)> = match region.len() <= MOST_FOR_CUTS {
         true => {
             let closure = Closure::new(region);
-            let cut = |class| pressure_bound(region, class, &closure, known.order(), budget).value;
-            region.class_ids().map(cut).collect()
+            let cut = |class| pressure_bound(region, class, &closure, known.order(), budget);
+            region.class_ids().map(cut).map(|bound| (bound.value, bound.witness)).collect()
         }
         false => pressure_at_ends(region),
     };
-    Bounds { peaks, length: length_bound::lower_bound(problem).best() }
+    Bounds {
+        peaks: cuts.iter().map(|(value, _)| *value).collect(),
+        reasons: cuts.iter().map(|(_, witness)| Reason::Cut(*witness)).collect(),
+        length: length_bound::lower_bound(problem).best(),
+    }
 }
 
 /// The outcome for a kernel: its regions, and what they mean for its occupancy.

@@ -154,7 +154,7 @@ fn measure(problem: &Problem, kernel: &str) -> Result<Row, Failure> {
             let closure = Closure::new(region);
             pressure_bound(region, class, &closure, hint.order(), Budget::default()).value
         }
-        _ => pressure_at_ends(region)[class.index()],
+        _ => pressure_at_ends(region)[class.index()].0,
     };
     Ok(Row { size: region.len(), edges: region.edge_count(), bound, results })
 }

@@ -96,8 +96,8 @@ pub struct PressureBound {
     pub cuts: u64,
 }
 
-/// The pressure of each class at the two ends of a region, whichever is higher: a bound without any search.
-pub fn pressure_at_ends(region: &Region) -> Vec<u32> {
+/// The pressure of each class at the two ends of a region, whichever is higher, and which end it is: a bound without any search.
+pub fn pressure_at_ends(region: &Region) -> Vec<(u32, Moment)> {
     let through: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
     let (mut start, mut end) = (through.clone(), through);
     for (position, value) in region.values().iter().enumerate() {
@@ -108,7 +108,8 @@ pub fn pressure_at_ends(region: &Region) -> Vec<u32> {
             end[value.class.index()] += value.weight;
         }
     }
-    start.into_iter().zip(end).map(|(start, end)| start.max(end)).collect()
+    let ends = start.into_iter().zip(end);
+    ends.map(|(start, end)| if end > start { (end, Moment::End) } else { (start, Moment::Start) }).collect()
 }
 
 /// Bounds the peak pressure of a class. `hint` is any legal order; the better, the faster.

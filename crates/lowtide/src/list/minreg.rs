@@ -224,7 +224,8 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
         let variant = Variant { rp_reduction: true, adjust, clusters: false };
         best.offer(sethi_ullman(problem, variant).order().to_vec());
     }
-    let mut bound = pressure_at_ends(region).get(problem.primary_class().index()).copied().unwrap_or(0);
+    let mut bound =
+        pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
     if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
         let closure = Closure::new(region);
         let budget = Budget { time_per_instr: None, nodes: Some(effort(CUT_STEPS, region.len())) };

@@ -183,7 +183,7 @@ fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
         |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
     let ends = crate::analysis::pressure_bound::pressure_at_ends(problem.region());
     let peak = peak(source);
-    peak > threshold && ends.get(class).is_some_and(|ends| peak > *ends)
+    peak > threshold && ends.get(class).is_some_and(|(ends, _)| peak > *ends)
 }
 
 /// Peaks up to this are left alone in the policies of the paper.

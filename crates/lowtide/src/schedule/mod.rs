@@ -4,7 +4,9 @@ pub mod check;
 
 use std::time::Duration;
 
+use crate::analysis::pressure_bound::Moment;
 use crate::index::InstrId;
+use crate::minreg::Rules;
 use crate::problem::{Measure, Problem};
 
 /// An order of the instructions and the cycle in which each one issues.
@@ -125,8 +127,24 @@ pub struct Budget {
 pub struct Bounds {
     /// No schedule has a lower peak (between instructions) of the class.
     pub peaks: Vec<u32>,
+    /// Why, for each class.
+    pub reasons: Vec<Reason>,
     /// No schedule is shorter.
     pub length: u32,
+}
+
+/// How a bound on a peak is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Every order passes this moment, and no downset that is possible then has less pressure: a minimum cut says so.
+    Cut(Moment),
+    /// A search by these rules has found that no order stays below.
+    Search {
+        /// The rules.
+        rules: Rules,
+        /// States that were expanded.
+        nodes: u64,
+    },
 }
 
 /// The best schedule found, and how far it can be from the best possible one.
