@@ -1,7 +1,7 @@
 //! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `default`.
 
 use lowtide::analysis::pressure::{ReverseTracker, Tracker};
-use lowtide::analysis::walk::{LiveGraph, Walk};
+use lowtide::analysis::walk::{LiveGraph, Packing, Walk};
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::baselines::CriticalPath;
 use lowtide::list::engine::{self, Direction, Timing};
@@ -365,7 +365,7 @@ fn pressure_is_the_same_from_both_ends() {
             assert_eq!(i64::from(change[class.index()]), expected);
         }
         for direction in [Direction::TopDown, Direction::BottomUp] {
-            let graph = LiveGraph::new(&region, direction, |other| i64::from(other == class));
+            let graph = LiveGraph::new(&region, direction, &Packing::one(&region, class));
             let mut walk = Walk::new(&graph);
             let count = order.len();
             let at = |step: usize| match direction {

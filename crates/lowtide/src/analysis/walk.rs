@@ -18,10 +18,70 @@ pub enum Direction {
     BottomUp,
 }
 
+/// The pressure of one class or of several in one number: a field of bits for each class, with a spare bit on top.
+///
+/// Sums and differences of such numbers are those of the fields. With the spare bits set before a subtraction, no field can borrow
+/// from the next one, and a spare bit is still set afterwards exactly where nothing had to be borrowed: where one field is not above
+/// the other. So all classes are compared at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packing {
+    /// For each class, what one register of it adds; 0 for classes that do not count.
+    units: Vec<i64>,
+    spare: i64,
+}
+
+impl Packing {
+    /// Counts one class only.
+    pub fn one(region: &Region, class: ClassId) -> Self {
+        let units = region.class_ids().map(|other| i64::from(other == class)).collect();
+        Packing { units, spare: 1 << 62 }
+    }
+
+    /// Counts all classes with a limit here, or none if they do not fit together. Never may more than the limit, and what
+    /// one instruction can add to it, be live.
+    pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
+        let mut packing = Packing { units: vec![0; limits.len()], spare: 0 };
+        let mut taken = 0;
+        for (class, limit) in limits.iter().enumerate() {
+            let Some(limit) = *limit else { continue };
+            let most = u64::from(limit) + most_of_one_instr(region, ClassId::at(class));
+            let bits = u64::BITS - most.leading_zeros();
+            if taken + bits + 1 > i64::BITS - 1 {
+                return None;
+            }
+            packing.units[class] = 1 << taken;
+            packing.spare |= 1 << (taken + bits);
+            taken += bits + 1;
+        }
+        Some(packing)
+    }
+
+    /// These limits as one number.
+    pub fn pack(&self, figures: &[u32]) -> i64 {
+        self.units.iter().zip(figures).map(|(unit, &figure)| if *unit == 0 { 0 } else { unit * i64::from(figure) }).sum()
+    }
+
+    /// Whether no class has more in `live` than in `limit`.
+    #[inline]
+    pub fn fits(&self, live: i64, limit: i64) -> bool {
+        ((limit | self.spare) - live) & self.spare == self.spare
+    }
+}
+
+/// The most that one instruction reads or writes of a class.
+fn most_of_one_instr(region: &Region, class: ClassId) -> u64 {
+    let weight = |values: &[ValueId]| {
+        let values = values.iter().map(|value| &region.values()[value.index()]);
+        values.filter(|value| value.class == class).map(|value| u64::from(value.weight)).sum::<u64>()
+    };
+    region.instrs().map(|instr| weight(region.defined_values(instr)).max(weight(region.used_values(instr)))).max().unwrap_or(0)
+}
+
 /// A region as seen by a walk in one direction, with one weight for each value.
 #[derive(Clone, Debug)]
 pub struct LiveGraph {
     count: usize,
+    packing: Packing,
     /// What waits for an instruction.
     next: Rows<u32>,
     /// How many others an instruction waits for.
@@ -44,8 +104,9 @@ pub struct LiveGraph {
 const NEVER: u32 = 1 << 30;
 
 impl LiveGraph {
-    /// The graph of a region, with the weights that `weigh` gives to values of each class. Values of weight 0 are left out.
-    pub fn new(region: &Region, direction: Direction, weigh: impl Fn(ClassId) -> i64) -> Self {
+    /// The graph of a region, with the classes that `packing` counts.
+    pub fn new(region: &Region, direction: Direction, packing: &Packing) -> Self {
+        let weigh = |class: ClassId| packing.units[class.index()];
         let count = region.len();
         let neighbours = |instr: InstrId| match direction {
             Direction::TopDown => (region.preds(instr), region.succs(instr)),
@@ -101,6 +162,7 @@ impl LiveGraph {
         }
         LiveGraph {
             count,
+            packing: packing.clone(),
             next,
             waits,
             opens,
@@ -119,6 +181,11 @@ impl LiveGraph {
     #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
     pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// How pressures are written as numbers.
+    pub fn packing(&self) -> &Packing {
+        &self.packing
     }
 }
 
@@ -292,7 +359,8 @@ impl<'g> Walk<'g> {
     /// look: whatever was not free then, and did not change, is not free now.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
-            if self.place[instr as usize] != u32::MAX && self.delta[instr as usize] <= 0 {
+            let is_ready = self.place[instr as usize] != u32::MAX;
+            if is_ready && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live) {
                 self.push(instr);
             }
         }

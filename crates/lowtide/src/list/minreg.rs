@@ -18,7 +18,7 @@ use super::sethi_ullman::{Variant, sethi_ullman};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::analysis::walk::{LiveGraph, Walk};
+use crate::analysis::walk::{LiveGraph, Packing, Walk};
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::random::Random;
@@ -236,9 +236,9 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     if best.peak() <= bound {
         return best.order;
     }
-    let weigh = |class| i64::from(class == problem.primary_class());
+    let packing = Packing::one(region, problem.primary_class());
     let directions = [Direction::BottomUp, Direction::TopDown];
-    let graphs = directions.map(|direction| LiveGraph::new(region, direction, weigh));
+    let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
     let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end]));
     for look_ahead in LOOK_AHEADS {
         for search in &mut searches {

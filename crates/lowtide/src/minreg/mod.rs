@@ -1,5 +1,10 @@
 //! Exact minimum-register scheduling.
 
+pub mod exact;
+mod memory;
+mod part;
+mod search;
+
 /// The pruning rules of the exact search. Each can be switched off; the optimum stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
