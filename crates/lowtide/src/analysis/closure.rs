@@ -33,6 +33,26 @@ impl Closure {
         Closure { words, ancestors, descendants }
     }
 
+    /// Adds that `first` must come before `second`, with all that follows from it. The two must be independent.
+    pub(crate) fn add(&mut self, first: InstrId, second: InstrId) {
+        let words = self.words;
+        let with = |set: &[u64], own: InstrId| {
+            let mut set = set.to_vec();
+            set[own.index() / 64] |= 1 << (own.index() % 64);
+            set
+        };
+        let before = with(self.ancestors(first), first);
+        let after = with(self.descendants(second), second);
+        for (sets, of, more) in
+            [(&mut self.ancestors, &after, &before), (&mut self.descendants, &before, &after)]
+        {
+            for instr in members(of) {
+                let set = &mut sets[instr.index() * words..][..words];
+                set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+            }
+        }
+    }
+
     /// Words of a set.
     pub fn words(&self) -> usize {
         self.words

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::Rules;
 use super::part::Part;
+use super::superiority::superiority;
 use super::search::{Search, Verdict};
 use crate::analysis::closure::{Closure, contains};
 use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
@@ -53,7 +54,16 @@ pub fn minimise(region: &Region, class: ClassId, start: &[InstrId], budget: Budg
     let debug = std::env::var("DEBUG").is_ok();
     let mut pieces: Vec<(Part, Vec<InstrId>, u32)> = Vec::new();
     for pair in parts.windows(2) {
-        let part = Part::between(region, &pair[0], &pair[1], &[]).expect("no cycle");
+        let mut part = Part::between(region, &pair[0], &pair[1], &[]).expect("no cycle");
+        if rules.superiority {
+            let mut closure = Closure::new(&part.region);
+            let t = Instant::now();
+            let edges = superiority(&part.region, &mut closure, is_over);
+            if debug { eprintln!("{} edges {}", edges.len(), t.elapsed().as_secs_f64()); }
+            let all = vec![u64::MAX; closure.words()];
+            let inner = Part::between(&part.region, &vec![0; closure.words()], &all, &edges).expect("no cycle");
+            part = Part { region: inner.region, instrs: inner.instrs.iter().map(|instr| part.instrs[instr.index()]).collect() };
+        }
         let mut number = vec![u32::MAX; region.len()];
         for (position, instr) in part.instrs.iter().enumerate() {
             number[instr.index()] = position as u32;

@@ -4,6 +4,7 @@ pub mod exact;
 mod memory;
 mod part;
 mod search;
+mod superiority;
 
 /// The pruning rules of the exact search. Each can be switched off; the optimum stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,8 +21,8 @@ pub struct Rules {
     pub cuts: bool,
     /// Add the orders of pairs that follow from the limit.
     pub forced_order: bool,
-    /// Of things that can be exchanged, try one.
-    pub symmetry: bool,
+    /// Of pieces of code that do the same, let one go ahead.
+    pub superiority: bool,
 }
 
 impl Rules {
@@ -33,7 +34,7 @@ impl Rules {
         memory: true,
         cuts: true,
         forced_order: true,
-        symmetry: true,
+        superiority: true,
     };
 
     /// The names of the rules that are on.
@@ -45,7 +46,7 @@ impl Rules {
             ("memory", self.memory),
             ("cuts", self.cuts),
             ("forced-order", self.forced_order),
-            ("symmetry", self.symmetry),
+            ("superiority", self.superiority),
         ];
         all.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name)
     }

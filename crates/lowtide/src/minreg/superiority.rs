@@ -1,0 +1,339 @@
+//! Superiority: of two pieces of code that do the same, one can always go ahead.
+//!
+//! Unrolled code consists of copies: chains of loads, conversions and products, say, that feed one sum in a given order. Whatever
+//! progress the copies have made, the one that is needed first might as well have made the most of it. This module finds pairs of
+//! instructions (a, b) such that "a before b" can be added to the dependences without loss: if there is an order within
+//! the limits, there is one that also respects the new dependences.
+//!
+//! # The exchange
+//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T let T' be T with every pair (a, φ(a)) of which
+//! T holds only φ(a) turned around: T' holds a instead. T' grows with T and is as large as T, so if all T' of an order are
+//! downsets, they form an order, and in that order every a comes before φ(a). It respects all limits if no T' has a higher pressure
+//! than its T. Sufficient for both, with b = φ(a) throughout, "before" meaning dependence, direct or not, and "outside" meaning in neither set:
+//! 1. An instruction outside that directly depends on b also comes after a.
+//! 2. An instruction outside on which a directly depends also comes before b.
+//! 3. If a depends directly on p of A, then φ(p) or p comes before b.
+//! 4. If b depends directly on φ(p) of B, then p comes before a or b.
+//! 5. No instruction of A depends directly on one of B.
+//! 6. The values that a defines and those that b defines can be matched: y and y' have the same class and weight, the uses of y in A are
+//!    the partners of those of y' in B, neither is used in the other set, and once all uses of y' outside have been passed, so have those of
+//!    y. (A live-out has a use outside that is never passed.)
+//! 7. A value from outside that some b uses is used by the partner of each b that uses it; or it can be matched with
+//!    another value from outside as in 6.
+//!
+//! *T' is a downset.* Let x be in T' and p a direct predecessor. If x is outside, x and p are in T; if p is outside or in A, it stays; if p is in B,
+//! its partner is in T, by 1. If x is in A and in T, p is in T, and in T' as it is not in B, by 5. If x is in A and not in T, its partner is
+//! in T, and p or, within A, p or φ(p) is in T, by 2 and 3; either way p is in T'. If x is in B, x and its partner are in T; so is p; and if p
+//! is in B, then its partner is in T, by 4.
+//!
+//! *The pressure is no higher.* Other values do not change. For matched values y and y': if T holds neither a nor b, both are unborn in T and
+//! T'. If it holds a only, y stays as it is (no use in A is turned around, as b's users are not in T). If it holds b only, y' is live in T unless all
+//! of its uses are in B and in T (those outside come after a, by 1); y takes its place in T' with the partners of these uses passed,
+//! and no use outside, by 6. If T holds both: let P say that all uses of y in A are in T, Q the same of y' in B, and e and
+//! e' that all uses outside are in T, where e' implies e. Of the two values, T has freed [P and e] + [Q and e'], and T' at least
+//! [P or Q, and e] + [P and Q and e'], which is no less. For values from outside that are matched the last case applies (when y' is born and b in T, y is born, by 2).
+//! A value used as 7 says first is free in T' if it is in T: all of its users are in T, with all partners.
+//!
+//! Dependences that were found are added one after the other; each time the conditions are checked with those added before.
+
+use crate::analysis::closure::{Closure, contains};
+use crate::index::{InstrId, ValueId};
+use crate::region::Region;
+
+const NONE: u32 = u32::MAX;
+
+/// Pairs larger than this are not followed.
+const LARGEST: usize = 256;
+
+/// For each instruction, how many of the following ones with the same operands and results to compare it with.
+const COMPARED: usize = 4;
+
+/// Finds dependences that can be added without loss. They are also added to `closure`.
+pub(crate) fn superiority(
+    region: &Region,
+    closure: &mut Closure,
+    mut is_over: impl FnMut() -> bool,
+) -> Vec<(InstrId, InstrId)> {
+    let mut finder = Finder::new(region, closure);
+    let mut found = Vec::new();
+    // Instructions that could be partners, in source order.
+    let mut kinds: Vec<(Vec<(u8, u32, bool)>, u32)> =
+        region.instrs().map(|instr| (finder.kind(instr), instr.0)).collect();
+    kinds.sort();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for position in 0..kinds.len() {
+            if is_over() {
+                return found;
+            }
+            let same = kinds[position + 1..].iter().take_while(|(kind, _)| *kind == kinds[position].0);
+            let mut tried = 0;
+            for (_, other) in same {
+                let (one, other) = (InstrId(kinds[position].1), InstrId(*other));
+                if !finder.closure.independent(one, other) {
+                    continue;
+                }
+                for (a, b) in [(one, other), (other, one)] {
+                    if finder.grow(a, b) {
+                        finder.accept(&mut found);
+                        changed = true;
+                        break;
+                    }
+                }
+                tried += 1;
+                if tried == COMPARED {
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+struct Finder<'a> {
+    region: &'a Region,
+    closure: &'a mut Closure,
+    preds: Vec<Vec<u32>>,
+    succs: Vec<Vec<u32>>,
+    /// The partner in B of an instruction of A, and the other way round.
+    partner_in_b: Vec<u32>,
+    partner_in_a: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(region: &'a Region, closure: &'a mut Closure) -> Self {
+        let preds = region.instrs().map(|instr| region.preds(instr).iter().map(|edge| edge.instr.0).collect());
+        let succs = region.instrs().map(|instr| region.succs(instr).iter().map(|edge| edge.instr.0).collect());
+        Finder {
+            region,
+            preds: preds.collect(),
+            succs: succs.collect(),
+            partner_in_b: vec![NONE; region.len()],
+            partner_in_a: vec![NONE; region.len()],
+            closure,
+            pairs: Vec::new(),
+        }
+    }
+
+    /// Class, weight and use outside of the values defined: partners have the same.
+    fn kind(&self, instr: InstrId) -> Vec<(u8, u32, bool)> {
+        let region = self.region;
+        let live = region.defined_values(instr).iter().filter(|&&value| !region.is_dead(value));
+        let mut kind: Vec<(u8, u32, bool)> = live
+            .map(|value| {
+                let value = &region.values()[value.index()];
+                (value.class.0, value.weight, false)
+            })
+            .collect();
+        kind.extend(region.used_values(instr).iter().map(|value| {
+            let value = &region.values()[value.index()];
+            (value.class.0, value.weight, true)
+        }));
+        kind.sort_unstable();
+        kind
+    }
+
+    fn before(&self, first: u32, second: u32) -> bool {
+        contains(self.closure.descendants(InstrId(first)), InstrId(second))
+    }
+
+    fn is_outside(&self, instr: u32) -> bool {
+        self.partner_in_a[instr as usize] == NONE && self.partner_in_b[instr as usize] == NONE
+    }
+
+    fn clear(&mut self) {
+        for &(a, b) in &self.pairs {
+            self.partner_in_b[a as usize] = NONE;
+            self.partner_in_a[b as usize] = NONE;
+        }
+        self.pairs.clear();
+    }
+
+    /// Makes (a, b) a pair, if that is possible so far.
+    fn pair(&mut self, a: u32, b: u32) -> bool {
+        if self.partner_in_b[a as usize] == b {
+            return true;
+        }
+        let is_possible = self.pairs.len() < LARGEST
+            && self.is_outside(a)
+            && self.is_outside(b)
+            && self.closure.independent(InstrId(a), InstrId(b))
+            && self.kind(InstrId(a)) == self.kind(InstrId(b));
+        if is_possible {
+            self.partner_in_b[a as usize] = b;
+            self.partner_in_a[b as usize] = a;
+            self.pairs.push((a, b));
+        }
+        is_possible
+    }
+
+    /// Looks for the sets A and B, with a in A and b in B, that fulfil the conditions.
+    fn grow(&mut self, a: InstrId, b: InstrId) -> bool {
+        self.clear();
+        if !self.pair(a.0, b.0) {
+            return false;
+        }
+        let mut done = 0;
+        while done < self.pairs.len() {
+            let (a, b) = self.pairs[done];
+            done += 1;
+            if !self.pair_preds(a, b) || !self.pair_succs(a, b) {
+                return false;
+            }
+        }
+        self.pairs.iter().all(|&(a, b)| self.edges_fit(a, b)) && self.values_fit()
+    }
+
+    /// What a depends on must come before b, or have a partner on which b depends.
+    fn pair_preds(&mut self, a: u32, b: u32) -> bool {
+        for position in 0..self.preds[a as usize].len() {
+            let pred = self.preds[a as usize][position];
+            if self.before(pred, b) || self.partner_in_b[pred as usize] != NONE {
+                continue;
+            }
+            let candidates = self.preds[b as usize].clone();
+            let mut fitting = candidates.into_iter().filter(|&other| {
+                self.is_outside(other)
+                    && !self.before(other, a)
+                    && self.closure.independent(InstrId(pred), InstrId(other))
+                    && self.kind(InstrId(pred)) == self.kind(InstrId(other))
+            });
+            let Some(other) = fitting.next() else { return false };
+            drop(fitting);
+            if !self.pair(pred, other) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What depends on b must come after a, or have a partner that depends on a.
+    fn pair_succs(&mut self, a: u32, b: u32) -> bool {
+        for position in 0..self.succs[b as usize].len() {
+            let succ = self.succs[b as usize][position];
+            if self.before(a, succ) || self.partner_in_a[succ as usize] != NONE {
+                continue;
+            }
+            let candidates = self.succs[a as usize].clone();
+            let mut fitting = candidates.into_iter().filter(|&other| {
+                self.is_outside(other)
+                    && !self.before(b, other)
+                    && self.closure.independent(InstrId(succ), InstrId(other))
+                    && self.kind(InstrId(succ)) == self.kind(InstrId(other))
+            });
+            let Some(other) = fitting.next() else { return false };
+            drop(fitting);
+            if !self.pair(other, succ) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Conditions 1 to 5.
+    fn edges_fit(&self, a: u32, b: u32) -> bool {
+        let preds_of_a = self.preds[a as usize].iter().all(|&pred| {
+            let partner = self.partner_in_b[pred as usize];
+            self.partner_in_a[pred as usize] == NONE
+                && (self.before(pred, b) || partner != NONE && self.before(partner, b))
+        });
+        let preds_of_b = self.preds[b as usize].iter().all(|&pred| {
+            let partner = self.partner_in_a[pred as usize];
+            partner == NONE || self.before(partner, a) || self.before(partner, b)
+        });
+        let succs_of_b = self.succs[b as usize].iter().all(|&succ| {
+            // (Within B: seen as a predecessor; within A: refused as one.)
+            !self.is_outside(succ) || self.before(a, succ)
+        });
+        preds_of_a && preds_of_b && succs_of_b
+    }
+
+    /// Conditions 6 and 7.
+    fn values_fit(&self) -> bool {
+        let region = self.region;
+        let mut taken = Vec::new();
+        for &(a, b) in &self.pairs {
+            let live = |instr: u32| {
+                let values = region.defined_values(InstrId(instr)).iter();
+                let mut values: Vec<ValueId> = values.copied().filter(|&value| !region.is_dead(value)).collect();
+                values.sort_by_key(|value| {
+                    let value = &region.values()[value.index()];
+                    (value.class, value.weight)
+                });
+                values
+            };
+            let (of_a, of_b) = (live(a), live(b));
+            if of_a.len() != of_b.len() || !of_a.iter().zip(&of_b).all(|(&y, &z)| self.is_match(y, z)) {
+                return false;
+            }
+            // Values from outside.
+            for &value in region.used_values(InstrId(b)) {
+                let is_inside =
+                    region.values()[value.index()].def.is_some_and(|def| !self.is_outside(def.0));
+                if is_inside || self.is_shared(value) {
+                    continue;
+                }
+                let matching = region.used_values(InstrId(a)).iter().copied().find(|&other| {
+                    let def = region.values()[other.index()].def;
+                    def.is_none_or(|def| self.is_outside(def.0))
+                        && taken.iter().all(|&(one, two)| (one == other) == (two == value))
+                        && self.is_match(other, value)
+                });
+                let Some(other) = matching else { return false };
+                taken.push((other, value));
+            }
+        }
+        true
+    }
+
+    /// Whether every user in B has a partner that uses the value, too.
+    fn is_shared(&self, value: ValueId) -> bool {
+        let uses = self.region.value_uses(value);
+        uses.iter().all(|instr| {
+            let partner = self.partner_in_a[instr.index()];
+            partner == NONE || uses.contains(&InstrId(partner))
+        })
+    }
+
+    /// Condition 6 for y of A and y' of B.
+    fn is_match(&self, of_a: ValueId, of_b: ValueId) -> bool {
+        let region = self.region;
+        let (y, z) = (&region.values()[of_a.index()], &region.values()[of_b.index()]);
+        let (uses_y, uses_z) = (region.value_uses(of_a), region.value_uses(of_b));
+        let in_a = |instr: &InstrId| self.partner_in_b[instr.index()] != NONE;
+        let in_b = |instr: &InstrId| self.partner_in_a[instr.index()] != NONE;
+        let outside = |instr: &&InstrId| !in_a(instr) && !in_b(instr);
+        if (y.class, y.weight) != (z.class, z.weight) || uses_y.iter().any(in_b) || uses_z.iter().any(in_a) {
+            return false;
+        }
+        let partners_use = uses_y.iter().all(|instr| {
+            let partner = self.partner_in_b[instr.index()];
+            partner == NONE || uses_z.contains(&InstrId(partner))
+        });
+        let inside = (uses_y.iter().filter(|instr| in_a(instr)).count(), uses_z.iter().filter(|instr| in_b(instr)).count());
+        if !partners_use || inside.0 != inside.1 {
+            return false;
+        }
+        let is_passed = |instr: &InstrId| {
+            let mut others = uses_z.iter().filter(outside);
+            others.any(|other| other == instr || self.before(instr.0, other.0))
+        };
+        z.live_out || !y.live_out && uses_y.iter().filter(outside).all(is_passed)
+    }
+
+    /// Adds the dependences between the pairs.
+    fn accept(&mut self, found: &mut Vec<(InstrId, InstrId)>) {
+        for position in 0..self.pairs.len() {
+            let (a, b) = self.pairs[position];
+            if self.before(a, b) {
+                continue;
+            }
+            self.closure.add(InstrId(a), InstrId(b));
+            self.succs[a as usize].push(b);
+            self.preds[b as usize].push(a);
+            found.push((InstrId(a), InstrId(b)));
+        }
+    }
+}
