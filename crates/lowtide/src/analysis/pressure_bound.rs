@@ -32,7 +32,9 @@
 //!
 //! When the budget ends, the best minimum so far is a bound; and so is the flow of the unfinished cut.
 
-use std::time::Instant;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHashSet;
 
 use super::closure::{Closure, contains, members};
 use super::flow::{DownsetMin, Effort, LastUses, Minimum, Side, class_values};
@@ -54,6 +56,10 @@ pub enum Moment {
     After(InstrId),
     /// After the last instruction.
     End,
+    /// After all that comes before both of two instructions, and before all that comes after all of that.
+    BeforeBoth(InstrId, InstrId),
+    /// Before all that comes after both of two instructions, and after all that comes before all of that.
+    AfterBoth(InstrId, InstrId),
 }
 
 impl Moment {
@@ -64,6 +70,19 @@ impl Moment {
             Moment::End => return sides.fill(Side::In),
             Moment::Before(instr) => (instr, Side::Out),
             Moment::After(instr) => (instr, Side::In),
+            Moment::BeforeBoth(..) | Moment::AfterBoth(..) => {
+                let (mut done, mut ahead) = (vec![0; closure.words()], vec![0; closure.words()]);
+                self.around_pair(closure, &mut done, &mut ahead);
+                for (position, side) in sides.iter_mut().enumerate() {
+                    let instr = InstrId::at(position);
+                    *side = match (contains(&done, instr), contains(&ahead, instr)) {
+                        (true, _) => Side::In,
+                        (_, true) => Side::Out,
+                        _ => Side::Free,
+                    };
+                }
+                return;
+            }
         };
         sides.fill(Side::Free);
         for ancestor in members(closure.ancestors(instr)) {
@@ -74,6 +93,52 @@ impl Moment {
         }
         sides[instr.index()] = own;
     }
+
+    /// At a moment that a pair tells: what has been done by then, and what has not.
+    fn around_pair(self, closure: &Closure, done: &mut [u64], ahead: &mut [u64]) {
+        let both = |set: &mut [u64], one: &[u64], other: &[u64]| {
+            set.iter_mut().zip(one.iter().zip(other)).for_each(|(word, (one, other))| *word = one & other);
+        };
+        match self {
+            Moment::BeforeBoth(one, other) => {
+                both(done, closure.ancestors(one), closure.ancestors(other));
+                // What comes after the last of them comes after all of them.
+                ahead.fill(u64::MAX);
+                let mut rest = done.to_vec();
+                for word in (0..rest.len()).rev() {
+                    while rest[word] != 0 {
+                        let last = InstrId(word as u32 * 64 + 63 - rest[word].leading_zeros());
+                        remove(&mut rest, closure.ancestors(last), last);
+                        keep(ahead, closure.descendants(last));
+                    }
+                }
+            }
+            Moment::AfterBoth(one, other) => {
+                both(ahead, closure.descendants(one), closure.descendants(other));
+                done.fill(u64::MAX);
+                let mut rest = ahead.to_vec();
+                for word in 0..rest.len() {
+                    while rest[word] != 0 {
+                        let first = InstrId(word as u32 * 64 + rest[word].trailing_zeros());
+                        remove(&mut rest, closure.descendants(first), first);
+                        keep(done, closure.ancestors(first));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Takes an instruction and some others out of a set.
+fn remove(set: &mut [u64], others: &[u64], instr: InstrId) {
+    set.iter_mut().zip(others).for_each(|(word, others)| *word &= !others);
+    set[instr.index() / 64] &= !(1 << (instr.index() % 64));
+}
+
+/// Takes all others out of a set.
+fn keep(set: &mut [u64], those: &[u64]) {
+    set.iter_mut().zip(those).for_each(|(word, those)| *word &= those);
 }
 
 /// A lower bound on the peak pressure (between instructions) of one class in every order.
@@ -122,11 +187,7 @@ pub fn pressure_bound(
     hint: &[InstrId],
     budget: Budget,
 ) -> PressureBound {
-    let deadline = budget.time_per_instr.and_then(|time| {
-        let count = u32::try_from(region.len()).unwrap_or(u32::MAX);
-        Instant::now().checked_add(time.saturating_mul(count))
-    });
-    let mut effort = Effort { steps: budget.nodes.unwrap_or(u64::MAX), deadline };
+    let mut effort = budget.effort(region);
     let mut walk = Walk::new(region, class, hint);
     walk.lower_limits();
     let hint_peak = walk.peak();
@@ -160,49 +221,249 @@ pub fn pressure_bound(
         result.complete = false;
         return result;
     }
-    let mut cut = DownsetMin::new(region, class, closure);
-    let mut sides = vec![Side::Free; region.len()];
-    let mut smallest = vec![0; closure.words()];
-    let mut largest = vec![0; closure.words()];
-    while let Some(index) = walk.most_promising(result.value, &certain) {
-        let limit = walk.limits[index];
-        moment(index).sides(closure, &mut sides);
+    let mut seeker = Seeker::new(region, class, closure);
+    let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
+    seeker.walk = walk;
+    result.complete = loop {
+        let Some(index) = seeker.walk.most_promising(found.value, &certain) else { break true };
         result.cuts += 1;
-        // Around each cut, all instructions are looked at.
-        effort.steps = effort.steps.saturating_sub(region.len() as u64);
-        match cut.min(&sides, limit, &mut effort) {
-            Minimum::Exact(least) => {
-                if least > result.value {
-                    (result.value, result.witness) = (least, moment(index));
-                }
-                walk.limits[index] = least;
-                if result.cuts == 1 {
-                    lifetimes.lower_limits(closure, &mut walk.limits);
-                }
-                cut.largest(&mut largest);
-                cut.smallest(&mut smallest);
-                walk.pass_through(&smallest, &largest);
-                walk.lower_limits();
-                let peak = walk.peak();
-                if peak < result.peak {
-                    result.peak = peak;
-                    result.order.copy_from_slice(&walk.order);
-                }
-            }
-            Minimum::AtLeast(least) => {
-                if least > result.value {
-                    (result.value, result.witness) = (least, moment(index));
-                }
-                if least < limit {
-                    result.complete = false;
-                    break;
-                }
-                walk.limits[index] = limit;
-            }
+        let limit = seeker.walk.limits[index];
+        let is_known = seeker.look_at(moment(index), limit, &mut found, &mut effort);
+        if result.cuts == 1 {
+            lifetimes.lower_limits(closure, &mut seeker.walk.limits);
         }
-    }
+        match is_known {
+            Some(least) => seeker.walk.limits[index] = least,
+            None => break false,
+        }
+        seeker.keep_better(&mut result);
+    };
+    (result.value, result.witness) = (found.value, found.witness);
     result
 }
+
+/// Improves a bound, and perhaps the order, by moments that pairs of instructions tell.
+///
+/// For every set of instructions, each order has a moment when all that comes before all of them is done, and nothing of what
+/// comes after all of that. Around a single instruction these are the moments just before and just after it; around two, they can bound more:
+/// if all loads must be done before the first store, then there is a moment with all loads done and no store, although each single
+/// store could be the last one.
+pub fn sharper_bound(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    bound: PressureBound,
+    budget: Budget,
+) -> PressureBound {
+    let mut result = bound;
+    if result.value == result.peak {
+        return result;
+    }
+    let mut effort = budget.effort(region);
+    let mut seeker = Seeker::new(region, class, closure);
+    seeker.walk.restart(&result.order, 0, region.len());
+    let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
+    result.complete &= seeker.look_at_pairs(&mut found, &mut effort, &mut result.cuts);
+    seeker.keep_better(&mut result);
+    (result.value, result.witness) = (found.value, found.witness);
+    result
+}
+
+/// The best bound so far.
+struct Found {
+    value: u32,
+    witness: Moment,
+    /// No more is wanted.
+    enough: u32,
+}
+
+/// What [`Seeker::judge`] can say about the orders that start or end in a given way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Judgement {
+    /// All of them exceed the limit.
+    Exceeds,
+    /// This one does not.
+    Fits(Vec<InstrId>),
+    /// Neither is known.
+    Open,
+}
+
+/// Seeks cuts that bound the pressure, guided by an order that they improve.
+pub(crate) struct Seeker<'a> {
+    region: &'a Region,
+    closure: &'a Closure,
+    cut: DownsetMin<'a>,
+    walk: Walk<'a>,
+    /// Where the instructions lie of which that is known.
+    fixed: Vec<Side>,
+    sides: Vec<Side>,
+    smallest: Vec<u64>,
+    largest: Vec<u64>,
+    seen: FxHashSet<u64>,
+}
+
+impl<'a> Seeker<'a> {
+    pub(crate) fn new(region: &'a Region, class: ClassId, closure: &'a Closure) -> Self {
+        let source: Vec<InstrId> = region.instrs().collect();
+        Seeker {
+            region,
+            closure,
+            cut: DownsetMin::new(region, class, closure),
+            walk: Walk::new(region, class, &source),
+            fixed: vec![Side::Free; region.len()],
+            sides: vec![Side::Free; region.len()],
+            smallest: vec![0; closure.words()],
+            largest: vec![0; closure.words()],
+            seen: FxHashSet::default(),
+        }
+    }
+
+    /// The minima of the pressure that all bounds come from.
+    pub(crate) fn minima(&mut self) -> &mut DownsetMin<'a> {
+        &mut self.cut
+    }
+
+    /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end with those from position
+    /// `last` on, in any order among themselves.
+    pub(crate) fn judge(
+        &mut self,
+        order: &[InstrId],
+        first: usize,
+        last: usize,
+        limit: u32,
+        effort: &mut Effort,
+    ) -> Judgement {
+        self.fixed.fill(Side::Free);
+        order[..first].iter().for_each(|instr| self.fixed[instr.index()] = Side::In);
+        order[last..].iter().for_each(|instr| self.fixed[instr.index()] = Side::Out);
+        self.walk.restart(order, first, last);
+        let mut found = Found { value: limit, witness: Moment::Start, enough: limit + 1 };
+        let mut cuts = 0;
+        while found.value == limit {
+            let Some(index) = self.walk.highest(limit) else { break };
+            let Some(least) = self.look_at(moment(index), limit + 1, &mut found, effort) else {
+                return Judgement::Open;
+            };
+            self.walk.limits[index] = least;
+        }
+        if found.value == limit && !self.walk.fits(limit) {
+            self.look_at_pairs(&mut found, effort, &mut cuts);
+        }
+        match (found.value > limit, self.walk.fits(limit)) {
+            (true, _) => Judgement::Exceeds,
+            (false, true) => Judgement::Fits(self.walk.order.clone()),
+            _ => Judgement::Open,
+        }
+    }
+
+    fn keep_better(&self, result: &mut PressureBound) {
+        let peak = self.walk.peak();
+        if peak < result.peak {
+            result.peak = peak;
+            result.order.copy_from_slice(&self.walk.order);
+        }
+    }
+
+    /// Finds the minimum at a moment, as far as it is below `limit`, and rearranges the order to pass through the minimisers. None if the
+    /// effort does not suffice.
+    fn look_at(&mut self, moment: Moment, limit: u32, found: &mut Found, effort: &mut Effort) -> Option<u32> {
+        moment.sides(self.closure, &mut self.sides);
+        for (side, fixed) in self.sides.iter_mut().zip(&self.fixed) {
+            if *fixed != Side::Free {
+                *side = *fixed;
+            }
+        }
+        // Around each cut, all instructions are looked at.
+        effort.steps = effort.steps.saturating_sub(self.region.len() as u64);
+        let limit = limit.min(found.enough);
+        let minimum = self.cut.min(&self.sides, limit, effort);
+        let (Minimum::Exact(least) | Minimum::AtLeast(least)) = minimum;
+        if least > found.value {
+            (found.value, found.witness) = (least, moment);
+        }
+        match minimum {
+            Minimum::Exact(_) => {
+                self.cut.largest(&mut self.largest);
+                self.cut.smallest(&mut self.smallest);
+                self.walk.pass_through(&self.smallest, &self.largest);
+                self.walk.lower_limits();
+            }
+            Minimum::AtLeast(_) if least < limit => return None,
+            Minimum::AtLeast(_) => {}
+        }
+        Some(least)
+    }
+
+    /// Looks at moments that pairs tell. Whether the effort was enough.
+    ///
+    /// Only moments can help between whose two sides the order has no boundary with little pressure. To find them, pairs are taken that a
+    /// common predecessor (or successor) has in a stretch of high pressure.
+    fn look_at_pairs(&mut self, found: &mut Found, effort: &mut Effort, cuts: &mut u64) -> bool {
+        self.seen.clear();
+        let mut around: Vec<InstrId> = Vec::new();
+        let (mut done, mut ahead) = (vec![0; self.closure.words()], vec![0; self.closure.words()]);
+        for position in self.walk.first..self.walk.last {
+            for is_before in [true, false] {
+                // The order changes on the way; whatever is at the position now will do.
+                let middle = self.walk.order[position];
+                let free = |instr: &InstrId| self.fixed[instr.index()] == Side::Free;
+                around.clear();
+                match is_before {
+                    true => {
+                        around.extend(self.region.succs(middle).iter().map(|edge| edge.instr).filter(free))
+                    }
+                    false => {
+                        around.extend(self.region.preds(middle).iter().map(|edge| edge.instr).filter(free))
+                    }
+                }
+                // The nearest first.
+                let places = &self.walk.position;
+                around.sort_unstable_by_key(|instr| (places[instr.index()] as usize).abs_diff(position));
+                around.truncate(MOST_NEIGHBOURS);
+                for one in 0..around.len() {
+                    if !self.walk.is_high(position, around[one], found.value) {
+                        break;
+                    }
+                    for other in one + 1..around.len() {
+                        let (one, other) = (around[one], around[other]);
+                        if found.value >= found.enough {
+                            return true;
+                        }
+                        if effort.is_spent() {
+                            return false;
+                        }
+                        if !self.closure.independent(one, other) {
+                            continue;
+                        }
+                        let moment = match is_before {
+                            true => Moment::BeforeBoth(one, other),
+                            false => Moment::AfterBoth(one, other),
+                        };
+                        effort.steps = effort.steps.saturating_sub(2 + done.len() as u64 / 4);
+                        moment.around_pair(self.closure, &mut done, &mut ahead);
+                        let mut hasher = rustc_hash::FxHasher::default();
+                        if is_before { &done } else { &ahead }.hash(&mut hasher);
+                        if !self.seen.insert(hasher.finish()) {
+                            continue;
+                        }
+                        let limit = self.walk.limit_between(&done, &ahead);
+                        if limit <= found.value {
+                            continue;
+                        }
+                        *cuts += 1;
+                        if self.look_at(moment, limit, found, effort).is_none() {
+                            return false;
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// So many neighbours of an instruction are taken into pairs.
+const MOST_NEIGHBOURS: usize = 24;
 
 /// Moments around instructions are numbered: before and after the first in source order, and so on.
 fn moment(index: usize) -> Moment {
@@ -368,6 +629,9 @@ struct Walk<'a> {
     at_start: u32,
     /// Boundaries with increasing pressure, for minima over ranges.
     rising: Vec<u32>,
+    /// Only what lies between these boundaries can be rearranged.
+    first: usize,
+    last: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -396,7 +660,51 @@ impl<'a> Walk<'a> {
             needs,
             at_start,
             rising: Vec::with_capacity(order.len() + 1),
+            first: 0,
+            last: order.len(),
         }
+    }
+
+    /// Starts over with another order, of which only what lies between two boundaries can be rearranged.
+    fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
+        self.order.copy_from_slice(order);
+        (self.first, self.last) = (first, last);
+        self.limits.fill(0);
+        for instr in &order[first..last] {
+            self.limits[2 * instr.index()] = u32::MAX;
+            self.limits[2 * instr.index() + 1] = u32::MAX;
+        }
+        self.lower_limits();
+    }
+
+    /// The moment with the highest limit, if that is above `value`.
+    fn highest(&self, value: u32) -> Option<usize> {
+        let (index, limit) = self.limits.iter().enumerate().max_by_key(|(_, limit)| **limit)?;
+        (*limit > value).then_some(index)
+    }
+
+    /// Whether no boundary that can be changed has a higher pressure.
+    fn fits(&self, limit: u32) -> bool {
+        self.pressure[self.first..=self.last].iter().all(|pressure| *pressure <= limit)
+    }
+
+    /// Whether all boundaries between the instruction at a position and another one have a higher pressure.
+    fn is_high(&self, position: usize, other: InstrId, value: u32) -> bool {
+        let place = self.position[other.index()] as usize;
+        let between = if place > position { position + 1..place + 1 } else { place + 1..position + 1 };
+        self.pressure[between].iter().all(|pressure| *pressure > value)
+    }
+
+    /// The least pressure at a boundary that has all of `done` before and all of `ahead` after it.
+    fn limit_between(&self, done: &[u64], ahead: &[u64]) -> u32 {
+        let inside = |instr: &InstrId| instr.index() < self.order.len();
+        let place = |instr: InstrId| self.position[instr.index()] as usize;
+        // What is fixed is where it is, whatever the moment says.
+        let first = members(done).filter(inside).map(place).filter(|place| *place < self.last).max();
+        let first = first.map_or(0, |place| place + 1).max(self.first);
+        let last = members(ahead).filter(inside).map(place).filter(|place| *place >= self.first).min();
+        let last = last.unwrap_or(self.last).min(self.last);
+        self.pressure.get(first..=last).and_then(|between| between.iter().min().copied()).unwrap_or(u32::MAX)
     }
 
     fn peak(&self) -> u32 {
@@ -426,7 +734,7 @@ impl<'a> Walk<'a> {
         }
         // "Before": the boundaries from the last predecessor on.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate() {
+        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first) {
             add_rising(&mut self.rising, &self.pressure, position as u32);
             let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
             let earliest = preds.max().unwrap_or(0);
@@ -436,7 +744,7 @@ impl<'a> Walk<'a> {
         }
         // "After": the boundaries up to the first successor.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().rev() {
+        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first).rev() {
             add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
             let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
             let latest = succs.min().unwrap_or(self.order.len() as u32);

@@ -25,40 +25,51 @@ pub enum Direction {
 /// the other. So all classes are compared at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packing {
-    /// For each class, what one register of it adds; 0 for classes that do not count.
-    units: Vec<i64>,
+    /// For each class that counts, where its field starts and how many bits it has, without the spare one.
+    fields: Vec<Option<(u32, u32)>>,
     spare: i64,
 }
 
 impl Packing {
     /// Counts one class only.
     pub fn one(region: &Region, class: ClassId) -> Self {
-        let units = region.class_ids().map(|other| i64::from(other == class)).collect();
-        Packing { units, spare: 1 << 62 }
+        let fields = region.class_ids().map(|other| (other == class).then_some((0, 62))).collect();
+        Packing { fields, spare: 1 << 62 }
     }
 
-    /// Counts all classes with a limit here, or none if they do not fit together. Never may more than the limit, and what
-    /// one instruction can add to it, be live.
+    /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be more than the limit and what
+    /// one instruction can add to it.
     pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
-        let mut packing = Packing { units: vec![0; limits.len()], spare: 0 };
+        let mut packing = Packing { fields: vec![None; limits.len()], spare: 0 };
         let mut taken = 0;
         for (class, limit) in limits.iter().enumerate() {
             let Some(limit) = *limit else { continue };
             let most = u64::from(limit) + most_of_one_instr(region, ClassId::at(class));
             let bits = u64::BITS - most.leading_zeros();
-            if taken + bits + 1 > i64::BITS - 1 {
+            if taken + bits >= i64::BITS - 1 {
                 return None;
             }
-            packing.units[class] = 1 << taken;
+            packing.fields[class] = Some((taken, bits));
             packing.spare |= 1 << (taken + bits);
             taken += bits + 1;
         }
         Some(packing)
     }
 
+    /// What one register of a class adds; 0 if the class does not count.
+    fn unit(&self, class: ClassId) -> i64 {
+        self.fields[class.index()].map_or(0, |(start, _)| 1 << start)
+    }
+
     /// These limits as one number.
-    pub fn pack(&self, figures: &[u32]) -> i64 {
-        self.units.iter().zip(figures).map(|(unit, &figure)| if *unit == 0 { 0 } else { unit * i64::from(figure) }).sum()
+    pub fn pack(&self, limits: &[Option<u32>]) -> i64 {
+        let limits = limits.iter().enumerate().filter_map(|(class, limit)| limit.map(|limit| (class, limit)));
+        limits.map(|(class, limit)| self.unit(ClassId::at(class)) * i64::from(limit)).sum()
+    }
+
+    /// The pressure of a class that counts.
+    pub fn unpack(&self, live: i64, class: ClassId) -> u32 {
+        self.fields[class.index()].map_or(0, |(start, bits)| (live >> start & ((1 << bits) - 1)) as u32)
     }
 
     /// Whether no class has more in `live` than in `limit`.
@@ -74,7 +85,11 @@ fn most_of_one_instr(region: &Region, class: ClassId) -> u64 {
         let values = values.iter().map(|value| &region.values()[value.index()]);
         values.filter(|value| value.class == class).map(|value| u64::from(value.weight)).sum::<u64>()
     };
-    region.instrs().map(|instr| weight(region.defined_values(instr)).max(weight(region.used_values(instr)))).max().unwrap_or(0)
+    region
+        .instrs()
+        .map(|instr| weight(region.defined_values(instr)).max(weight(region.used_values(instr))))
+        .max()
+        .unwrap_or(0)
 }
 
 /// A region as seen by a walk in one direction, with one weight for each value.
@@ -106,7 +121,7 @@ const NEVER: u32 = 1 << 30;
 impl LiveGraph {
     /// The graph of a region, with the classes that `packing` counts.
     pub fn new(region: &Region, direction: Direction, packing: &Packing) -> Self {
-        let weigh = |class: ClassId| packing.units[class.index()];
+        let weigh = |class| packing.unit(class);
         let count = region.len();
         let neighbours = |instr: InstrId| match direction {
             Direction::TopDown => (region.preds(instr), region.succs(instr)),

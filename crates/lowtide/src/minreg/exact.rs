@@ -1,28 +1,67 @@
-//! The fewest registers possible.
+//! The fewest registers possible, from both ends of the range.
+//!
+//! The search starts from a known order, whose peak is to be beaten, and from the bound by cuts. Each step asks whether an order exists with a
+//! peak below the best: an order found lowers the peak; if there is none, the best order is optimal. One such answer is enough, since good heuristics
+//! find the optimum nearly always. While it stays open, the same question is asked for the bound, too, which then rises.
+//!
+//! # Parts
+//! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so is the order that passes through Ti & M first and
+//! through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti | M) <= f(Ti), and the same for the union. So the region can be split at M, and each
+//! part ([`Part`]) be solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
+//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of the parts.
+//!
+//! # Asking
+//! For each part, dependences that do no harm are added first: by [superiority](super::superiority), and then, for the limit in question, by
+//! [forced order](super::forced_order). If a cut shows that the graph has no order within the limit, this is the answer. Else two [searches](super::search), from
+//! both ends of time, take turns (or threads) with efforts that double, as real regions are often easy from one end
+//! and hard from the other.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::Rules;
+use super::forced_order::forced_order;
+use super::memory::Memory;
 use super::part::Part;
-use super::superiority::superiority;
 use super::search::{Search, Verdict};
+use super::superiority::superiority;
 use crate::analysis::closure::{Closure, contains};
 use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::pressure_bound;
+use crate::analysis::pressure_bound::{
+    Judgement, PressureBound, Seeker, pressure_at_ends, pressure_bound, sharper_bound,
+};
 use crate::analysis::walk::{Direction, LiveGraph, Packing};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::schedule::{Budget, Reason};
 
-/// What is known at the end.
+/// How to search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How much effort to spend.
+    pub budget: Budget,
+    /// By which rules.
+    pub rules: Rules,
+    /// With how many threads: one, or two for the two ends of time. The answer does not depend on it.
+    pub threads: usize,
+}
+
+impl Options {
+    /// All rules, one thread.
+    pub fn new(budget: Budget) -> Self {
+        Options { budget, rules: Rules::ALL, threads: 1 }
+    }
+}
+
+/// What is known at the end of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The best order.
     pub order: Vec<InstrId>,
     /// Its peak.
     pub peak: u32,
-    /// No order has a lower one.
+    /// No order within the limits on the other classes has a lower one.
     pub bound: u32,
     /// Why.
     pub reason: Reason,
@@ -30,116 +69,433 @@ pub struct Answer {
     pub nodes: u64,
 }
 
-fn peak_of(region: &Region, class: ClassId, order: &[InstrId]) -> u32 {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks()[class.index()].between
+/// Whether all classes can stay within limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Yes: by this order.
+    Possible(Vec<InstrId>),
+    /// No.
+    Impossible(Reason),
+    /// Not known within the budget.
+    Open,
 }
 
-/// Finds the lowest peak of a class.
-pub fn minimise(region: &Region, class: ClassId, start: &[InstrId], budget: Budget, rules: Rules) -> Answer {
-    let begin = Instant::now();
-    let deadline = budget.time_per_instr.map(|time| begin + time * region.len() as u32);
-    let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+/// The first effort of a search from one end, in steps.
+const FIRST_EFFORT: u64 = 100_000;
+
+/// States that a search remembers at most: 256 MiB each for the searches from both ends.
+const MOST_STATES: usize = 1 << 24;
+
+/// Finds the lowest peak of a class, with limits on others, if there are any. `start` is an order within these limits.
+///
+/// ```
+/// use lowtide::generate::{Shape, region};
+/// use lowtide::minreg::exact::{Options, minimise};
+/// use lowtide::schedule::Budget;
+/// use lowtide::ClassId;
+///
+/// let region = region(Shape::UnrolledLoop, 80, 3);
+/// let source: Vec<_> = region.instrs().collect();
+/// let answer = minimise(&region, ClassId(0), &[], &source, Options::new(Budget::default()));
+/// assert_eq!(answer.peak, answer.bound, "without a limit on the effort, the optimum is found");
+/// ```
+pub fn minimise(
+    region: &Region,
+    class: ClassId,
+    others: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+) -> Answer {
+    let mut effort = options.budget.effort(region);
     let closure = Closure::new(region);
-    let cuts = pressure_bound(region, class, &closure, start, budget);
-    let mut answer = Answer { order: cuts.order, peak: cuts.peak, bound: cuts.value, reason: Reason::Cut(cuts.witness), nodes: 0 };
-    if answer.peak == answer.bound {
+    let mut limits: Vec<Option<u32>> =
+        region.class_ids().map(|other| others.get(other.index()).copied().flatten()).collect();
+    limits[class.index()] = None;
+    let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &effort);
+    let mut answer = Answer {
+        order: start.to_vec(),
+        peak: cuts.hint_peak,
+        bound: cuts.value,
+        reason: Reason::Cut(cuts.witness),
+        nodes: 0,
+    };
+    if cuts.peak < answer.peak && is_within(region, &cuts.order, &limits) {
+        (answer.order, answer.peak) = (cuts.order, cuts.peak);
+    }
+    if answer.peak == answer.bound || effort.is_spent() {
         return answer;
     }
-    let parts = match rules.split {
-        true => split(region, class, &closure),
-        false => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
-    };
-    let debug = std::env::var("DEBUG").is_ok();
-    let mut pieces: Vec<(Part, Vec<InstrId>, u32)> = Vec::new();
-    for pair in parts.windows(2) {
-        let mut part = Part::between(region, &pair[0], &pair[1], &[]).expect("no cycle");
-        if rules.superiority {
-            let mut closure = Closure::new(&part.region);
-            let t = Instant::now();
-            let edges = superiority(&part.region, &mut closure, is_over);
-            if debug { eprintln!("{} edges {}", edges.len(), t.elapsed().as_secs_f64()); }
-            let all = vec![u64::MAX; closure.words()];
-            let inner = Part::between(&part.region, &vec![0; closure.words()], &all, &edges).expect("no cycle");
-            part = Part { region: inner.region, instrs: inner.instrs.iter().map(|instr| part.instrs[instr.index()]).collect() };
+    limits[class.index()] = Some(answer.peak);
+    let mut solver = Solver::new(region, &closure, limits, &answer.order, options, &mut effort);
+    let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
+    if options.rules.cuts && options.rules.superiority {
+        // With the new dependences, cuts say more.
+        let bound = solver.bound(class, &effort).min(answer.peak);
+        if bound > answer.bound {
+            (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
-        let mut number = vec![u32::MAX; region.len()];
-        for (position, instr) in part.instrs.iter().enumerate() {
-            number[instr.index()] = position as u32;
-        }
-        let order: Vec<InstrId> = answer.order.iter().map(|instr| InstrId(number[instr.index()])).filter(|instr| instr.0 != u32::MAX).collect();
-        let peak = peak_of(&part.region, class, &order);
-        if debug { eprintln!("part {} peak {peak}", part.region.len()); }
-        assert!(peak <= answer.peak);
-        pieces.push((part, order, peak));
     }
-    let closures: Vec<Closure> = pieces.iter().map(|(part, _, _)| Closure::new(&part.region)).collect();
-    let packing = Packing::one(region, class);
-    let directions = [Direction::TopDown, Direction::BottomUp];
-    let graphs: Vec<[LiveGraph; 2]> = pieces.iter().map(|(part, _, _)| directions.map(|direction| LiveGraph::new(&part.region, direction, &packing))).collect();
-    let mut orders: Vec<Vec<InstrId>> = pieces.iter().map(|(_, order, _)| order.clone()).collect();
-    let mut peaks: Vec<u32> = pieces.iter().map(|(_, _, peak)| *peak).collect();
-    let mut searches: Vec<Option<[Search; 2]>> = pieces.iter().map(|_| None).collect();
-    let mut slice = 200;
-    'all: loop {
-        answer.peak = peaks.iter().copied().max().unwrap_or(0);
-        if answer.peak <= answer.bound || is_over() {
-            break;
-        }
-        for position in 0..pieces.len() {
-            if peaks[position] < answer.peak {
-                continue;
+    let mut turn = FIRST_EFFORT;
+    while answer.peak > answer.bound && !effort.is_spent() {
+        // Any part that cannot do better proves the peak; all that can must do better.
+        match solver.ask(class, answer.peak - 1, turn, &mut effort) {
+            Verdict::Found(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
+            Verdict::Failed => {
+                (answer.bound, answer.reason) = (answer.peak, by_search(&solver));
             }
-            let limit = i64::from(answer.peak) - 1;
-            if searches[position].is_none() {
-                let mut pair = [0, 1].map(|end| Search::new(&pieces[position].0.region, &closures[position], &[class], &graphs[position][end], directions[end], rules, 1 << 23));
-                pair.iter_mut().for_each(|search| search.restart(limit, &orders[position]));
-                searches[position] = Some(pair);
-            }
-            for end in 0..2 {
-                let search = &mut searches[position].as_mut().unwrap()[end];
-                match search.run(slice, is_over) {
-                    Verdict::Open => {}
-                    Verdict::Failed => {
-                        answer.bound = answer.peak;
-                        answer.nodes = searches.iter().flatten().flatten().map(|search| search.nodes).sum();
-                        answer.reason = Reason::Search { rules, nodes: answer.nodes };
-                        break 'all;
-                    }
-                    Verdict::Found(order) => {
-                        let peak = peak_of(&pieces[position].0.region, class, &order);
-                        assert!(peak < answer.peak);
-                        if debug { eprintln!("part {position} improved to {peak} {}", begin.elapsed().as_secs_f64()); }
-                        peaks[position] = peak;
-                        orders[position] = order;
-                        for search in searches[position].as_mut().unwrap() {
-                            search.restart(i64::from(peak) - 1, &orders[position]);
-                        }
-                        continue 'all;
-                    }
+            Verdict::Open => {
+                while answer.bound + 1 < answer.peak
+                    && solver.fails(class, answer.bound, turn / 8, &mut effort)
+                {
+                    (answer.bound, answer.reason) = (answer.bound + 1, by_search(&solver));
                 }
+                turn *= 4;
             }
         }
-        slice *= 2;
     }
-    answer.nodes = searches.iter().flatten().flatten().map(|search| search.nodes).sum();
-    answer.order = pieces.iter().zip(&orders).flat_map(|((part, _, _), order)| order.iter().map(|instr| part.instrs[instr.index()])).collect();
+    answer.nodes = solver.states;
     answer
 }
 
-/// Downsets with the least pressure of all, from the empty set to all instructions.
-fn split(region: &Region, class: ClassId, closure: &Closure) -> Vec<Vec<u64>> {
-    let words = closure.words();
-    let all = {
-        let mut all = vec![0u64; words];
-        region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
-        all
+/// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
+pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
+    let mut effort = options.budget.effort(region);
+    let limits: Vec<Option<u32>> =
+        region.class_ids().map(|class| limits.get(class.index()).copied().flatten()).collect();
+    if is_within(region, start, &limits) {
+        return Decision::Possible(start.to_vec());
+    }
+    let closure = Closure::new(region);
+    let mut start = start.to_vec();
+    for class in region.class_ids() {
+        let Some(limit) = limits[class.index()] else { continue };
+        let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &effort);
+        if cuts.value > limit {
+            return Decision::Impossible(Reason::Cut(cuts.witness));
+        }
+        start = cuts.order;
+        if is_within(region, &start, &limits) {
+            return Decision::Possible(start);
+        }
+    }
+    let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
+        return Decision::Possible(start);
     };
+    let limit = limits[first.index()].unwrap_or(u32::MAX);
+    let mut solver = Solver::new(region, &closure, limits, &start, options, &mut effort);
+    let mut turn = FIRST_EFFORT;
+    while !effort.is_spent() {
+        match solver.ask(first, limit, turn, &mut effort) {
+            Verdict::Found(order) => return Decision::Possible(order),
+            Verdict::Failed => {
+                return Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
+            }
+            Verdict::Open => turn *= 4,
+        }
+    }
+    Decision::Open
+}
+
+/// The bound by cuts, for at most half of the effort, and by those that pairs tell, if that is allowed, for a small part of it.
+fn bound_by_cuts(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    start: &[InstrId],
+    rules: Rules,
+    effort: &Effort,
+) -> PressureBound {
+    let budget = |share: u64| Budget {
+        time_per_instr: effort.deadline.map(|deadline| {
+            deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
+        }),
+        nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
+    };
+    let bound = pressure_bound(region, class, closure, start, budget(2));
+    match rules.cuts {
+        true => sharper_bound(region, class, closure, bound, budget(8)),
+        false => bound,
+    }
+}
+
+fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
+    let mut tracker = Tracker::new(region);
+    order.iter().for_each(|&instr| tracker.schedule(instr));
+    tracker.peaks().iter().map(|peak| peak.between).collect()
+}
+
+fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
+    peaks(region, order).iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
+}
+
+/// A part of the region, and what is known about it.
+struct Piece {
+    /// The part, with dependences that do no harm under any limit below its peak.
+    part: Part,
+    /// The best order known, by instructions of the whole.
+    order: Vec<InstrId>,
+    peaks: Vec<u32>,
+    /// Failed states of the search from each end.
+    memories: [Memory; 2],
+    /// The limit for which the part has been tightened.
+    tightened_for: Option<u32>,
+}
+
+struct Solver {
+    options: Options,
+    /// The limits on all classes; only that on the class in question changes.
+    limits: Vec<Option<u32>>,
+    pieces: Vec<Piece>,
+    /// States that were expanded.
+    states: u64,
+}
+
+impl Solver {
+    fn new(
+        region: &Region,
+        closure: &Closure,
+        limits: Vec<Option<u32>>,
+        start: &[InstrId],
+        options: Options,
+        effort: &mut Effort,
+    ) -> Self {
+        let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
+        let borders = match (limited.next(), limited.next()) {
+            (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
+            _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
+        };
+        let pieces = borders.windows(2).filter_map(|pair| {
+            let mut part = Part::between(region, &pair[0], &pair[1], start)?;
+            let order = part.instrs.clone();
+            let peaks = part_peaks(&part, &order);
+            if options.rules.superiority && part.region.len() > 1 {
+                let source: Vec<InstrId> = part.region.instrs().collect();
+                let found = superiority(&part.region, &mut Closure::new(&part.region), effort);
+                part = part.with(&found, &source).unwrap_or(part);
+            }
+            let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
+            Some(Piece { part, order, peaks, memories, tightened_for: None })
+        });
+        let pieces = pieces.collect();
+        Solver { options, limits, pieces, states: 0 }
+    }
+
+    /// The bound by cuts of the parts with all their dependences.
+    fn bound(&self, class: ClassId, effort: &Effort) -> u32 {
+        let bound = |piece: &Piece| {
+            let region = &piece.part.region;
+            let source: Vec<InstrId> = region.instrs().collect();
+            bound_by_cuts(region, class, &Closure::new(region), &source, self.options.rules, effort).value
+        };
+        self.pieces.iter().map(bound).max().unwrap_or(0)
+    }
+
+    /// The peak of the best order known.
+    fn peak(&self, class: ClassId) -> u32 {
+        self.pieces.iter().map(|piece| piece.peaks[class.index()]).max().unwrap_or(0)
+    }
+
+    fn order(&self) -> Vec<InstrId> {
+        self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
+    }
+
+    /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not be higher than in the last question.
+    fn ask(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> Verdict {
+        self.limits[class.index()] = Some(limit);
+        let mut is_open = false;
+        for piece in &mut self.pieces {
+            if fits(&piece.peaks, &self.limits) {
+                continue;
+            }
+            let states = &mut self.states;
+            let mut ask = |piece: &mut Piece, effort: &mut Effort| {
+                decide(&piece.part, &self.limits, self.options, &mut piece.memories, turn, effort, states)
+            };
+            let mut verdict = ask(piece, effort);
+
+            // Easy questions are answered before this pays.
+            if verdict == Verdict::Open && piece.tightened_for != Some(limit) {
+                piece.tightened_for = Some(limit);
+                verdict = tighten(&mut piece.part, &self.limits, self.options.rules, 2 * turn, effort);
+            }
+            match verdict {
+                Verdict::Found(order) => {
+                    piece.order = piece.part.in_whole(&order);
+                    piece.peaks = peaks(&piece.part.region, &order);
+                    // The new order is the guide from now on.
+                    if let Some(part) = piece.part.with(&[], &order) {
+                        piece.part = part;
+                    }
+                }
+                Verdict::Failed => return Verdict::Failed,
+                Verdict::Open => is_open = true,
+            }
+        }
+        match is_open {
+            true => Verdict::Open,
+            false => Verdict::Found(self.order()),
+        }
+    }
+
+    /// Whether some part proves that there is no order with this limit, a lower one than that of [`Solver::ask`].
+    fn fails(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> bool {
+        let mut limits = self.limits.clone();
+        limits[class.index()] = Some(limit);
+        self.pieces.iter().filter(|piece| !fits(&piece.peaks, &limits)).any(|piece| {
+            let mut part = piece.part.clone();
+            let mut verdict = tighten(&mut part, &limits, self.options.rules, turn, effort);
+            if verdict == Verdict::Open {
+                // What fails now may not fail within a higher limit.
+                let mut memories = [(); 2].map(|()| Memory::new(MOST_STATES));
+                verdict = decide(&part, &limits, self.options, &mut memories, turn, effort, &mut self.states);
+            }
+            verdict == Verdict::Failed
+        })
+    }
+}
+
+fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
+    peaks(&part.region, &part.in_part(order))
+}
+
+fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
+    peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
+}
+
+/// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the limits.
+fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, effort: &mut Effort) -> Verdict {
+    let granted = turn.min(effort.steps);
+    let mut share = Effort { steps: granted, deadline: effort.deadline };
+    let verdict = tighten_within(part, limits, rules, &mut share);
+    effort.steps -= granted - share.steps;
+    verdict
+}
+
+fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
+    if rules.forced_order {
+        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, effort);
+        let source: Vec<InstrId> = part.region.instrs().collect();
+        match part.with(&found, &source) {
+            Some(tighter) => *part = tighter,
+            None => return Verdict::Failed,
+        }
+    }
+    if rules.cuts {
+        let region = &part.region;
+        let closure = Closure::new(region);
+        let source: Vec<InstrId> = region.instrs().collect();
+        for class in region.class_ids() {
+            let Some(limit) = limits[class.index()] else { continue };
+            match Seeker::new(region, class, &closure).judge(&source, 0, region.len(), limit, effort) {
+                Judgement::Exceeds => return Verdict::Failed,
+                Judgement::Fits(order) if is_within(region, &order, limits) => return Verdict::Found(order),
+                _ => {}
+            }
+        }
+    }
+    Verdict::Open
+}
+
+/// Searches a part from both ends, for a turn each.
+fn decide(
+    part: &Part,
+    limits: &[Option<u32>],
+    options: Options,
+    memories: &mut [Memory; 2],
+    turn: u64,
+    effort: &mut Effort,
+    states: &mut u64,
+) -> Verdict {
+    let region = &part.region;
+    let ends: Vec<u32> = pressure_at_ends(region).iter().map(|(pressure, _)| *pressure).collect();
+    if !fits(&ends, limits) {
+        return Verdict::Failed;
+    }
+    let closure = Closure::new(region);
+    let Some(packing) = Packing::within(region, limits) else { return Verdict::Open };
+    let directions = [Direction::TopDown, Direction::BottomUp];
+    let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
+    // Both searches go in the same strides. The one that decides in the earlier stride wins, at equal ones that from the start, so that
+    // it does not matter whether they take turns or run at the same time.
+    let mut strides: Vec<u64> = Vec::new();
+    let mut left = turn;
+    while left > 0 {
+        let stride = strides.last().map_or(FIRST_EFFORT, |last| 2 * last).min(left);
+        strides.push(stride);
+        left -= stride;
+    }
+    let decided = [AtomicUsize::new(usize::MAX), AtomicUsize::new(usize::MAX)];
+    let deadline = effort.deadline;
+    let run = |end: usize, search: &mut Search, stride: usize, steps: u64| {
+        let is_late = || decided[1 - end].load(Ordering::Relaxed).saturating_add(end) <= stride;
+        let mut effort = Effort { steps, deadline };
+        let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
+        if verdict != Verdict::Open {
+            decided[end].store(stride, Ordering::Relaxed);
+        }
+        (verdict, steps - effort.steps)
+    };
+    let [forwards, backwards] = memories;
+    let mut searches = [forwards, backwards].into_iter().enumerate().map(|(end, memory)| {
+        Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
+    });
+    let (Some(mut first), Some(mut second)) = (searches.next(), searches.next()) else {
+        return Verdict::Open;
+    };
+    drop(searches);
+    let mut verdict = Verdict::Open;
+    if options.threads > 1 {
+        let all = |end: usize, search: &mut Search| {
+            let mut spent = Vec::new();
+            for (stride, &steps) in strides.iter().enumerate() {
+                let (verdict, used) = run(end, search, stride, steps);
+                spent.push(used);
+                if verdict != Verdict::Open || is_over(deadline) {
+                    return (verdict, spent);
+                }
+            }
+            (Verdict::Open, spent)
+        };
+        let (one, other) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| all(1, &mut second));
+            (all(0, &mut first), other.join())
+        });
+        let other = other.unwrap_or((Verdict::Open, Vec::new()));
+        let stride = |end: usize| decided[end].load(Ordering::Relaxed);
+        let counted = [stride(0).min(stride(1)), stride(1).min(stride(0).wrapping_sub(1))];
+        verdict = if stride(0) <= stride(1) { one.0 } else { other.0 };
+        for (spent, counted) in [one.1, other.1].iter().zip(counted) {
+            let spent: u64 = spent.iter().take(counted.saturating_add(1)).sum();
+            effort.steps = effort.steps.saturating_sub(spent);
+        }
+    } else {
+        'strides: for (stride, &steps) in strides.iter().enumerate() {
+            for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
+                let spent;
+                (verdict, spent) = run(end, search, stride, steps.min(effort.steps));
+                effort.steps -= spent;
+                if verdict != Verdict::Open || effort.is_spent() {
+                    break 'strides;
+                }
+            }
+        }
+    }
+
+    *states += first.states + second.states;
+    verdict
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+/// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
+fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<Vec<u64>> {
+    let words = closure.words();
     let mut result = vec![vec![0; words]];
     let mut cut = DownsetMin::new(region, class, closure);
     let mut sides = vec![Side::Free; region.len()];
-    if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, &mut Effort::UNBOUNDED.clone()) {
+    if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) {
         let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
         cut.smallest(&mut lower);
         cut.largest(&mut upper);
@@ -147,22 +503,22 @@ fn split(region: &Region, class: ClassId, closure: &Closure) -> Vec<Vec<u64>> {
             if result.last() != Some(&lower) {
                 result.push(lower.clone());
             }
-            let Some(next) = region.instrs().find(|&instr| contains(&upper, instr) && !contains(&lower, instr)) else { break };
+            // The smallest one that also holds the next instruction, and so on, up to the largest.
+            let is_between = |instr: &InstrId| contains(&upper, *instr) && !contains(&lower, *instr);
+            let Some(next) = region.instrs().find(is_between) else { break };
             for instr in region.instrs() {
-                sides[instr.index()] = if contains(&lower, instr) || instr == next {
-                    Side::In
-                } else if contains(&upper, instr) {
-                    Side::Free
-                } else {
-                    Side::Out
+                sides[instr.index()] = match () {
+                    () if instr == next || contains(&lower, instr) => Side::In,
+                    () if contains(&upper, instr) => Side::Free,
+                    () => Side::Out,
                 };
             }
-            if !matches!(cut.min(&sides, u32::MAX, &mut Effort::UNBOUNDED.clone()), Minimum::Exact(_)) {
-                break;
-            }
+            let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) else { break };
             cut.smallest(&mut lower);
         }
     }
+    let mut all = vec![0; words];
+    region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
     if result.last() != Some(&all) {
         result.push(all);
     }

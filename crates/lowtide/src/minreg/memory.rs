@@ -48,7 +48,8 @@ impl Memory {
 
     fn put(&mut self, key: u128) {
         // (A place that the number itself chooses is as good as any.)
-        let mut chosen = (key as usize).wrapping_add((key >> 64) as usize % NEIGHBOURS) & (self.slots.len() - 1);
+        let mut chosen =
+            (key as usize).wrapping_add((key >> 64) as usize % NEIGHBOURS) & (self.slots.len() - 1);
         for place in self.places(key) {
             if self.slots[place] == key {
                 return;

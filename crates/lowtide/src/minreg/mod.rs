@@ -1,6 +1,7 @@
 //! Exact minimum-register scheduling.
 
 pub mod exact;
+mod forced_order;
 mod memory;
 mod part;
 mod search;

@@ -4,8 +4,13 @@
 //! point. So the pressure after a downset of the part is that of the corresponding downset of the whole, and everything that
 //! works on regions works on parts. A part can have more dependences than the whole: those that a rule has found to do no harm.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
 use crate::analysis::closure::contains;
-use crate::index::{ClassId, InstrId, RegisterId, ValueId};
+use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
 use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
 
 /// A part of a region.
@@ -18,16 +23,43 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The instructions of `upper` that are not in `lower`, two downsets, with additional dependences among them. None if there are
-    /// no instructions, or if the dependences form a cycle.
-    pub(crate) fn between(
+    /// The instructions of `upper` that are not in `lower`, two downsets, in an order that is as near to `guide` as dependences allow.
+    /// None if there are none.
+    pub(crate) fn between(whole: &Region, lower: &[u64], upper: &[u64], guide: &[InstrId]) -> Option<Part> {
+        let inside = |instr: InstrId| contains(upper, instr) && !contains(lower, instr);
+        let instrs: Vec<InstrId> = guide.iter().copied().filter(|&instr| inside(instr)).collect();
+        (!instrs.is_empty()).then(|| Part::new(whole, lower, upper, instrs, &[]))
+    }
+
+    /// The same part with more dependences, and another guide (both numbered as in the part). None if they form a cycle.
+    pub(crate) fn with(&self, additional: &[(InstrId, InstrId)], guide: &[InstrId]) -> Option<Part> {
+        let instrs = topological(&self.region, additional, guide)?;
+        let words = self.region.len().div_ceil(64);
+        let mut part = Part::new(&self.region, &vec![0; words], &vec![u64::MAX; words], instrs, additional);
+        part.instrs.iter_mut().for_each(|instr| *instr = self.instrs[instr.index()]);
+        Some(part)
+    }
+
+    /// An order of the part, as one of the whole.
+    pub(crate) fn in_whole(&self, order: &[InstrId]) -> Vec<InstrId> {
+        order.iter().map(|instr| self.instrs[instr.index()]).collect()
+    }
+
+    /// The instructions of the part among those of an order of the whole.
+    pub(crate) fn in_part(&self, order: &[InstrId]) -> Vec<InstrId> {
+        let numbers: FxHashMap<InstrId, u32> =
+            (0..).zip(&self.instrs).map(|(number, &instr)| (instr, number)).collect();
+        order.iter().filter_map(|instr| numbers.get(instr)).map(|&number| InstrId(number)).collect()
+    }
+
+    fn new(
         whole: &Region,
         lower: &[u64],
         upper: &[u64],
+        instrs: Vec<InstrId>,
         additional: &[(InstrId, InstrId)],
-    ) -> Option<Part> {
+    ) -> Part {
         let inside = |instr: InstrId| contains(upper, instr) && !contains(lower, instr);
-        let instrs = topological(whole, &inside, additional)?;
         let mut number = vec![u32::MAX; whole.len()];
         for (position, instr) in instrs.iter().enumerate() {
             number[instr.index()] = position as u32;
@@ -78,44 +110,36 @@ impl Part {
             builder.depend(renumbered(from), renumbered(to), DepKind::Barrier, 0);
         }
         let region = builder.build().expect("a part of a valid region is valid");
-        Some(Part { region, instrs })
+        Part { region, instrs }
     }
 }
 
-/// The instructions inside in an order that respects all dependences, as near to the source order as possible.
+/// All instructions in an order that respects all dependences, as near to `guide` as possible. None if there is a cycle.
 fn topological(
-    whole: &Region,
-    inside: &impl Fn(InstrId) -> bool,
+    region: &Region,
     additional: &[(InstrId, InstrId)],
+    guide: &[InstrId],
 ) -> Option<Vec<InstrId>> {
-    let members: Vec<InstrId> = whole.instrs().filter(|&instr| inside(instr)).collect();
-    if additional.iter().all(|(from, to)| from < to) {
-        return (!members.is_empty()).then_some(members);
+    let mut waits: Vec<usize> = region.instrs().map(|instr| region.preds(instr).len()).collect();
+    additional.iter().for_each(|(_, to)| waits[to.index()] += 1);
+    let more = Rows::group(region.len(), additional.iter().map(|(from, to)| (from.index(), *to)));
+    let mut rank = vec![0; region.len()];
+    for (position, instr) in guide.iter().enumerate() {
+        rank[instr.index()] = position;
     }
-    let mut waits = vec![0u32; whole.len()];
-    let mut more = vec![Vec::new(); whole.len()];
-    for &instr in &members {
-        waits[instr.index()] = whole.preds(instr).iter().filter(|edge| inside(edge.instr)).count() as u32;
-    }
-    for &(from, to) in additional {
-        more[from.index()].push(to);
-        waits[to.index()] += 1;
-    }
-    let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<InstrId>> = members
-        .iter()
-        .filter(|instr| waits[instr.index()] == 0)
-        .map(|instr| std::cmp::Reverse(*instr))
-        .collect();
-    let mut order = Vec::with_capacity(members.len());
-    while let Some(std::cmp::Reverse(instr)) = ready.pop() {
+    let ready = region.instrs().filter(|instr| waits[instr.index()] == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = ready.map(|instr| Reverse(rank[instr.index()])).collect();
+    let mut order = Vec::with_capacity(region.len());
+    while let Some(Reverse(position)) = ready.pop() {
+        let instr = guide[position];
         order.push(instr);
-        let after = whole.succs(instr).iter().map(|edge| edge.instr).filter(|&other| inside(other));
-        for other in after.chain(more[instr.index()].iter().copied()) {
+        let after = region.succs(instr).iter().map(|edge| edge.instr);
+        for other in after.chain(more.row(instr.index()).iter().copied()) {
             waits[other.index()] -= 1;
             if waits[other.index()] == 0 {
-                ready.push(std::cmp::Reverse(other));
+                ready.push(Reverse(rank[other.index()]));
             }
         }
     }
-    (order.len() == members.len() && !order.is_empty()).then_some(order)
+    (order.len() == region.len()).then_some(order)
 }

@@ -1,16 +1,42 @@
-//! Decides whether a region has an order within given limits: depth-first search over downsets, from one end of time.
+//! Is there an order within the limits? Depth-first search over downsets, from one end of time.
+//!
+//! A *state* is the set of instructions passed so far: a downset, or, from the other end, the complement of one. What can come after it depends on
+//! the set only, not on the order in which it was passed. Let f(T) be the pressure at the boundary of a state T, one number for each class; f
+//! is submodular in each class: f(S | T) + f(S & T) <= f(S) + f(T). A state is *good* if an order within the limits continues it to the
+//! end, else it *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the same.
+//!
+//! # Rules
+//! *Free moves.* If v can follow S and f(S + v) <= f(S) in every class, then S is good exactly if S + v is. For let S = T0, T1, ... be a
+//! continuation. Passing v first turns each Ti without v into Ti + v, and f(Ti + v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S.
+//!
+//! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states between S and Y, in every class. If S is
+//! good, so is Y: for a continuation Ti of S, the states Ti | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies between
+//! S and Y. So the search can forget all alternatives between S and Y; and if Y fails, S fails with all that was reached
+//! from it. For one class the minimum is a minimum cut; where it lies at a smaller state X of the way, X can be reached, too: for a state Ti
+//! of the way from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search commits to X instead, from the
+//! earliest state on its way that has no less pressure. With several classes it commits only where Y itself is minimal in all.
+//!
+//! *Memory.* A state that has failed fails again, under the same limits or lower ones, and under more dependences.
+//!
+//! *Cuts.* Every continuation passes moments ([`Moment`](crate::analysis::pressure_bound::Moment)) after the state. If at one of them every possible downset that
+//! holds the state has a pressure above the limit, the state fails. This is looked at where a subtree has turned out to be large.
+//! The order that the cuts are guided by may turn out to be within the limits; then it is the answer.
+//!
+//! Children are tried with the least pressure first, then in the order of the best schedule known.
 
 use super::Rules;
 use super::memory::Memory;
+use super::part::Part;
 use crate::analysis::closure::{Closure, contains};
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::analysis::flow::{Effort, Minimum, Side};
+use crate::analysis::pressure_bound::{Judgement, Seeker};
 use crate::analysis::walk::{Direction, LiveGraph, Walk};
 use crate::index::{ClassId, InstrId};
-use crate::random::Random;
 use crate::region::Region;
 
-/// The number of the state in which nothing has been passed: anything but 0.
-const NOTHING_PASSED: u128 = 1;
+/// Steps of the [`Effort`] that one expanded state counts for, and one look at a child.
+const STEPS_FOR_STATE: u64 = 64;
+const STEPS_FOR_CHILD: u64 = 32;
 
 /// What a search has found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +45,7 @@ pub(crate) enum Verdict {
     Found(Vec<InstrId>),
     /// There is none.
     Failed,
-    /// Not known yet; the search can go on.
+    /// Not known.
     Open,
 }
 
@@ -29,11 +55,14 @@ struct Frame {
     /// Instructions passed, and what is live then.
     length: u32,
     live: i64,
-    /// The children still to try are `children[next..end]`, where the next frame's begin.
+    /// Its children are `children[first_child..]`, up to those of the next frame.
     first_child: u32,
     next_child: u32,
     /// If this state fails, so do all of `keys[first_key..]`.
     first_key: u32,
+    /// States expanded when this one was.
+    entered: u64,
+    is_judged: bool,
 }
 
 /// Where the search stands.
@@ -43,28 +72,52 @@ enum Step {
     Enter { first_key: u32 },
     /// At the last frame's state, with some of its children done.
     Next,
-    Done,
 }
 
+/// How much more a subtree must have cost than it takes to find a cut. Measured on the corpus: 4 and 64 are worse.
+const PATIENCE: u64 = 32;
+
+/// What looking for cuts has cost and brought so far.
+#[derive(Clone, Copy, Debug)]
+struct Judgements {
+    steps: u64,
+    made: u64,
+    exceeded: u64,
+}
+
+impl Judgements {
+    /// A subtree of more states than this is worth a look: several times as many as could have been expanded for what it takes
+    /// to find a cut. (Most subtrees are small, and memory makes them smaller.)
+    fn patience(&self, states: u64, steps: u64) -> u64 {
+        PATIENCE * self.steps / (self.exceeded + 1) * states / steps
+    }
+}
+
+/// A search from one end.
 pub(crate) struct Search<'a> {
     region: &'a Region,
     direction: Direction,
     graph: &'a LiveGraph,
     rules: Rules,
-    walk: Walk<'a>,
     limit: i64,
-    /// The classes that count, each with its minima.
-    minima: Vec<DownsetMin<'a>>,
-    /// A random number for each instruction; a state has the sum (without carry) of those of its instructions.
+    walk: Walk<'a>,
+    /// For each class that has a limit: what is known about its minima.
+    seekers: Vec<(ClassId, Seeker<'a>)>,
+    /// A random number for each instruction. A state has the sum, without carries, of those of its instructions.
     numbers: Vec<u128>,
     key: u128,
-    memory: Memory,
+    memory: &'a mut Memory,
     frames: Vec<Frame>,
+    /// What is live at a child, the instruction that leads to it, and its number.
     children: Vec<(i64, u32, u128)>,
+    /// The numbers of all states of the way, including those from which the search has committed.
     keys: Vec<u128>,
     step: Step,
-    pub(crate) nodes: u64,
-    rank: Vec<u32>,
+    /// States expanded.
+    pub(crate) states: u64,
+    /// Steps taken to expand states.
+    steps: u64,
+    judgements: Judgements,
     sides: Vec<Side>,
     set: Vec<u64>,
     ready: Vec<u32>,
@@ -72,252 +125,296 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    /// A search within limits for some classes. The limits must not be below the pressure at the ends of the region.
     pub(crate) fn new(
-        region: &'a Region,
-        closure: &Closure,
-        classes: &[ClassId],
+        part: &'a Part,
+        closure: &'a Closure,
         graph: &'a LiveGraph,
         direction: Direction,
+        limits: &[Option<u32>],
         rules: Rules,
-        most_states: usize,
+        memory: &'a mut Memory,
     ) -> Self {
-        let mut random = Random::new(1);
-        Search {
+        let region = &part.region;
+        let limited = region.class_ids().filter(|class| limits[class.index()].is_some());
+        let mut search = Search {
             region,
             direction,
             graph,
             rules,
+            limit: graph.packing().pack(limits),
             walk: Walk::new(graph),
-            limit: 0,
-            minima: classes.iter().map(|&class| DownsetMin::new(region, class, closure)).collect(),
-            numbers: (0..region.len()).map(|_| u128::from(random.bits()) << 64 | u128::from(random.bits())).collect(),
-            key: 0,
-            memory: Memory::new(most_states),
+            seekers: limited.map(|class| (class, Seeker::new(region, class, closure))).collect(),
+            numbers: part.instrs.iter().map(|&instr| number(instr)).collect(),
+            key: NOTHING_PASSED,
+            memory,
             frames: Vec::new(),
             children: Vec::new(),
             keys: Vec::new(),
-            step: Step::Done,
-            nodes: 0,
-            rank: vec![0; region.len()],
+            step: Step::Enter { first_key: 0 },
+            states: 0,
+            steps: 1,
+            judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
             sides: vec![Side::Free; region.len()],
             set: vec![0; closure.words()],
             ready: Vec::new(),
             moves: Vec::new(),
-        }
+        };
+        search.take_free_moves(0);
+        search
     }
 
-    /// Starts over with other limits. What failed within higher limits fails within lower ones, too.
-    pub(crate) fn restart(&mut self, limit: i64, guide: &[InstrId]) {
-        if !self.graph.packing().fits(limit, self.limit) {
-            self.memory.clear();
-        }
-        for (position, instr) in guide.iter().enumerate() {
-            self.rank[instr.index()] = match self.direction {
-                Direction::TopDown => position as u32,
-                Direction::BottomUp => (guide.len() - position) as u32,
-            };
-        }
-        self.limit = limit;
-        self.frames.clear();
-        self.children.clear();
-        self.keys.clear();
-        self.walk.restart();
-        self.key = NOTHING_PASSED;
-        if !self.graph.packing().fits(self.walk.live(), limit) {
-            self.step = Step::Done;
-            return;
-        }
-        self.free_moves(0);
-        self.step = Step::Enter { first_key: 0 };
-    }
-
-    /// Takes all free moves; the last `trail()[from..]` are not in the key yet.
-    fn free_moves(&mut self, from: usize) {
-        match self.rules.free_moves {
-            true => self.walk.take_free_moves(),
-            false => self.walk.forget_improved(),
-        }
-        let added = &self.walk.trail()[from..];
-        self.key = added.iter().fold(self.key, |key, &instr| key ^ self.numbers[instr as usize]);
-    }
-
-    fn undo_to(&mut self, length: usize) {
-        let removed = &self.walk.trail()[length..];
-        self.key = removed.iter().fold(self.key, |key, &instr| key ^ self.numbers[instr as usize]);
-        self.walk.undo_to(length);
-    }
-
-    fn push(&mut self, instr: u32) {
-        let from = self.walk.trail().len();
-        self.walk.push(instr);
-        self.free_moves(from);
-    }
-
-    /// Goes on until there is an answer, or for so many more nodes.
-    pub(crate) fn run(&mut self, nodes: u64, is_over: impl Fn() -> bool) -> Verdict {
-        let end = self.nodes.saturating_add(nodes);
+    /// Searches until there is an answer, the effort is spent, or `is_cancelled`.
+    pub(crate) fn run(&mut self, effort: &mut Effort, is_cancelled: impl Fn() -> bool) -> Verdict {
         loop {
             match self.step {
-                Step::Done => return Verdict::Failed,
                 Step::Enter { first_key } => {
                     if self.walk.is_complete() {
                         return Verdict::Found(self.order());
                     }
-                    if self.rules.memory && self.memory.contains(self.key) {
-                        self.fail(first_key);
+                    if self.is_known_to_fail(self.key) {
+                        if !self.fail(first_key) {
+                            return Verdict::Failed;
+                        }
                         continue;
                     }
-                    if self.nodes >= end || (self.nodes.is_multiple_of(64) && is_over()) {
+                    let is_over = effort.steps == 0
+                        || self.states.is_multiple_of(32) && (effort.is_spent() || is_cancelled());
+                    if is_over {
                         return Verdict::Open;
                     }
-                    self.nodes += 1;
-                    self.keys.push(self.key);
-                    self.frames.push(Frame {
-                        length: self.walk.trail().len() as u32,
-                        live: self.walk.live(),
-                        first_child: self.children.len() as u32,
-                        next_child: self.children.len() as u32,
-                        first_key,
-                    });
-                    self.step = Step::Next;
-                    if self.expand() {
+                    self.enter(first_key);
+                    if self.expand(effort) {
                         return Verdict::Found(self.order());
                     }
                 }
                 Step::Next => {
                     let Some(frame) = self.frames.last_mut() else { return Verdict::Failed };
-                    if (frame.next_child as usize) < self.children.len() {
+                    let is_large =
+                        self.states - frame.entered > self.judgements.patience(self.states, self.steps);
+                    if self.rules.cuts && is_large && !frame.is_judged {
+                        frame.is_judged = true;
+                        match self.judge(effort) {
+                            Judgement::Fits(order) => return Verdict::Found(order),
+                            Judgement::Exceeds if !self.give_up() => return Verdict::Failed,
+                            _ => {}
+                        }
+                    } else if (frame.next_child as usize) < self.children.len() {
                         let (_, instr, key) = self.children[frame.next_child as usize];
                         frame.next_child += 1;
-                        if self.rules.memory && self.memory.contains(key) {
-                            continue;
+                        if !self.is_known_to_fail(key) {
+                            self.push(instr);
+                            self.step = Step::Enter { first_key: self.keys.len() as u32 };
                         }
-                        self.push(instr);
-                        self.step = Step::Enter { first_key: self.keys.len() as u32 };
-                    } else {
-                        let Frame { first_child, first_key, .. } = *frame;
-                        self.children.truncate(first_child as usize);
-                        self.frames.pop();
-                        self.fail(first_key);
+                    } else if !self.give_up() {
+                        return Verdict::Failed;
                     }
                 }
             }
         }
     }
 
-    /// Remembers that states have failed, and goes back to the last frame.
-    fn fail(&mut self, first_key: u32) {
-        if self.rules.memory {
-            for &key in &self.keys[first_key as usize..] {
-                self.memory.insert(key);
-            }
-        }
-        self.keys.truncate(first_key as usize);
-        match self.frames.last() {
-            Some(frame) => {
-                let length = frame.length as usize;
-                self.undo_to(length);
-                self.step = Step::Next;
-            }
-            None => self.step = Step::Done,
-        }
+    /// Makes the current state a frame.
+    fn enter(&mut self, first_key: u32) {
+        self.states += 1;
+        self.keys.push(self.key);
+        self.frames.push(Frame {
+            length: self.walk.trail().len() as u32,
+            live: self.walk.live(),
+            first_child: self.children.len() as u32,
+            next_child: self.children.len() as u32,
+            first_key,
+            entered: self.states,
+            is_judged: false,
+        });
+        self.step = Step::Next;
     }
 
     /// Finds the children of the last frame's state, or commits. Whether a complete order has been found.
-    fn expand(&mut self) -> bool {
+    fn expand(&mut self, effort: &mut Effort) -> bool {
         let length = self.walk.trail().len();
         let live = self.walk.live();
         let first = self.children.len();
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
         ready.extend_from_slice(self.walk.ready());
+        let steps = STEPS_FOR_STATE + STEPS_FOR_CHILD * ready.len() as u64;
+        effort.steps = effort.steps.saturating_sub(steps);
+        self.steps += steps;
         let mut is_found = false;
         for &instr in &ready {
             if !self.graph.packing().fits(live + self.walk.delta(instr), self.limit) {
                 continue;
             }
             self.push(instr);
-            if self.walk.is_complete() {
-                is_found = true;
+            is_found = self.walk.is_complete();
+            if is_found || self.graph.packing().fits(self.walk.live(), live) && self.commit(effort) {
                 break;
             }
-            if self.rules.commit && self.graph.packing().fits(self.walk.live(), live) && self.commit() {
-                break;
-            }
-            let key = self.key;
-            let is_new = !(self.rules.memory && self.memory.contains(key))
-                && self.children[first..].iter().all(|&(_, _, other)| other != key);
-            if is_new {
-                self.children.push((self.walk.live(), instr, key));
+            let child = (self.walk.live(), instr, self.key);
+            let is_new = self.children[first..].iter().all(|&(_, _, other)| other != self.key);
+            if is_new && !self.is_known_to_fail(self.key) {
+                self.children.push(child);
             }
             self.undo_to(length);
         }
         self.ready = ready;
-        if self.step == Step::Next && !is_found {
-            let rank = &self.rank;
-            self.children[first..].sort_by_key(|&(live, instr, _)| (live, rank[instr as usize]));
+        if self.step == Step::Next {
+            let direction = self.direction;
+            self.children[first..].sort_unstable_by_key(|&(live, instr, _)| match direction {
+                Direction::TopDown => (live, instr),
+                Direction::BottomUp => (live, u32::MAX - instr),
+            });
         }
         is_found
     }
 
-    /// The current state has no more live than some frame. Commits to it, or to a state before it, if that loses nothing.
-    fn commit(&mut self) -> bool {
-        // Frames whose level is not below the state to commit to.
+    /// The current state has no more live than one before it. Commits to it, or to a state between them, if that loses nothing.
+    fn commit(&mut self, effort: &mut Effort) -> bool {
+        if !self.rules.commit {
+            return false;
+        }
+        let packing = self.graph.packing();
         let mut live = self.walk.live();
         self.moves.clear();
         self.moves.extend_from_slice(self.walk.trail());
-        let packing = self.graph.packing();
-        let is_single = self.minima.len() == 1;
         let level = loop {
-            let Some(level) = self.frames.iter().position(|frame| packing.fits(live, frame.live)) else { return false };
-            let base = self.frames[level].length as usize;
-            if self.moves.len() <= base + 1 {
+            let Some(level) = self.frames.iter().position(|frame| packing.fits(live, frame.live)) else {
+                return false;
+            };
+            let length = self.frames[level].length as usize;
+            if self.moves.len() == length + 1 {
                 break level;
             }
-            let (passed, between, ahead) = match self.direction {
-                Direction::TopDown => (Side::In, Side::Free, Side::Out),
-                Direction::BottomUp => (Side::Out, Side::Free, Side::In),
+            let (passed, ahead) = match self.direction {
+                Direction::TopDown => (Side::In, Side::Out),
+                Direction::BottomUp => (Side::Out, Side::In),
             };
             self.sides.fill(ahead);
-            for &instr in &self.moves[..base] {
-                self.sides[instr as usize] = passed;
-            }
-            for &instr in &self.moves[base..] {
-                self.sides[instr as usize] = between;
-            }
-            if !is_single {
-                // TODO
-                return false;
-            }
-            let minimum = self.minima[0].min(&self.sides, live as u32, &mut Effort::UNBOUNDED.clone());
-            let Minimum::Exact(least) = minimum else { break level };
-            match self.direction {
-                Direction::TopDown => self.minima[0].largest(&mut self.set),
-                Direction::BottomUp => {
-                    self.minima[0].smallest(&mut self.set);
-                    self.set.iter_mut().for_each(|word| *word = !*word);
+            self.moves[..length].iter().for_each(|&instr| self.sides[instr as usize] = passed);
+            self.moves[length..].iter().for_each(|&instr| self.sides[instr as usize] = Side::Free);
+            let is_single = self.seekers.len() == 1;
+            let lower = self.seekers.iter_mut().find_map(|(class, seeker)| {
+                match seeker.minima().min(&self.sides, packing.unpack(live, *class), effort) {
+                    Minimum::AtLeast(least) if least == packing.unpack(live, *class) => None,
+                    minimum => Some((minimum, seeker)),
                 }
+            });
+            match lower {
+                None => break level,
+                Some((Minimum::Exact(least), seeker)) if is_single => {
+                    match self.direction {
+                        Direction::TopDown => seeker.minima().largest(&mut self.set),
+                        Direction::BottomUp => {
+                            seeker.minima().smallest(&mut self.set);
+                            self.set.iter_mut().for_each(|word| *word = !*word);
+                        }
+                    }
+                    self.moves.retain(|&instr| contains(&self.set, InstrId(instr)));
+                    live = i64::from(least);
+                }
+                // Several classes, or the effort is spent.
+                Some(_) => return false,
             }
-            let set = &self.set;
-            self.moves.retain(|&instr| contains(set, InstrId(instr)));
-            live = i64::from(least);
         };
         let Frame { length, first_key, first_child, .. } = self.frames[level];
         self.frames.truncate(level);
         self.children.truncate(first_child as usize);
         self.undo_to(length as usize);
-        let moves = std::mem::take(&mut self.moves);
-        for &instr in &moves[length as usize..] {
-            self.walk.push(instr);
-        }
-        self.moves = moves;
-        self.free_moves(length as usize);
+        self.moves[length as usize..].iter().for_each(|&instr| self.walk.push(instr));
+        self.take_free_moves(length as usize);
         self.step = Step::Enter { first_key };
-        // Free moves may have gone below an outer level.
-        if !self.walk.is_complete() && self.frames.iter().any(|frame| self.graph.packing().fits(self.walk.live(), frame.live)) {
-            self.commit();
+        // Free moves may have gone below the level of another frame.
+        let live = self.walk.live();
+        let is_lower = self.frames.iter().any(|frame| self.graph.packing().fits(live, frame.live));
+        if is_lower && !self.walk.is_complete() {
+            self.commit(effort);
         }
         true
+    }
+
+    /// Looks for a moment after the last frame's state that cannot be passed.
+    fn judge(&mut self, effort: &mut Effort) -> Judgement {
+        let count = self.region.len();
+        self.set.fill(0);
+        self.walk.trail().iter().for_each(|&instr| self.set[instr as usize / 64] |= 1 << (instr % 64));
+        let rest = self.region.instrs().filter(|&instr| !contains(&self.set, instr));
+        let passed = self.walk.trail().iter().map(|&instr| InstrId(instr));
+        let length = passed.len();
+        let (order, first, last): (Vec<InstrId>, usize, usize) = match self.direction {
+            Direction::TopDown => (passed.chain(rest).collect(), length, count),
+            Direction::BottomUp => (rest.chain(passed.rev()).collect(), 0, count - length),
+        };
+        let packing = self.graph.packing();
+        let before = effort.steps;
+        let mut result = Judgement::Open;
+        for (class, seeker) in &mut self.seekers {
+            result = seeker.judge(&order, first, last, packing.unpack(self.limit, *class), effort);
+            if result == Judgement::Exceeds {
+                break;
+            }
+        }
+        if self.seekers.len() > 1 && matches!(result, Judgement::Fits(_)) {
+            // What fits one class may not fit the others.
+            result = Judgement::Open;
+        }
+        self.judgements.made += 1;
+        self.judgements.steps += before - effort.steps;
+        self.judgements.exceeded += u64::from(result == Judgement::Exceeds);
+        result
+    }
+
+    fn is_known_to_fail(&self, key: u128) -> bool {
+        self.rules.memory && self.memory.contains(key)
+    }
+
+    /// The last frame's state has failed. Whether there is another one to go on with.
+    fn give_up(&mut self) -> bool {
+        match self.frames.pop() {
+            Some(frame) => {
+                self.children.truncate(frame.first_child as usize);
+                self.fail(frame.first_key)
+            }
+            None => false,
+        }
+    }
+
+    /// Remembers that states have failed, and goes back to the last frame, if there is one.
+    fn fail(&mut self, first_key: u32) -> bool {
+        if self.rules.memory {
+            self.keys[first_key as usize..].iter().for_each(|&key| self.memory.insert(key));
+        }
+        self.keys.truncate(first_key as usize);
+        let Some(frame) = self.frames.last() else { return false };
+        self.undo_to(frame.length as usize);
+        self.step = Step::Next;
+        true
+    }
+
+    fn push(&mut self, instr: u32) {
+        let from = self.walk.trail().len();
+        self.walk.push(instr);
+        self.take_free_moves(from);
+    }
+
+    /// Takes all free moves. The instructions from `from` on are not in the state's number yet.
+    fn take_free_moves(&mut self, from: usize) {
+        match self.rules.free_moves {
+            true => self.walk.take_free_moves(),
+            false => self.walk.forget_improved(),
+        }
+        self.change_key(from);
+    }
+
+    fn undo_to(&mut self, length: usize) {
+        self.change_key(length);
+        self.walk.undo_to(length);
+    }
+
+    /// Adds the instructions from a position on to the state's number, or takes them out.
+    fn change_key(&mut self, from: usize) {
+        let changed = &self.walk.trail()[from..];
+        self.key = changed.iter().fold(self.key, |key, &instr| key ^ self.numbers[instr as usize]);
     }
 
     fn order(&self) -> Vec<InstrId> {
@@ -325,7 +422,15 @@ impl<'a> Search<'a> {
         if self.direction == Direction::BottomUp {
             order.reverse();
         }
-        let _ = self.region;
         order
     }
+}
+
+/// The number of the state in which nothing has been passed: anything but 0.
+const NOTHING_PASSED: u128 = 1;
+
+/// A number for each instruction of the whole region: the same in all of its parts, so that memory can be kept.
+fn number(instr: InstrId) -> u128 {
+    let mut random = crate::random::Random::new(u64::from(instr.0) + 1);
+    u128::from(random.bits()) << 64 | u128::from(random.bits())
 }

@@ -14,7 +14,7 @@
 //! 2. An instruction outside on which a directly depends also comes before b.
 //! 3. If a depends directly on p of A, then φ(p) or p comes before b.
 //! 4. If b depends directly on φ(p) of B, then p comes before a or b.
-//! 5. No instruction of A depends directly on one of B.
+//! 5. If a depends directly on φ(p) of B, then p comes before a, and p and φ(p) come before b.
 //! 6. The values that a defines and those that b defines can be matched: y and y' have the same class and weight, the uses of y in A are
 //!    the partners of those of y' in B, neither is used in the other set, and once all uses of y' outside have been passed, so have those of
 //!    y. (A live-out has a use outside that is never passed.)
@@ -22,8 +22,8 @@
 //!    another value from outside as in 6.
 //!
 //! *T' is a downset.* Let x be in T' and p a direct predecessor. If x is outside, x and p are in T; if p is outside or in A, it stays; if p is in B,
-//! its partner is in T, by 1. If x is in A and in T, p is in T, and in T' as it is not in B, by 5. If x is in A and not in T, its partner is
-//! in T, and p or, within A, p or φ(p) is in T, by 2 and 3; either way p is in T'. If x is in B, x and its partner are in T; so is p; and if p
+//! its partner is in T, by 1. If x is in A and in T, p is in T, and in T' if it is not in B; if it is, its partner is in T, by 5.
+//! If x is in A and not in T, its partner is in T; then p, or within A p or φ(p), or within B p and its partner are in T, by 2, 3 and 5; either way p is in T'. If x is in B, x and its partner are in T; so is p; and if p
 //! is in B, then its partner is in T, by 4.
 //!
 //! *The pressure is no higher.* Other values do not change. For matched values y and y': if T holds neither a nor b, both are unborn in T and
@@ -36,8 +36,11 @@
 //!
 //! Dependences that were found are added one after the other; each time the conditions are checked with those added before.
 
+use rustc_hash::FxHashMap;
+
 use crate::analysis::closure::{Closure, contains};
-use crate::index::{InstrId, ValueId};
+use crate::analysis::flow::Effort;
+use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
 const NONE: u32 = u32::MAX;
@@ -52,19 +55,19 @@ const COMPARED: usize = 4;
 pub(crate) fn superiority(
     region: &Region,
     closure: &mut Closure,
-    mut is_over: impl FnMut() -> bool,
+    effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
     let mut finder = Finder::new(region, closure);
     let mut found = Vec::new();
     // Instructions that could be partners, in source order.
-    let mut kinds: Vec<(Vec<(u8, u32, bool)>, u32)> =
-        region.instrs().map(|instr| (finder.kind(instr), instr.0)).collect();
-    kinds.sort();
+    let mut kinds: Vec<(u32, u32)> =
+        region.instrs().map(|instr| (finder.kinds[instr.index()], instr.0)).collect();
+    kinds.sort_unstable();
     let mut changed = true;
     while changed {
         changed = false;
         for position in 0..kinds.len() {
-            if is_over() {
+            if effort.is_spent() {
                 return found;
             }
             let same = kinds[position + 1..].iter().take_while(|(kind, _)| *kind == kinds[position].0);
@@ -75,7 +78,9 @@ pub(crate) fn superiority(
                     continue;
                 }
                 for (a, b) in [(one, other), (other, one)] {
-                    if finder.grow(a, b) {
+                    let fits = finder.grow(a, b);
+                    effort.steps = effort.steps.saturating_sub(16 * finder.pairs.len() as u64);
+                    if fits {
                         finder.accept(&mut found);
                         changed = true;
                         break;
@@ -91,11 +96,37 @@ pub(crate) fn superiority(
     found
 }
 
+/// A number for each instruction: the same for those with values of the same classes and weights.
+fn kinds(region: &Region) -> Vec<u32> {
+    let mut numbers = FxHashMap::default();
+    let kind = |instr: InstrId| {
+        let live = region.defined_values(instr).iter().filter(|&&value| !region.is_dead(value));
+        let values = live
+            .map(|value| (value, false))
+            .chain(region.used_values(instr).iter().map(|value| (value, true)));
+        let mut kind: Vec<(ClassId, u32, bool)> = values
+            .map(|(value, is_used)| {
+                let value = &region.values()[value.index()];
+                (value.class, value.weight, is_used)
+            })
+            .collect();
+        kind.sort_unstable();
+        kind
+    };
+    let mut number = |instr| {
+        let next = numbers.len() as u32;
+        *numbers.entry(kind(instr)).or_insert(next)
+    };
+    region.instrs().map(&mut number).collect()
+}
+
 struct Finder<'a> {
     region: &'a Region,
     closure: &'a mut Closure,
     preds: Vec<Vec<u32>>,
     succs: Vec<Vec<u32>>,
+    /// Partners have the same kind.
+    kinds: Vec<u32>,
     /// The partner in B of an instruction of A, and the other way round.
     partner_in_b: Vec<u32>,
     partner_in_a: Vec<u32>,
@@ -104,10 +135,13 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     fn new(region: &'a Region, closure: &'a mut Closure) -> Self {
-        let preds = region.instrs().map(|instr| region.preds(instr).iter().map(|edge| edge.instr.0).collect());
-        let succs = region.instrs().map(|instr| region.succs(instr).iter().map(|edge| edge.instr.0).collect());
+        let preds =
+            region.instrs().map(|instr| region.preds(instr).iter().map(|edge| edge.instr.0).collect());
+        let succs =
+            region.instrs().map(|instr| region.succs(instr).iter().map(|edge| edge.instr.0).collect());
         Finder {
             region,
+            kinds: kinds(region),
             preds: preds.collect(),
             succs: succs.collect(),
             partner_in_b: vec![NONE; region.len()],
@@ -115,24 +149,6 @@ impl<'a> Finder<'a> {
             closure,
             pairs: Vec::new(),
         }
-    }
-
-    /// Class, weight and use outside of the values defined: partners have the same.
-    fn kind(&self, instr: InstrId) -> Vec<(u8, u32, bool)> {
-        let region = self.region;
-        let live = region.defined_values(instr).iter().filter(|&&value| !region.is_dead(value));
-        let mut kind: Vec<(u8, u32, bool)> = live
-            .map(|value| {
-                let value = &region.values()[value.index()];
-                (value.class.0, value.weight, false)
-            })
-            .collect();
-        kind.extend(region.used_values(instr).iter().map(|value| {
-            let value = &region.values()[value.index()];
-            (value.class.0, value.weight, true)
-        }));
-        kind.sort_unstable();
-        kind
     }
 
     fn before(&self, first: u32, second: u32) -> bool {
@@ -160,7 +176,7 @@ impl<'a> Finder<'a> {
             && self.is_outside(a)
             && self.is_outside(b)
             && self.closure.independent(InstrId(a), InstrId(b))
-            && self.kind(InstrId(a)) == self.kind(InstrId(b));
+            && self.kinds[a as usize] == self.kinds[b as usize];
         if is_possible {
             self.partner_in_b[a as usize] = b;
             self.partner_in_a[b as usize] = a;
@@ -198,7 +214,7 @@ impl<'a> Finder<'a> {
                 self.is_outside(other)
                     && !self.before(other, a)
                     && self.closure.independent(InstrId(pred), InstrId(other))
-                    && self.kind(InstrId(pred)) == self.kind(InstrId(other))
+                    && self.kinds[pred as usize] == self.kinds[other as usize]
             });
             let Some(other) = fitting.next() else { return false };
             drop(fitting);
@@ -221,7 +237,7 @@ impl<'a> Finder<'a> {
                 self.is_outside(other)
                     && !self.before(b, other)
                     && self.closure.independent(InstrId(succ), InstrId(other))
-                    && self.kind(InstrId(succ)) == self.kind(InstrId(other))
+                    && self.kinds[succ as usize] == self.kinds[other as usize]
             });
             let Some(other) = fitting.next() else { return false };
             drop(fitting);
@@ -235,16 +251,18 @@ impl<'a> Finder<'a> {
     /// Conditions 1 to 5.
     fn edges_fit(&self, a: u32, b: u32) -> bool {
         let preds_of_a = self.preds[a as usize].iter().all(|&pred| {
-            let partner = self.partner_in_b[pred as usize];
-            self.partner_in_a[pred as usize] == NONE
-                && (self.before(pred, b) || partner != NONE && self.before(partner, b))
+            let (in_a, in_b) = (self.partner_in_a[pred as usize], self.partner_in_b[pred as usize]);
+            match in_a {
+                NONE => self.before(pred, b) || in_b != NONE && self.before(in_b, b),
+                partner => self.before(partner, a) && self.before(partner, b) && self.before(pred, b),
+            }
         });
         let preds_of_b = self.preds[b as usize].iter().all(|&pred| {
             let partner = self.partner_in_a[pred as usize];
             partner == NONE || self.before(partner, a) || self.before(partner, b)
         });
         let succs_of_b = self.succs[b as usize].iter().all(|&succ| {
-            // (Within B: seen as a predecessor; within A: refused as one.)
+            // (Within A and B: seen as a predecessor.)
             !self.is_outside(succ) || self.before(a, succ)
         });
         preds_of_a && preds_of_b && succs_of_b
@@ -257,7 +275,8 @@ impl<'a> Finder<'a> {
         for &(a, b) in &self.pairs {
             let live = |instr: u32| {
                 let values = region.defined_values(InstrId(instr)).iter();
-                let mut values: Vec<ValueId> = values.copied().filter(|&value| !region.is_dead(value)).collect();
+                let mut values: Vec<ValueId> =
+                    values.copied().filter(|&value| !region.is_dead(value)).collect();
                 values.sort_by_key(|value| {
                     let value = &region.values()[value.index()];
                     (value.class, value.weight)
@@ -270,8 +289,7 @@ impl<'a> Finder<'a> {
             }
             // Values from outside.
             for &value in region.used_values(InstrId(b)) {
-                let is_inside =
-                    region.values()[value.index()].def.is_some_and(|def| !self.is_outside(def.0));
+                let is_inside = region.values()[value.index()].def.is_some_and(|def| !self.is_outside(def.0));
                 if is_inside || self.is_shared(value) {
                     continue;
                 }
@@ -312,7 +330,10 @@ impl<'a> Finder<'a> {
             let partner = self.partner_in_b[instr.index()];
             partner == NONE || uses_z.contains(&InstrId(partner))
         });
-        let inside = (uses_y.iter().filter(|instr| in_a(instr)).count(), uses_z.iter().filter(|instr| in_b(instr)).count());
+        let inside = (
+            uses_y.iter().filter(|instr| in_a(instr)).count(),
+            uses_z.iter().filter(|instr| in_b(instr)).count(),
+        );
         if !partners_use || inside.0 != inside.1 {
             return false;
         }

@@ -2,12 +2,14 @@
 
 pub mod check;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::analysis::flow::Effort;
 use crate::analysis::pressure_bound::Moment;
 use crate::index::InstrId;
 use crate::minreg::Rules;
 use crate::problem::{Measure, Problem};
+use crate::region::Region;
 
 /// An order of the instructions and the cycle in which each one issues.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,6 +122,17 @@ pub struct Budget {
     pub time_per_instr: Option<Duration>,
     /// Steps of the search; none for no limit. Gives the same result on every machine.
     pub nodes: Option<u64>,
+}
+
+impl Budget {
+    /// What it allows for a region, from now on.
+    pub fn effort(&self, region: &Region) -> Effort {
+        let deadline = self.time_per_instr.and_then(|time| {
+            let count = u32::try_from(region.len()).unwrap_or(u32::MAX);
+            Instant::now().checked_add(time.saturating_mul(count))
+        });
+        Effort { steps: self.nodes.unwrap_or(u64::MAX), deadline }
+    }
 }
 
 /// What is proven about every schedule of a problem.

@@ -1,0 +1,74 @@
+//! Orders of pairs that follow from the limits.
+//!
+//! If b came after a in an order within the limits, there would be a moment just before b: all ancestors of b done, and a with its ancestors,
+//! but neither b nor a descendant of it. If every downset that is possible then exceeds a limit, b must come before a: a new
+//! dependence, which all orders within the limits respect. It makes the next cuts tighter. (The cuts here are those of the graph as
+//! it was; only what must be done and what must not follows the new dependences.)
+//!
+//! For each b one cut settles many a: all those that a minimiser holds that is within the limit.
+
+use crate::analysis::closure::{Closure, contains, members};
+use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::index::InstrId;
+use crate::region::Region;
+
+/// Finds dependences that follow from limits, as far as the effort goes. They are also added to `closure`.
+pub(crate) fn forced_order(
+    region: &Region,
+    closure: &mut Closure,
+    limits: &[Option<u32>],
+    effort: &mut Effort,
+) -> Vec<(InstrId, InstrId)> {
+    let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
+    let mut minima: Vec<(DownsetMin, u32)> =
+        classes.map(|(class, limit)| (DownsetMin::new(region, class, closure), limit)).collect();
+    let mut found = Vec::new();
+    let mut sides = vec![Side::Free; region.len()];
+    let mut set = vec![0u64; closure.words()];
+    let mut settled = vec![0u64; closure.words()];
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        for b in region.instrs() {
+            for (cut, limit) in &mut minima {
+                settled.fill(0);
+                for a in region.instrs().filter(|&a| a != b) {
+                    if contains(&settled, a) || closure.reaches(a, b) || closure.reaches(b, a) {
+                        continue;
+                    }
+                    if effort.is_spent() {
+                        return found;
+                    }
+                    effort.steps = effort.steps.saturating_sub(region.len() as u64 / 4);
+                    before(closure, a, b, &mut sides);
+                    match cut.min(&sides, *limit + 1, effort) {
+                        Minimum::Exact(_) => {
+                            cut.largest(&mut set);
+                            settled.iter_mut().zip(&set).for_each(|(settled, word)| *settled |= word);
+                        }
+                        Minimum::AtLeast(least) if least > *limit => {
+                            closure.add(b, a);
+                            found.push((b, a));
+                            has_changed = true;
+                        }
+                        Minimum::AtLeast(_) => return found,
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The moment just before b, with a done.
+fn before(closure: &Closure, a: InstrId, b: InstrId, sides: &mut [Side]) {
+    sides.fill(Side::Free);
+    for instr in members(closure.ancestors(a)).chain(members(closure.ancestors(b))) {
+        sides[instr.index()] = Side::In;
+    }
+    for instr in members(closure.descendants(b)) {
+        sides[instr.index()] = Side::Out;
+    }
+    sides[a.index()] = Side::In;
+    sides[b.index()] = Side::Out;
+}
