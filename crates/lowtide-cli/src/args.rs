@@ -213,6 +213,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
     pub(crate) limit_at: Vec<(String, u32)>,
 
+    /// Prove the bounds in SCHEDULE again, and count a schedule as optimal only if it meets a proven one
+    #[arg(long, requires = "schedule")]
+    pub(crate) bound: bool,
+
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -303,8 +303,22 @@ mod schedule {
         let peaks = region["peak"].as_object().expect("peak is an object");
         let bounds = region["peak_bound"].as_object().expect("peak_bound is an object");
         assert!(!peaks.is_empty() && peaks.keys().eq(bounds.keys()));
+        let reasons = region["peak_bound_by"].as_object().expect("peak_bound_by is an object");
+        assert!(peaks.keys().eq(reasons.keys()));
         for (class, peak) in peaks {
             assert!(number(&bounds[class]) <= number(peak), "{class}: {bounds:?} {peaks:?}");
+            let reason = &reasons[class];
+            match (&reason["cut"], &reason["instr"], &reason["search"]) {
+                (Value::String(end), Value::Null, Value::Null) => assert!(end == "start" || end == "end"),
+                (Value::String(side), Value::Number(_), Value::Null) => {
+                    assert!(side == "before" || side == "after");
+                    assert!(number(&reason["instr"]) < count);
+                }
+                (Value::Null, Value::Null, search) => {
+                    assert!(search["nodes"].is_u64() && search["rules"].is_array(), "{reason}");
+                }
+                _ => panic!("{reason} is no reason"),
+            }
         }
         let (length, bound) = (number(&region["length"]), number(&region["length_bound"]));
         assert!(bound <= length);
@@ -638,6 +652,104 @@ mod check {
         let run = run("check {} {} --json", &[&file, &folder.regions("bad", &schedules[1..])]);
         let document: Value = serde_json::from_str(&run.refused()).expect("JSON");
         assert_eq!(document["illegal"], 1);
+    }
+
+    #[test]
+    fn bounds_are_proven_again() {
+        let folder = Folder::new();
+        let output = folder.path("schedules.jsonl");
+        run("schedule {} -o {} --nodes 20000 --goal minreg", &[&corpus(), &output]).ok();
+        let document = run("check {} {} --bound --json", &[&corpus(), &output]).json();
+        let bounds = &document["bounds"];
+        let searched = array(&bounds["by_search"]).len() as u64;
+        assert_eq!(number(&bounds["verified"]) + searched, 2 * 284, "{bounds}");
+        assert_eq!((&bounds["refused"], &bounds["missing"]), (&json!(0), &json!(0)), "{bounds}");
+        let vgpr = &bounds["classes"]["vgpr"];
+        assert_eq!(vgpr["regions"], 284, "{bounds}");
+        assert!(number(&vgpr["optimal"]) + number(&vgpr["optimal_by_search"]) > 250, "{bounds}");
+        let text = run("check {} {} --bound", &[&corpus(), &output]).ok();
+        assert!(
+            text.contains("bounds: ") && text.contains(" cuts verified; 0 refused, 0 missing; "),
+            "{text}"
+        );
+        assert!(text.contains("optimal, since the peak equals a verified bound: "), "{text}");
+        // Without being asked, nobody looks at them.
+        let document = run("check {} {} --json", &[&corpus(), &output]).json();
+        assert!(document.get("bounds").is_none(), "{document}");
+    }
+
+    #[test]
+    fn bounds_that_do_not_hold_are_refused() {
+        let folder = Folder::new();
+        let (file, schedules) = scheduled(&folder);
+        let bound = json!({"value": 2, "by": {"cut": "before", "instr": 2}});
+        assert_eq!(schedules[0]["peak_bounds"]["vgpr"]["value"], 2);
+        let told = |change: &dyn Fn(&mut Value)| {
+            let mut changed = schedules.clone();
+            changed[1]["peak_bounds"]["vgpr"] = bound.clone();
+            change(&mut changed[1]["peak_bounds"]);
+            run("check {} {} --bound", &[&file, &folder.regions("changed", &changed)])
+        };
+        let good = told(&|_| {}).ok();
+        let words = "bounds: 2 cuts verified; 0 refused, 0 missing; 0 by search, not checked\n\
+                     optimal, since the peak equals a verified bound: vgpr in 2 of 2 regions\n";
+        assert!(good.ends_with(words), "{good}");
+        for (change, words) in [
+            (json!({"value": 3}), "at least 3 before #2 add is claimed, but it can be 2"),
+            (
+                json!({"value": 2, "by": {"cut": "start"}}),
+                "at least 2 at the start is claimed, but it can be 0",
+            ),
+            (
+                json!({"value": 2, "by": {"cut": "after", "instr": 1}}),
+                "at least 2 after #1 load is claimed, but it can be 1",
+            ),
+            (
+                json!({"value": 2, "by": {"cut": "after", "instr": 4}}),
+                "the moment is at instruction #4, but the region has only 4",
+            ),
+            (
+                json!({"value": 3, "by": {"search": {"nodes": 1, "rules": []}}}),
+                "at least 3 is claimed, but the schedule has 2",
+            ),
+        ] {
+            let text = told(&|bounds| {
+                for (key, value) in change.as_object().expect("an object") {
+                    bounds["vgpr"][key] = value.clone();
+                }
+            });
+            let text = text.refused();
+            assert!(text.contains(&format!("kernel \"k\", region second: vgpr: {words}\n")), "{text}");
+            assert!(text.contains("1 cuts verified; 1 refused"), "{text}");
+            assert!(text.ends_with("vgpr in 1 of 2 regions\n"), "{text}");
+        }
+        let text = told(&|bounds| *bounds = json!({"sgpr": bound.clone()})).refused();
+        assert!(text.contains("a bound is given for \"sgpr\", which is no class of the region"), "{text}");
+        assert!(text.contains("vgpr: no bound is given") && text.contains("1 refused, 1 missing"), "{text}");
+        let text = told(&|bounds| bounds["vgpr"] = json!({"value": 2, "by": 3})).error();
+        assert!(text.contains("changed:2: peak_bounds.vgpr.by: invalid type"), "{text}");
+        // What only a search knows is named, and counts apart.
+        let search = json!({"search": {"nodes": 1234, "rules": ["free-moves", "memory"]}});
+        let text = told(&|bounds| bounds["vgpr"]["by"] = search.clone()).ok();
+        let words = "not checked: kernel \"k\", region second: vgpr at least 2, by a search of 1,234 nodes \
+                     (free-moves, memory)\n";
+        assert!(text.contains(words), "{text}");
+        assert!(text.ends_with("vgpr in 1 of 2 regions (and 1 if the search is right)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_file_without_bounds_has_none_to_check() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        for schedule in &mut schedules {
+            schedule["lowtide-schedule"] = 1.into();
+            schedule.as_object_mut().expect("an object").remove("peak_bounds");
+        }
+        let old = folder.regions("old", &schedules);
+        run("check {} {}", &[&file, &old]).ok();
+        let message = run("check {} {} --bound", &[&file, &old]).error();
+        assert!(message.contains("old: carries no bounds to check"), "{message}");
+        assert!(run("check {} --bound", &[&file]).usage().contains("<SCHEDULE>"));
     }
 
     #[test]
