@@ -23,12 +23,13 @@ impl PeakBound {
     /// The bounds of a region, one for each class.
     pub fn all(region: &Region, bounds: &Bounds) -> Vec<PeakBound> {
         let classes = region.classes().iter().zip(&bounds.peaks).zip(&bounds.reasons);
-        let bound = |((class, value), reason): ((&Box<str>, &u32), &Reason)| PeakBound {
-            class: class.to_string(),
-            value: *value,
-            by: BoundReason::from(reason),
-        };
-        classes.map(bound).collect()
+        classes
+            .map(|((class, value), reason)| PeakBound {
+                class: class.to_string(),
+                value: *value,
+                by: BoundReason::from(reason),
+            })
+            .collect()
     }
 }
 
