@@ -63,10 +63,26 @@ pub(crate) enum BenchCommand {
 
 #[derive(clap::Args)]
 pub(crate) struct MinregArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
+    /// Region files (.jsonl or .jsonl.gz), folders of them, or - for the standard input
+    #[arg(required_unless_present = "families", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Take only kernels whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) kernel: Option<String>,
+
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+
+    /// Time of exact for each region, such as 10s, instead of for each instruction
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "budget")]
+    pub(crate) region_budget: Option<Duration>,
+
+    /// Measure graphs that are known to be hard: FFT, matrix product, stencil, random layers
+    #[arg(long)]
+    pub(crate) families: bool,
 
     /// Leave out regions with fewer instructions
     #[arg(long, value_name = "N", default_value_t = 48)]
@@ -79,6 +95,15 @@ pub(crate) struct MinregArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl MinregArgs {
+    /// The budget of a region of this size.
+    pub(crate) fn budget_of(&self, size: usize) -> Budget {
+        let budget = self.budget.budget();
+        let share = |time: Duration| time / u32::try_from(size.max(1)).unwrap_or(u32::MAX);
+        Budget { time_per_instr: self.region_budget.map(share).or(budget.time_per_instr), ..budget }
+    }
 }
 
 /// Which kernels to read.
@@ -212,6 +237,10 @@ pub(crate) struct CheckArgs {
     /// Refuse schedules whose pressure at an instruction, operands and results together, is above N
     #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
     pub(crate) limit_at: Vec<(String, u32)>,
+
+    /// Prove the bounds in SCHEDULE again, and count a schedule as optimal only if it meets a proven one
+    #[arg(long, requires = "schedule")]
+    pub(crate) bound: bool,
 
     /// Print JSON instead of a table
     #[arg(long)]

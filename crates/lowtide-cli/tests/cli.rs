@@ -303,8 +303,22 @@ mod schedule {
         let peaks = region["peak"].as_object().expect("peak is an object");
         let bounds = region["peak_bound"].as_object().expect("peak_bound is an object");
         assert!(!peaks.is_empty() && peaks.keys().eq(bounds.keys()));
+        let reasons = region["peak_bound_by"].as_object().expect("peak_bound_by is an object");
+        assert!(peaks.keys().eq(reasons.keys()));
         for (class, peak) in peaks {
             assert!(number(&bounds[class]) <= number(peak), "{class}: {bounds:?} {peaks:?}");
+            let reason = &reasons[class];
+            match (&reason["cut"], &reason["instr"], &reason["search"]) {
+                (Value::String(end), Value::Null, Value::Null) => assert!(end == "start" || end == "end"),
+                (Value::String(side), Value::Number(_), Value::Null) => {
+                    assert!(side == "before" || side == "after");
+                    assert!(number(&reason["instr"]) < count);
+                }
+                (Value::Null, Value::Null, search) => {
+                    assert!(search["nodes"].is_u64() && search["rules"].is_array(), "{reason}");
+                }
+                _ => panic!("{reason} is no reason"),
+            }
         }
         let (length, bound) = (number(&region["length"]), number(&region["length_bound"]));
         assert!(bound <= length);
@@ -434,7 +448,7 @@ mod compare {
 mod bench {
     use super::*;
 
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "source",
         "production",
         "sethi-ullman",
@@ -443,14 +457,19 @@ mod bench {
         "su-cluster",
         "su-cluster-adjust",
         "default",
+        "exact",
     ];
 
     #[test]
     fn minreg_carries_its_figures_for_programs() {
-        let document = run("bench minreg {} --json --max-size 600", &[&corpus()]).json();
+        let document = run("bench minreg {} --json --max-size 600 --nodes 20000", &[&corpus()]).json();
         for key in ["regions", "instructions", "proved", "timeouts"] {
             assert!(document[key].is_u64(), "{key}: {document}");
         }
+        assert_eq!(
+            document["budget"],
+            json!({"ms_per_instruction": null, "seconds_per_region": null, "nodes": 20000})
+        );
         assert_eq!(number(&document["proved"]) + number(&document["timeouts"]), number(&document["regions"]));
         for name in NAMES {
             let figures = &document["algorithms"][name];
@@ -458,16 +477,21 @@ mod bench {
             assert!(figures["mean_ratio"].as_f64() >= Some(1.0), "{name}: {document}");
             assert!(figures["seconds"].is_f64(), "{name}: {document}");
             let best = number(&document["algorithms"]["default"]["optimal"]);
-            assert!(number(&figures["optimal"]) <= best, "{name} beats default: {document}");
+            assert!(
+                name == "exact" || number(&figures["optimal"]) <= best,
+                "{name} beats default: {document}"
+            );
         }
+        assert_eq!(document["algorithms"]["exact"]["optimal"], document["proved"], "{document}");
         let default = &document["against_bound"]["default"]["mean_ratio"];
         assert!(default.as_f64() < Some(1.1), "{document}");
     }
 
     #[test]
     fn minreg_prints_tables_like_the_papers() {
-        let text = run("bench minreg {} --max-size 600 --threads 1", &[&corpus()]).ok();
+        let text = run("bench minreg {} --max-size 600 --threads 1 --nodes 1000", &[&corpus()]).ok();
         assert!(text.starts_with("34 distinct graphs of 48 to 600 instructions"), "{text}");
+        assert!(text.contains(", with 1,000 steps for each region for exact\n"), "{text}");
         for name in NAMES {
             assert_eq!(
                 text.lines().filter(|line| line.starts_with(&format!("{name} "))).count(),
@@ -476,6 +500,83 @@ mod bench {
             );
         }
         assert!(text.contains("1.171 (IV)"), "{text}");
+    }
+
+    #[test]
+    fn minreg_counts_proofs_by_size_and_lists_what_is_open() {
+        let document = run("bench minreg {} --json --nodes 1000", &[&corpus()]).json();
+        let (regions, proved) = (number(&document["regions"]), number(&document["proved"]));
+        let sizes = array(&document["sizes"]);
+        assert_eq!((&sizes[0]["least"], &sizes[0]["most"]), (&json!(48), &json!(99)));
+        let last = &sizes[sizes.len() - 1];
+        assert_eq!((&last["least"], &last["most"]), (&json!(601), &json!(null)));
+        let sum = |key: &str| sizes.iter().map(|range| number(&range[key])).sum::<u64>();
+        assert_eq!((sum("regions"), sum("proved"), sum("timeouts")), (regions, proved, regions - proved));
+        assert_eq!(sum("by_cut") + sum("by_search"), proved);
+        for part in sizes.iter().chain([&document["proofs"]]) {
+            let within: Vec<u64> =
+                array(&part["proved_within"]).iter().map(|own| number(&own["proved"])).collect();
+            assert!(within.is_sorted() && within.last() <= Some(&number(&part["proved"])), "{part}");
+            assert!(number(&part["proved"]) == 0 || part["median_us_per_instruction"].is_f64(), "{part}");
+        }
+        let open = array(&document["open"]);
+        assert_eq!(open.len() as u64, regions - proved);
+        for region in open {
+            assert!(region["kernel"].is_string() && region["region"].is_string(), "{region}");
+            assert!(number(&region["bound"]) <= number(&region["best"]), "{region}");
+        }
+        assert!(document.get("families").is_none());
+        let text = run("bench minreg {} --nodes 1000 --min-size 60 --max-size 500", &[&corpus()]).ok();
+        for start in ["60-99 ", "100-199 ", "200-399 ", "all "] {
+            assert!(text.lines().any(|line| line.starts_with(start)), "{start}: {text}");
+        }
+        // A single step is not enough to prove anything but what needs no proof.
+        let text = run("bench minreg {} --nodes 1", &[&corpus()]).ok();
+        assert!(text.contains("\nRegions that exact leaves open:\nkernel "), "{text}");
+    }
+
+    #[test]
+    fn the_budget_is_for_instructions_or_regions() {
+        let folder = Folder::new();
+        let file = folder.regions("regions.jsonl", &[tiny("k", "r")]);
+        for (option, words) in [
+            ("", "with 1 ms for each instruction for exact\n"),
+            ("--budget 10us", "with 0.01 ms for each instruction for exact\n"),
+            ("--region-budget 2s", "with 2 s for each region for exact\n"),
+            (
+                "--region-budget 2s --nodes 5",
+                "with 2 s for each region and 5 steps for each region for exact\n",
+            ),
+        ] {
+            let text = run(&format!("bench minreg {{}} --min-size 2 {option}"), &[&file]).ok();
+            assert!(text.contains(words), "{text}");
+        }
+        let message = run("bench minreg {} --budget 1ms --region-budget 2s", &[&file]).usage();
+        assert!(message.contains("cannot be used with"), "{message}");
+    }
+
+    #[test]
+    fn hard_families_need_no_file() {
+        let document = run("bench minreg --families --json --nodes 1000", &[]).json();
+        assert_eq!(document["regions"], 0);
+        let families = array(&document["families"]);
+        let names: Vec<&str> =
+            families.iter().map(|family| family["name"].as_str().expect("a name")).collect();
+        assert_eq!(names[..4], ["fft-16", "matmul-4x4x4", "stencil-16x12", "layered-100x20-1"]);
+        for family in families {
+            let [bound, best, default, source] =
+                ["bound", "best", "default", "source"].map(|key| number(&family[key]));
+            assert!(bound <= best && best <= default && default <= source, "{family}");
+            assert!(family["proved"] == false || bound == best, "{family}");
+            assert!(family["seconds"].is_f64() && number(&family["n"]) > 90, "{family}");
+        }
+        let text = run("bench minreg --families --nodes 1000", &[]).ok();
+        assert!(text.starts_with("Graphs that are known to be hard, with 1,000 steps"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("matmul-4x4x4 ")), "{text}");
+        // With files, both.
+        let document = run("bench minreg {} --families --json --nodes 1000", &[&corpus()]).json();
+        assert!(number(&document["regions"]) > 30 && array(&document["families"]).len() == families.len());
+        assert!(run("bench minreg", &[]).usage().contains("<FILE>"));
     }
 
     #[test]
@@ -638,6 +739,104 @@ mod check {
         let run = run("check {} {} --json", &[&file, &folder.regions("bad", &schedules[1..])]);
         let document: Value = serde_json::from_str(&run.refused()).expect("JSON");
         assert_eq!(document["illegal"], 1);
+    }
+
+    #[test]
+    fn bounds_are_proven_again() {
+        let folder = Folder::new();
+        let output = folder.path("schedules.jsonl");
+        run("schedule {} -o {} --nodes 20000 --goal minreg", &[&corpus(), &output]).ok();
+        let document = run("check {} {} --bound --json", &[&corpus(), &output]).json();
+        let bounds = &document["bounds"];
+        let searched = array(&bounds["by_search"]).len() as u64;
+        assert_eq!(number(&bounds["verified"]) + searched, 2 * 284, "{bounds}");
+        assert_eq!((&bounds["refused"], &bounds["missing"]), (&json!(0), &json!(0)), "{bounds}");
+        let vgpr = &bounds["classes"]["vgpr"];
+        assert_eq!(vgpr["regions"], 284, "{bounds}");
+        assert!(number(&vgpr["optimal"]) + number(&vgpr["optimal_by_search"]) > 250, "{bounds}");
+        let text = run("check {} {} --bound", &[&corpus(), &output]).ok();
+        assert!(
+            text.contains("bounds: ") && text.contains(" cuts verified; 0 refused, 0 missing; "),
+            "{text}"
+        );
+        assert!(text.contains("optimal, since the peak equals a verified bound: "), "{text}");
+        // Without being asked, nobody looks at them.
+        let document = run("check {} {} --json", &[&corpus(), &output]).json();
+        assert!(document.get("bounds").is_none(), "{document}");
+    }
+
+    #[test]
+    fn bounds_that_do_not_hold_are_refused() {
+        let folder = Folder::new();
+        let (file, schedules) = scheduled(&folder);
+        let bound = json!({"value": 2, "by": {"cut": "before", "instr": 2}});
+        assert_eq!(schedules[0]["peak_bounds"]["vgpr"]["value"], 2);
+        let told = |change: &dyn Fn(&mut Value)| {
+            let mut changed = schedules.clone();
+            changed[1]["peak_bounds"]["vgpr"] = bound.clone();
+            change(&mut changed[1]["peak_bounds"]);
+            run("check {} {} --bound", &[&file, &folder.regions("changed", &changed)])
+        };
+        let good = told(&|_| {}).ok();
+        let words = "bounds: 2 cuts verified; 0 refused, 0 missing; 0 by search, not checked\n\
+                     optimal, since the peak equals a verified bound: vgpr in 2 of 2 regions\n";
+        assert!(good.ends_with(words), "{good}");
+        for (change, words) in [
+            (json!({"value": 3}), "at least 3 before #2 add is claimed, but it can be 2"),
+            (
+                json!({"value": 2, "by": {"cut": "start"}}),
+                "at least 2 at the start is claimed, but it can be 0",
+            ),
+            (
+                json!({"value": 2, "by": {"cut": "after", "instr": 1}}),
+                "at least 2 after #1 load is claimed, but it can be 1",
+            ),
+            (
+                json!({"value": 2, "by": {"cut": "after", "instr": 4}}),
+                "the moment is at instruction #4, but the region has only 4",
+            ),
+            (
+                json!({"value": 3, "by": {"search": {"nodes": 1, "rules": []}}}),
+                "at least 3 is claimed, but the schedule has 2",
+            ),
+        ] {
+            let text = told(&|bounds| {
+                for (key, value) in change.as_object().expect("an object") {
+                    bounds["vgpr"][key] = value.clone();
+                }
+            });
+            let text = text.refused();
+            assert!(text.contains(&format!("kernel \"k\", region second: vgpr: {words}\n")), "{text}");
+            assert!(text.contains("1 cuts verified; 1 refused"), "{text}");
+            assert!(text.ends_with("vgpr in 1 of 2 regions\n"), "{text}");
+        }
+        let text = told(&|bounds| *bounds = json!({"sgpr": bound.clone()})).refused();
+        assert!(text.contains("a bound is given for \"sgpr\", which is no class of the region"), "{text}");
+        assert!(text.contains("vgpr: no bound is given") && text.contains("1 refused, 1 missing"), "{text}");
+        let text = told(&|bounds| bounds["vgpr"] = json!({"value": 2, "by": 3})).error();
+        assert!(text.contains("changed:2: peak_bounds.vgpr.by: invalid type"), "{text}");
+        // What only a search knows is named, and counts apart.
+        let search = json!({"search": {"nodes": 1234, "rules": ["free-moves", "memory"]}});
+        let text = told(&|bounds| bounds["vgpr"]["by"] = search.clone()).ok();
+        let words = "not checked: kernel \"k\", region second: vgpr at least 2, by a search of 1,234 nodes \
+                     (free-moves, memory)\n";
+        assert!(text.contains(words), "{text}");
+        assert!(text.ends_with("vgpr in 1 of 2 regions (and 1 if the search is right)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_file_without_bounds_has_none_to_check() {
+        let folder = Folder::new();
+        let (file, mut schedules) = scheduled(&folder);
+        for schedule in &mut schedules {
+            schedule["lowtide-schedule"] = 1.into();
+            schedule.as_object_mut().expect("an object").remove("peak_bounds");
+        }
+        let old = folder.regions("old", &schedules);
+        run("check {} {}", &[&file, &old]).ok();
+        let message = run("check {} {} --bound", &[&file, &old]).error();
+        assert!(message.contains("old: carries no bounds to check"), "{message}");
+        assert!(run("check {} --bound", &[&file]).usage().contains("<SCHEDULE>"));
     }
 
     #[test]

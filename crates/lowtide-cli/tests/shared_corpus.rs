@@ -1,16 +1,22 @@
 //! What is promised of the shared corpus, which lies beside the repository where it exists.
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn json(args: &[&str]) -> Option<serde_json::Value> {
+fn corpus() -> Option<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if !corpus.is_dir() {
         // Unlike the print macros, this is seen without --nocapture.
         let _ = writeln!(std::io::stderr(), "skipped: the shared corpus (../shared/corpus) is not here");
         return None;
     }
+    Some(corpus)
+}
+
+fn json(args: &[&str]) -> Option<serde_json::Value> {
+    let corpus = corpus()?;
     let output =
         Command::new(env!("CARGO_BIN_EXE_lowtide")).args(args).arg(corpus).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -28,6 +34,32 @@ fn recorded_pressures_agree() {
             (Some(0), Some(0))
         );
     }
+}
+
+/// Every bound by a cut is proven again by the independent checker, and no schedule is below a bound.
+#[test]
+fn every_bound_holds() {
+    let Some(corpus) = corpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let schedules = folder.path().join("schedules.jsonl.gz");
+    let lowtide = |args: &[&OsStr]| {
+        let program = Command::new(env!("CARGO_BIN_EXE_lowtide")).args(args).output().unwrap();
+        assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stderr));
+        program.stdout
+    };
+    let options = ["schedule", "--goal", "minreg", "--nodes", "20000", "--summary", "-o"].map(OsStr::new);
+    lowtide(&[&options[..], &[schedules.as_ref(), corpus.as_ref()]].concat());
+    let document = lowtide(&[
+        "check".as_ref(),
+        corpus.as_ref(),
+        schedules.as_ref(),
+        "--bound".as_ref(),
+        "--json".as_ref(),
+    ]);
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let bounds = &document["bounds"];
+    assert_eq!((&bounds["refused"], &bounds["missing"]), (&0.into(), &0.into()), "{}", document["problems"]);
+    assert!(bounds["verified"].as_u64() > Some(80_000), "{}", bounds["verified"]);
 }
 
 /// `compare` puts every schedule of every algorithm through the checker.

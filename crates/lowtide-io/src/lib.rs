@@ -3,7 +3,7 @@
 //! - [`KernelReader`] reads region files: the project's own format (`docs/region-format.md`) or a dump from
 //!   LLVM, plain or gzip, told apart by their content. It is strict, and memory never grows with the file.
 //! - [`format_line`] and [`LineWriter`] write the project's own format.
-//! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules.
+//! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules, which can carry [`PeakBound`]s.
 //! - [`dot()`] draws a dependence graph.
 //!
 //! Every error names the file, the line and the element.
@@ -15,6 +15,7 @@ mod json;
 mod lines;
 mod llvm_dump;
 mod output;
+mod peak_bound;
 mod reader;
 mod region_file;
 mod schedule_file;
@@ -23,6 +24,7 @@ pub use dot::dot;
 pub use error::ReadError;
 pub use lines::MAX_LINE;
 pub use output::LineWriter;
+pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
 pub use region_file::format_line;
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};

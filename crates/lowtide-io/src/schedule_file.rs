@@ -1,4 +1,7 @@
 //! Schedule files: one region a line, in the order of the region file.
+//!
+//! Version 2 adds bounds on the peaks with their reasons. A schedule without them is written as version 1, so
+//! that whatever reads that can still read it.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,10 +11,12 @@ use lowtide::schedule::Schedule;
 use serde::{Deserialize, Serialize};
 
 use crate::ReadError;
-use crate::json::Text;
+use crate::json::{Object, Pairs, Text};
 use crate::lines::Lines;
+use crate::peak_bound::{BoundReason, PeakBound};
 
-const VERSION: u32 = 1;
+const WITHOUT_BOUNDS: u32 = 1;
+const WITH_BOUNDS: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object: a schedule")]
@@ -26,6 +31,15 @@ struct Line<'a> {
     region: Text<'a>,
     order: Vec<u32>,
     cycles: Vec<u32>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    peak_bounds: Option<Pairs<Text<'a>, Object<Bound>>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object: a bound")]
+struct Bound {
+    value: u32,
+    by: Object<BoundReason>,
 }
 
 /// A schedule and the region it is for.
@@ -39,17 +53,28 @@ pub struct ScheduleEntry {
     pub region: String,
     /// The schedule, unchecked.
     pub schedule: Schedule,
+    /// What is claimed about the peaks of all schedules, unchecked. Empty if nothing is.
+    pub bounds: Vec<PeakBound>,
 }
 
-/// Writes a schedule as a line, without the line's end.
-pub fn format_schedule(kernel: &str, origin: &str, region: &str, schedule: &Schedule) -> String {
+/// Writes a schedule as a line, without the line's end. Bounds may be left out.
+pub fn format_schedule(
+    kernel: &str,
+    origin: &str,
+    region: &str,
+    schedule: &Schedule,
+    bounds: &[PeakBound],
+) -> String {
+    let bound = |bound: &PeakBound| Bound { value: bound.value, by: Object(bound.by.clone()) };
+    let pairs = bounds.iter().map(|own| (own.class.as_str().into(), Object(bound(own))));
     let line = Line {
-        version: VERSION,
+        version: if bounds.is_empty() { WITHOUT_BOUNDS } else { WITH_BOUNDS },
         kernel: kernel.into(),
         origin: origin.into(),
         region: region.into(),
         order: schedule.order().iter().map(|instr| instr.0).collect(),
         cycles: schedule.cycles().to_vec(),
+        peak_bounds: (!bounds.is_empty()).then(|| Pairs(pairs.collect())),
     };
     serde_json::to_string(&line).expect("strings and numbers always serialise")
 }
@@ -88,18 +113,29 @@ impl ScheduleReader {
             Ok(line) => line,
             Err(message) => return Err(self.lines.error(message)),
         };
-        if line.version != VERSION {
+        if !(WITHOUT_BOUNDS..=WITH_BOUNDS).contains(&line.version) {
             let message = format!(
-                "unknown version {} of a schedule file (this program reads version {VERSION})",
+                "unknown version {} of a schedule file (this program reads versions {WITHOUT_BOUNDS} and \
+                 {WITH_BOUNDS})",
                 line.version
             );
             return Err(self.lines.error(message));
         }
+        if line.version == WITHOUT_BOUNDS && line.peak_bounds.is_some() {
+            let message = format!("peak_bounds: only version {WITH_BOUNDS} of a schedule file has them");
+            return Err(self.lines.error(message));
+        }
+        let bound = |(class, Object(Bound { value, by: Object(by) })): (Text, Object<Bound>)| PeakBound {
+            class: class.into_string(),
+            value,
+            by,
+        };
         Ok(Some(ScheduleEntry {
             kernel: line.kernel.into_string(),
             origin: line.origin.into_string(),
             region: line.region.into_string(),
             schedule: Schedule::new(line.order.into_iter().map(InstrId).collect(), line.cycles),
+            bounds: line.peak_bounds.unwrap_or_default().0.into_iter().map(bound).collect(),
         }))
     }
 }

@@ -592,8 +592,8 @@ fn an_unknown_version_of_the_format() {
     own(r#""lowtide":1"#, r#""lowtide":"1""#, r#"unknown format version "1" (this program reads version 1)"#);
     dump(r#""v":1"#, r#""v":2"#, "unknown version 2 of an LLVM dump (this program reads version 1)");
     schedule(
-        &change(SCHEDULE, ":1", ":2"),
-        "unknown version 2 of a schedule file (this program reads version 1)",
+        &change(SCHEDULE, ":1", ":3"),
+        "unknown version 3 of a schedule file (this program reads versions 1 and 2)",
     );
 }
 
@@ -679,10 +679,68 @@ fn a_bad_schedule() {
     );
     schedule(
         &change(SCHEDULE, "cycles", "cicles"),
-        "cicles: unknown field `cicles`, expected one of `lowtide-schedule`, `kernel`, `origin`, `region`, `order`, `cycles`, at column 70",
+        "cicles: unknown field `cicles`, expected one of `lowtide-schedule`, `kernel`, `origin`, `region`, `order`, `cycles`, `peak_bounds`, at column 70",
     );
     schedule("[1,\"k\",\"\",\"r\",[],[]]", "a line must be a JSON object, {...}");
     schedule(&SCHEDULE[..60], "order: EOF while parsing a list (is the line cut off?), at column 60");
+}
+
+#[test]
+fn a_bad_bound() {
+    let bounded = |bounds: &str| {
+        let line = change(SCHEDULE, ":1,", ":2,");
+        change(&line, "[0,4]}", &format!("[0,4],\"peak_bounds\":{bounds}}}"))
+    };
+    let old = change(&bounded("{}"), ":2,", ":1,");
+    schedule(&old, "peak_bounds: only version 2 of a schedule file has them");
+    let by = |reason: &str| bounded(&format!(r#"{{"vgpr":{{"value":2,"by":{reason}}}}}"#));
+    let place = "peak_bounds.vgpr.by";
+    for (reason, message) in [
+        (
+            r#"{"cut":"before"}"#,
+            "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
+        ),
+        (
+            r#"{"cut":"end","instr":1}"#,
+            "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
+        ),
+        (
+            r#"{"search":{"nodes":1,"rules":[]},"cut":"start"}"#,
+            "a reason is either a \"cut\" or a \"search\"",
+        ),
+        (r#"{"instr":1}"#, "a reason is either a \"cut\" or a \"search\""),
+        ("{}", "a reason is either a \"cut\" or a \"search\""),
+        (r#"["start"]"#, "invalid type: sequence, expected an object"),
+    ] {
+        let line = by(reason);
+        let mut entries = ScheduleReader::from_reader(Box::new(Cursor::new(line)), "in.jsonl").unwrap();
+        let error = entries.next().unwrap().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("in.jsonl:1: {place}: {message}, at column ")), "{error}");
+    }
+    for (bounds, message) in [
+        (r#"{"vgpr":2}"#, "peak_bounds.vgpr: invalid type: integer `2`, expected an object"),
+        (r#"{"vgpr":[2,{"cut":"start"}]}"#, "peak_bounds.vgpr: invalid type: sequence, expected an object"),
+        (r#"{"vgpr":{"value":2}}"#, "peak_bounds.vgpr: missing field `by`"),
+        (
+            r#"{"vgpr":{"value":-2,"by":{"cut":"start"}}}"#,
+            "peak_bounds.vgpr.value: invalid value: integer `-2`",
+        ),
+        (r#"{"v":{"value":2,"by":{"cut":"start","at":1}}}"#, "peak_bounds.v.by.at: unknown field `at`"),
+        (r#"{"v":{"value":2,"by":{"cut":"in"}}}"#, "peak_bounds.v.by.cut: unknown variant `in`"),
+        (
+            r#"{"v":{"value":2,"by":{"search":{"nodes":1}}}}"#,
+            "peak_bounds.v.by.search: missing field `rules`",
+        ),
+        (
+            r#"{"v":{"value":2,"by":{"cut":"start"}},"v":{"value":2,"by":{"cut":"start"}}}"#,
+            "peak_bounds: key \"v\" is given twice",
+        ),
+    ] {
+        let mut entries =
+            ScheduleReader::from_reader(Box::new(Cursor::new(bounded(bounds))), "in.jsonl").unwrap();
+        let error = entries.next().unwrap().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("in.jsonl:1: {message}")), "{error}");
+    }
 }
 
 /// Both formats, several kernels: whatever the cut, what comes out is a number of whole kernels.

@@ -8,8 +8,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use lowtide::InstrId;
+use lowtide::analysis::pressure_bound::Moment;
 use lowtide::generate::{Random, register_program};
 use lowtide::schedule::Schedule;
+use lowtide_io::{BoundReason, PeakBound};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -195,8 +198,16 @@ fn damaged_schedules_are_refused_or_round_trip() {
     let region = register_program(6, 1);
     let order: Vec<_> = region.instrs().collect();
     let schedule = Schedule::new(order, vec![0, 3, 7, 9, 12, 40]);
-    let line = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule);
-    let seeds = [line.clone().into_bytes(), format!("{line}\n\n{line}\n").into_bytes()];
+    let bound = |class: &str, value, by| PeakBound { class: class.to_string(), value, by };
+    let bounds = [
+        bound("vgpr", 3, BoundReason::Cut(Moment::Before(InstrId(4)))),
+        bound("sgpr", 0, BoundReason::Cut(Moment::End)),
+        bound("agpr", 7, BoundReason::Search { nodes: 12, rules: vec!["memory".to_string()] }),
+    ];
+    let line = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, &[]);
+    let bounded = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, &bounds);
+    let both = format!("{line}\n\n{bounded}\n");
+    let seeds = [line.into_bytes(), bounded.into_bytes(), both.into_bytes()];
     run("schedule_file", &seeds, 60_000, harness::schedule_file);
 }
 

@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use harness::{format_kernels, read_kernels, read_schedules};
+use lowtide::InstrId;
+use lowtide::analysis::pressure_bound::Moment;
 use lowtide::generate::{Random, Shape, random_order, region, register_program};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide_io::{
-    KernelReader, LineWriter, ScheduleEntry, ScheduleReader, dot, format_line, format_schedule,
+    BoundReason, KernelReader, LineWriter, PeakBound, ScheduleEntry, ScheduleReader, dot, format_line,
+    format_schedule,
 };
 
 fn manifest() -> &'static Path {
@@ -120,6 +123,36 @@ fn gzip_and_plain_files_give_the_same() {
     }
 }
 
+/// Any bound on the peak of a class.
+fn bound(class: usize, random: &mut Random) -> PeakBound {
+    let instr = InstrId(random.bits() as u32);
+    let names = ["memory", "not \"yet\" known"];
+    let rules = (0..random.below(3)).map(|_| random.pick(&names).to_string()).collect();
+    let by = match random.below(5) {
+        0 => BoundReason::Cut(Moment::Start),
+        1 => BoundReason::Cut(Moment::End),
+        2 => BoundReason::Cut(Moment::Before(instr)),
+        3 => BoundReason::Cut(Moment::After(instr)),
+        _ => BoundReason::Search { nodes: random.bits(), rules },
+    };
+    PeakBound { class: format!("c\"{class}"), value: random.bits() as u32, by }
+}
+
+#[test]
+fn a_schedule_without_bounds_is_still_of_version_1() {
+    let schedule = Schedule::new(vec![InstrId(1), InstrId(0)], vec![4, 0]);
+    let line = format_schedule("k", "", "r", &schedule, &[]);
+    assert_eq!(line, r#"{"lowtide-schedule":1,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0]}"#);
+    let by = BoundReason::Cut(Moment::After(InstrId(1)));
+    let bound = PeakBound { class: "vgpr".to_string(), value: 2, by };
+    let line = format_schedule("k", "", "r", &schedule, &[bound]);
+    assert_eq!(
+        line,
+        r#"{"lowtide-schedule":2,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0],"#.to_string()
+            + r#""peak_bounds":{"vgpr":{"value":2,"by":{"cut":"after","instr":1}}}}"#
+    );
+}
+
 #[test]
 fn schedules_round_trip_plain_and_packed() {
     let mut random = Random::new(7);
@@ -133,12 +166,13 @@ fn schedules_round_trip_plain_and_packed() {
                 origin: if seed % 2 == 0 { String::new() } else { "\"o\"".to_string() },
                 region: region.name().to_string(),
                 schedule: Schedule::new(order, cycles),
+                bounds: (0..random.below(4)).map(|class| bound(class, &mut random)).collect(),
             }
         })
         .collect();
     let line = |entry: &ScheduleEntry| {
-        let ScheduleEntry { kernel, origin, region, schedule } = entry;
-        format_schedule(kernel, origin, region, schedule)
+        let ScheduleEntry { kernel, origin, region, schedule, bounds } = entry;
+        format_schedule(kernel, origin, region, schedule, bounds)
     };
     let lines: Vec<String> = entries.iter().map(line).collect();
     assert!(read_schedules(lines.join("\n").as_bytes()).unwrap() == entries);

@@ -1,7 +1,10 @@
 //! Made-up regions, for tests, benchmarks and experiments. The same seed gives the same region everywhere.
 //!
 //! [`Shape`]s cover what real code looks like to a scheduler; [`register_program`] makes code that is *not*
-//! in single-assignment form: partial writes, redefinitions, tied and early-clobber results, dead ones.
+//! in single-assignment form: partial writes, redefinitions, tied and early-clobber results, dead ones;
+//! [`families`] has graphs that are hard for exact methods.
+
+pub mod families;
 
 use crate::index::{ClassId, InstrId, RegisterId};
 use crate::region::{DefFlags, DepKind, InstrSpec, Region, RegionBuilder};

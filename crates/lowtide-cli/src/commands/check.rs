@@ -6,12 +6,12 @@ use std::path::Path;
 use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::region::{Kernel, Peak, Region};
-use lowtide::schedule::Schedule;
 use lowtide::schedule::check::{Violation, check, check_order};
-use lowtide_io::ScheduleReader;
+use lowtide_io::{ScheduleEntry, ScheduleReader};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use super::check_bounds::BoundReport;
 use super::{print, print_json};
 use crate::args::{CheckArgs, InputArgs};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::input::{Targets, for_each_kernel};
 use crate::report::{grouped, table};
 
 /// So many problems are told one by one.
-const MOST_PROBLEMS: usize = 20;
+pub(super) const MOST_PROBLEMS: usize = 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
@@ -44,6 +44,9 @@ struct ScheduleDocument {
     peak_at: BTreeMap<String, u32>,
     /// Fewest waves of any region.
     occupancy: Option<u32>,
+    /// With `--bound`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<BoundReport>,
     problems: Vec<String>,
 }
 
@@ -53,10 +56,10 @@ fn check_schedules(
     targets: &Targets,
     schedule: &Path,
 ) -> Result<(), Failure> {
-    let mut schedules: FxHashMap<ScheduleKey, Schedule> = FxHashMap::default();
+    let mut schedules: FxHashMap<ScheduleKey, ScheduleEntry> = FxHashMap::default();
     for entry in ScheduleReader::open(schedule)? {
         let entry = entry?;
-        let key = (entry.origin, entry.kernel, entry.region);
+        let key = (entry.origin.clone(), entry.kernel.clone(), entry.region.clone());
         if schedules.contains_key(&key) {
             return Err(Failure::Message(format!(
                 "{}: region {:?} of kernel {:?} has two schedules",
@@ -65,7 +68,13 @@ fn check_schedules(
                 key.1
             )));
         }
-        schedules.insert(key, entry.schedule);
+        schedules.insert(key, entry);
+    }
+    if args.bound && schedules.values().all(|entry| entry.bounds.is_empty()) {
+        return Err(Failure::Message(format!(
+            "{}: carries no bounds to check: `lowtide schedule -o` writes them",
+            schedule.display()
+        )));
     }
     let mut document = ScheduleDocument::default();
     let mut used: FxHashSet<ScheduleKey> = FxHashSet::default();
@@ -73,19 +82,26 @@ fn check_schedules(
         input,
         |kernel| {
             let target = targets.of(&kernel)?;
-            let mut part = ScheduleDocument::default();
+            let mut part =
+                ScheduleDocument { bounds: args.bound.then(BoundReport::default), ..Default::default() };
             let mut found = Vec::new();
             for region in &kernel.regions {
                 let key = (kernel.origin.clone(), kernel.name.clone(), region.name().to_string());
                 let name = format!("kernel {:?}, region {}", kernel.name, region.name());
                 part.regions += 1;
-                let Some(schedule) = schedules.get(&key) else {
+                let Some(entry) = schedules.get(&key) else {
                     part.illegal += 1;
                     part.problems.push(format!("{name}: has no schedule"));
                     continue;
                 };
                 found.push(key);
-                match check(region, target, schedule) {
+                let report = check(region, target, &entry.schedule);
+                if let Some(bounds) = &mut part.bounds {
+                    let peaks = report.as_ref().ok().map(|report| &report.peaks[..]);
+                    let problems = bounds.check(&kernel.name, region, &entry.bounds, peaks);
+                    part.problems.extend(problems.iter().map(|problem| format!("{name}: {problem}")));
+                }
+                match report {
                     Err(violations) => {
                         part.illegal += 1;
                         part.problems
@@ -118,7 +134,9 @@ fn check_schedules(
     if document.illegal == 0 {
         known_classes(args, &document.peak)?;
     }
-    let failed = document.illegal > 0 || document.over_limit > 0;
+    let failed = document.illegal > 0
+        || document.over_limit > 0
+        || document.bounds.as_ref().is_some_and(BoundReport::has_failed);
     document.problems.truncate(MOST_PROBLEMS);
     match args.json {
         true => print_json(&document)?,
@@ -151,6 +169,9 @@ impl ScheduleDocument {
             *highest = peak.max(*highest);
         }
         self.occupancy = self.occupancy.into_iter().chain(part.occupancy).min();
+        if let Some(bounds) = part.bounds {
+            self.bounds.get_or_insert_default().add(bounds);
+        }
         self.problems.extend(part.problems);
     }
 
@@ -168,6 +189,9 @@ impl ScheduleDocument {
             peaks.join(", "),
             self.occupancy.map_or_else(|| "-".to_string(), |waves| waves.to_string()),
         );
+        if let Some(bounds) = &self.bounds {
+            text += &format!("\n{}", bounds.as_text());
+        }
         text
     }
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod check_bounds;
 mod compare;
 mod convert;
 mod info;

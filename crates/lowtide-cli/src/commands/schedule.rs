@@ -8,7 +8,7 @@ use lowtide::pipeline::{Algorithm, Options, explain, schedule_kernel};
 use lowtide::problem::Problem;
 use lowtide::region::Region;
 use lowtide::schedule::{Outcome, Schedule};
-use lowtide_io::{LineWriter, format_schedule};
+use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};
 use serde::Serialize;
 
 use super::{print, print_json};
@@ -51,6 +51,7 @@ struct RegionResult {
     peak: BTreeMap<String, u32>,
     peak_at: BTreeMap<String, u32>,
     peak_bound: BTreeMap<String, u32>,
+    peak_bound_by: BTreeMap<String, BoundReason>,
     length: u32,
     length_bound: u32,
     optimal: bool,
@@ -58,6 +59,8 @@ struct RegionResult {
     primary: (u32, u32),
     #[serde(skip)]
     schedule: Schedule,
+    #[serde(skip)]
+    bounds: Vec<PeakBound>,
 }
 
 impl RegionResult {
@@ -69,6 +72,7 @@ impl RegionResult {
         let Outcome { schedule, measure, bounds, optimal } = outcome;
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
+        let reasoned = PeakBound::all(region, &bounds);
         RegionResult {
             name: region.name().to_string(),
             n: region.len(),
@@ -77,11 +81,13 @@ impl RegionResult {
             peak: by_class(&|class| measure.peaks[class].between),
             peak_at: by_class(&|class| measure.peaks[class].at),
             peak_bound: by_class(&|class| bounds.peaks[class]),
+            peak_bound_by: reasoned.iter().map(|bound| (bound.class.clone(), bound.by.clone())).collect(),
             length: measure.length,
             length_bound: bounds.length,
             optimal,
             primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
             schedule,
+            bounds: reasoned,
         }
     }
 }
@@ -138,7 +144,13 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         |result| {
             if let Some(output) = &mut output {
                 for region in &result.regions {
-                    let line = format_schedule(&result.name, &result.origin, &region.name, &region.schedule);
+                    let line = format_schedule(
+                        &result.name,
+                        &result.origin,
+                        &region.name,
+                        &region.schedule,
+                        &region.bounds,
+                    );
                     output.line(&line).map_err(|error| write_failure(args, error))?;
                 }
             }

@@ -5,14 +5,18 @@
 
 use std::io::Cursor;
 
+use lowtide::ClassId;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::generate::{Random, random_order, register_program};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::schedule::check::{check, check_order};
+use lowtide::schedule::check_bound::check_cut;
 use lowtide::target::Target;
-use lowtide_io::{KernelReader, ReadError, ScheduleEntry, ScheduleReader, dot, format_line, format_schedule};
+use lowtide_io::{
+    BoundReason, KernelReader, ReadError, ScheduleEntry, ScheduleReader, dot, format_line, format_schedule,
+};
 
 /// The kernels of a file that lies in memory.
 pub(crate) fn read_kernels(data: &[u8]) -> Result<Vec<Kernel>, ReadError> {
@@ -67,8 +71,8 @@ pub(crate) fn schedule_file(data: &[u8]) -> bool {
         }
     };
     let line = |entry: &ScheduleEntry| {
-        let ScheduleEntry { kernel, origin, region, schedule } = entry;
-        format_schedule(kernel, origin, region, schedule) + "\n"
+        let ScheduleEntry { kernel, origin, region, schedule, bounds } = entry;
+        format_schedule(kernel, origin, region, schedule, bounds) + "\n"
     };
     let text: String = entries.iter().map(line).collect();
     assert_eq!(entries, read_schedules(text.as_bytes()).expect("what was written can be read"));
@@ -79,6 +83,11 @@ pub(crate) fn schedule_file(data: &[u8]) -> bool {
         let _ = check(&region, &target, &entry.schedule);
         let _ = check_order(&region, entry.schedule.order());
         let _ = entry.schedule.length();
+        for bound in &entry.bounds {
+            if let BoundReason::Cut(moment) = bound.by {
+                let _ = check_cut(&region, ClassId(0), moment, bound.value);
+            }
+        }
     }
     true
 }

@@ -1,6 +1,7 @@
 //! What comes out: a [`Schedule`], an [`Outcome`] with its proof, and the independent [`check`]er.
 
 pub mod check;
+pub mod check_bound;
 
 use std::time::{Duration, Instant};
 

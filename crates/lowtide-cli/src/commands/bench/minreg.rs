@@ -1,38 +1,24 @@
-//! `lowtide bench`: the papers' tables, measured on the given files.
+//! `lowtide bench minreg`: peaks of the min-register schedulers against the best possible (paper 1, Tables I to V).
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
-use lowtide::analysis::closure::Closure;
 use lowtide::analysis::fingerprint::fingerprint;
-use lowtide::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use lowtide::pipeline::{Algorithm, run};
+use lowtide::pipeline::Algorithm;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::MinregArgs;
+use super::families::{self, Family};
+use super::measure::{ALGORITHMS, Row};
+use super::proofs::{self, Open, Proofs, SizeRange};
+use crate::args::{InputArgs, MinregArgs};
+use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel, progress_bar};
 use crate::report::{grouped, table};
-
-/// The schedulers that are compared, with the table of paper 1 that has the same one and its mean ratio there.
-const ALGORITHMS: [(Algorithm, Option<(&str, f64)>); 8] = [
-    (Algorithm::Source, None),
-    (Algorithm::Production, None),
-    (Algorithm::SethiUllman, Some(("I", 1.437))),
-    (Algorithm::SuRp, Some(("II", 1.418))),
-    (Algorithm::SuRpAdjust, Some(("III", 1.376))),
-    (Algorithm::SuCluster, Some(("IV", 1.171))),
-    (Algorithm::SuClusterAdjust, Some(("V", 1.194))),
-    (Algorithm::Default, None),
-];
 
 /// A peak of so many times the optimum is an outlier.
 const OUTLIER: f64 = 1.5;
@@ -43,15 +29,51 @@ struct Document {
     /// Regions that were read and have the graph of another one.
     repeated: u64,
     instructions: u64,
-    /// Regions whose optimum is known: some schedule meets the lower bound.
+    /// Regions whose optimum `exact` has proven within its budget.
     proved: u64,
     timeouts: u64,
+    /// What the budget was: time for each instruction or each region, and steps.
+    budget: BudgetInfo,
     /// Over the regions whose optimum is known.
     algorithms: BTreeMap<&'static str, Totals>,
     /// Over all regions, against the lower bound instead of the optimum.
     against_bound: BTreeMap<&'static str, Totals>,
     /// The time of `default` grows with this power of the size, on regions of 100 instructions and more.
     default_exponent: Option<f64>,
+    proofs: Proofs,
+    sizes: Vec<SizeRange>,
+    /// Every region whose optimum is not known.
+    open: Vec<Open>,
+    /// With `--families`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    families: Option<Vec<Family>>,
+}
+
+#[derive(Serialize, Default)]
+struct BudgetInfo {
+    ms_per_instruction: Option<f64>,
+    seconds_per_region: Option<f64>,
+    nodes: Option<u64>,
+}
+
+impl BudgetInfo {
+    fn new(args: &MinregArgs) -> Self {
+        let budget = args.budget.budget();
+        let seconds_per_region = args.region_budget.map(|time| time.as_secs_f64());
+        let per_instruction = budget.time_per_instr.filter(|_| seconds_per_region.is_none());
+        BudgetInfo {
+            ms_per_instruction: per_instruction.map(|time| 1e3 * time.as_secs_f64()),
+            seconds_per_region,
+            nodes: budget.nodes,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let time = self.ms_per_instruction.map(|time| format!("{time} ms for each instruction"));
+        let whole = self.seconds_per_region.map(|time| format!("{time} s for each region"));
+        let nodes = self.nodes.map(|nodes| format!("{} steps for each region", grouped(nodes)));
+        [time, whole, nodes].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    }
 }
 
 #[derive(Serialize, Default, Clone)]
@@ -67,22 +89,29 @@ struct Totals {
     outlier_density: f64,
 }
 
-/// What became of one region.
-struct Row {
-    size: usize,
-    edges: usize,
-    bound: u32,
-    /// Peak and seconds of each algorithm; none for production where no order is recorded.
-    results: Vec<Option<(u32, f64)>>,
+pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
+    let mut document = Document { budget: BudgetInfo::new(args), ..Document::default() };
+    if !args.files.is_empty() {
+        let rows = measure_files(args, &mut document.repeated)?;
+        document.fill(&rows, args);
+    }
+    if args.families {
+        document.families = Some(families::measure(args)?);
+    }
+    match args.json {
+        true => print_json(&document),
+        false => print(&document.as_text(args)),
+    }
 }
 
-pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
+/// Runs everything on the distinct graphs of the input. `repeated` counts the others.
+fn measure_files(args: &MinregArgs, repeated: &mut u64) -> Result<Vec<Row>, Failure> {
     let targets = Targets::new(&args.target)?;
-    let mut document = Document::default();
+    let input = InputArgs { files: args.files.clone(), kernel: args.kernel.clone() };
     let mut seen = FxHashSet::default();
     let mut regions = Vec::new();
     for_each_kernel(
-        &args.input,
+        &input,
         |mut kernel| {
             let target = targets.of(&kernel)?;
             let fits = |region: &Region| {
@@ -101,7 +130,7 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
             for (graph, region, kernel, target) in found {
                 match seen.insert(graph) {
                     true => regions.push((region, kernel, target)),
-                    false => document.repeated += 1,
+                    false => *repeated += 1,
                 }
             }
             Ok(())
@@ -111,60 +140,22 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
         return Err(Failure::Message("no region has a size in the range that was asked for".to_string()));
     }
     let bar = progress_bar(regions.len() as u64, "{bar:40} {pos} of {len} regions, {elapsed}, {eta} left");
-    let rows: Result<Vec<Row>, Failure> = (regions.par_iter().progress_with(bar.clone()))
+    let rows = (regions.par_iter().progress_with(bar.clone()))
         .map(|(region, kernel, target)| {
             let problem = Problem::new(region, target, Goal::MinReg)
                 .map_err(|error| Failure::Target { kernel: kernel.clone(), error })?;
-            measure(&problem, kernel)
+            Row::measure(&problem, kernel, args.budget_of(region.len()))
         })
         .collect();
     bar.finish_and_clear();
-    document.fill(&rows?);
-    match args.json {
-        true => print_json(&document),
-        false => print(&document.as_text(args)),
-    }
-}
-
-fn measure(problem: &Problem, kernel: &str) -> Result<Row, Failure> {
-    let region = problem.region();
-    let class = problem.primary_class();
-    let mut results = Vec::new();
-    let mut hint = None;
-    for (algorithm, _) in ALGORITHMS {
-        if algorithm == Algorithm::Production && region.production().is_none() {
-            results.push(None);
-            continue;
-        }
-        let start = Instant::now();
-        let schedule = run(problem, algorithm);
-        let seconds = start.elapsed().as_secs_f64();
-        // A benchmark of illegal schedules would be worthless.
-        let report = check(region, problem.target(), &schedule).map_err(|violations| Failure::Illegal {
-            algorithm: algorithm.name(),
-            kernel: kernel.to_string(),
-            region: region.name().to_string(),
-            violation: violations[0].to_string(),
-        })?;
-        results.push(Some((report.peaks[class.index()].between, seconds)));
-        hint = Some(schedule);
-    }
-    let bound = match hint {
-        Some(hint) if region.len() <= MOST_FOR_CUTS => {
-            let closure = Closure::new(region);
-            pressure_bound(region, class, &closure, hint.order(), Budget::default()).value
-        }
-        _ => pressure_at_ends(region)[class.index()].0,
-    };
-    Ok(Row { size: region.len(), edges: region.edge_count(), bound, results })
+    rows
 }
 
 impl Document {
-    fn fill(&mut self, rows: &[Row]) {
+    fn fill(&mut self, rows: &[Row], args: &MinregArgs) {
         self.regions = rows.len() as u64;
         self.instructions = rows.iter().map(|row| row.size as u64).sum();
-        let best = |row: &Row| row.results.iter().flatten().map(|(peak, _)| *peak).min();
-        let proved: Vec<&Row> = rows.iter().filter(|row| best(row) == Some(row.bound)).collect();
+        let proved: Vec<&Row> = rows.iter().filter(|row| row.is_proved()).collect();
         self.proved = proved.len() as u64;
         self.timeouts = self.regions - self.proved;
         let all: Vec<&Row> = rows.iter().collect();
@@ -172,26 +163,45 @@ impl Document {
             self.algorithms.insert(algorithm.name(), Totals::new(&proved, position));
             self.against_bound.insert(algorithm.name(), Totals::new(&all, position));
         }
-        let of_default = ALGORITHMS.iter().position(|(algorithm, _)| *algorithm == Algorithm::Default);
         let times = rows.iter().filter(|row| row.size >= 100).filter_map(|row| {
-            let (_, seconds) = of_default.and_then(|position| row.results[position])?;
+            let (_, seconds) = row.of(Algorithm::Default)?;
             Some((row.size as f64, seconds))
         });
         self.default_exponent = fitted_exponent(&times.collect::<Vec<_>>());
+        self.proofs = Proofs::new(rows.iter());
+        self.sizes = proofs::by_size(rows, args.min_size, args.max_size);
+        self.open = proofs::open(rows);
     }
 
     fn as_text(&self, args: &MinregArgs) -> String {
+        let mut parts = Vec::new();
+        if self.regions > 0 {
+            parts.push(self.algorithms_as_text(args));
+            parts.push(self.proofs_as_text());
+        }
+        if let Some(families) = &self.families {
+            parts.push(format!(
+                "Graphs that are known to be hard, with {} for exact:\n{}",
+                self.budget.in_words(),
+                families::as_table(families)
+            ));
+        }
+        parts.join("\n\n")
+    }
+
+    fn algorithms_as_text(&self, args: &MinregArgs) -> String {
         let most = args.max_size.map_or_else(|| "more".to_string(), |size| size.to_string());
         let mut text = format!(
             "{} distinct graphs of {} to {most} instructions ({} instructions; {} regions were repetitions)\n\
-             the optimum is known for {}: some schedule meets the lower bound\n\n\
-             Against the optimum, where it is known:\n{}\n\n\
+             the optimum is proven for {}, with {} for exact\n\n\
+             Against the optimum, where it is proven:\n{}\n\n\
              Against the lower bound, on all regions (the optimum may be higher, so these are upper limits):\n{}",
             grouped(self.regions),
             args.min_size,
             grouped(self.instructions),
             grouped(self.repeated),
             grouped(self.proved),
+            self.budget.in_words(),
             totals_table(&self.algorithms, self.proved, 0),
             totals_table(&self.against_bound, self.regions, self.instructions),
         );
@@ -199,6 +209,18 @@ impl Document {
             text += &format!(
                 "\n\nThe time of default grows as n^{exponent:.2} on regions of 100 instructions and more."
             );
+        }
+        text
+    }
+
+    fn proofs_as_text(&self) -> String {
+        let mut text = format!(
+            "Regions that exact proves, within so many ms for each instruction and within its whole budget:\n{}\n\n\
+             The median is the time for each instruction until the proof.",
+            proofs::sizes_table(&self.sizes, &self.proofs)
+        );
+        if !self.open.is_empty() {
+            text += &format!("\n\nRegions that exact leaves open:\n{}", proofs::open_table(&self.open));
         }
         text
     }

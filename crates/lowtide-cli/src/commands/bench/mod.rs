@@ -1,0 +1,8 @@
+//! `lowtide bench`: the papers' tables, measured on the given files.
+
+mod families;
+mod measure;
+mod minreg;
+mod proofs;
+
+pub(crate) use minreg::minreg;

@@ -1,0 +1,126 @@
+//! Bounds on peaks with their reasons, as schedule files and `--json` carry them.
+
+use lowtide::InstrId;
+use lowtide::analysis::pressure_bound::Moment;
+use lowtide::region::Region;
+use lowtide::schedule::{Bounds, Reason};
+use serde::{Deserialize, Serialize};
+
+use crate::json::Object;
+
+/// A lower bound on the peak pressure of a class, and why it is true.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeakBound {
+    /// The class.
+    pub class: String,
+    /// No order has a lower peak.
+    pub value: u32,
+    /// Why.
+    pub by: BoundReason,
+}
+
+impl PeakBound {
+    /// The bounds of a region, one for each class.
+    pub fn all(region: &Region, bounds: &Bounds) -> Vec<PeakBound> {
+        let classes = region.classes().iter().zip(&bounds.peaks).zip(&bounds.reasons);
+        classes
+            .map(|((class, value), reason)| PeakBound {
+                class: class.to_string(),
+                value: *value,
+                by: BoundReason::from(reason),
+            })
+            .collect()
+    }
+}
+
+/// Why a bound is true. Unlike [`Reason`] it can name rules that this program does not have: to know their
+/// names is all that a reader can do with them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(into = "Fields", try_from = "Fields")]
+pub enum BoundReason {
+    /// No downset that is possible at this moment has less pressure.
+    Cut(Moment),
+    /// A search has found that no order stays below.
+    Search {
+        /// States that were expanded.
+        nodes: u64,
+        /// The names of the pruning rules that were used.
+        rules: Vec<String>,
+    },
+}
+
+impl From<&Reason> for BoundReason {
+    fn from(reason: &Reason) -> Self {
+        match reason {
+            Reason::Cut(moment) => BoundReason::Cut(*moment),
+            Reason::Search { rules, nodes } => {
+                BoundReason::Search { nodes: *nodes, rules: rules.names().map(str::to_string).collect() }
+            }
+        }
+    }
+}
+
+/// What a reason looks like in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object: the reason for a bound")]
+struct Fields {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut: Option<Cut>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instr: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    search: Option<Object<Search>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Cut {
+    Start,
+    Before,
+    After,
+    End,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object: what a search did")]
+struct Search {
+    nodes: u64,
+    rules: Vec<String>,
+}
+
+impl From<BoundReason> for Fields {
+    fn from(reason: BoundReason) -> Self {
+        let cut = |cut, instr: Option<InstrId>| Fields {
+            cut: Some(cut),
+            instr: instr.map(|instr| instr.0),
+            search: None,
+        };
+        match reason {
+            BoundReason::Cut(Moment::Start) => cut(Cut::Start, None),
+            BoundReason::Cut(Moment::Before(instr)) => cut(Cut::Before, Some(instr)),
+            BoundReason::Cut(Moment::After(instr)) => cut(Cut::After, Some(instr)),
+            BoundReason::Cut(Moment::End) => cut(Cut::End, None),
+            BoundReason::Search { nodes, rules } => {
+                Fields { cut: None, instr: None, search: Some(Object(Search { nodes, rules })) }
+            }
+        }
+    }
+}
+
+impl TryFrom<Fields> for BoundReason {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        match (fields.cut, fields.instr.map(InstrId), fields.search) {
+            (Some(Cut::Start), None, None) => Ok(BoundReason::Cut(Moment::Start)),
+            (Some(Cut::Before), Some(instr), None) => Ok(BoundReason::Cut(Moment::Before(instr))),
+            (Some(Cut::After), Some(instr), None) => Ok(BoundReason::Cut(Moment::After(instr))),
+            (Some(Cut::End), None, None) => Ok(BoundReason::Cut(Moment::End)),
+            (None, None, Some(Object(Search { nodes, rules }))) => Ok(BoundReason::Search { nodes, rules }),
+            (Some(_), _, None) => Err(
+                "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
+            ),
+            _ => Err("a reason is either a \"cut\" or a \"search\""),
+        }
+    }
+}
