@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod compare;
+mod constraints;
 mod convert;
 mod info;
 mod schedule;
