@@ -13,6 +13,7 @@
 //!   [`pressure_bound`](lowtide::analysis::pressure_bound)) and one less than that of a known order, whose rows are the hint.
 
 use std::collections::HashMap;
+use std::ops::{Not, Range, RangeInclusive};
 
 use lowtide::analysis::closure::{Closure, contains};
 use lowtide::region::Region;
@@ -25,14 +26,9 @@ use crate::values::needed_values;
 /// More instructions are refused: the closure alone takes the square of their number.
 const MOST_INSTRUCTIONS: usize = 10_000;
 
-/// Which peaks are asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Goal {
-    /// Any order with at most this peak.
-    AtMost(u32),
-    /// The lowest peak, known to be in this range.
-    Lowest(u32, u32),
-}
+/// Without linear relaxations: they say little here (a fraction of every instruction can be done at every step) and
+/// take most of the time.
+pub(crate) const LINEARIZATION_LEVEL: i32 = 0;
 
 /// A row of bits that is 0 at first and 1 from some step on.
 #[derive(Clone, Debug)]
@@ -60,7 +56,7 @@ impl Flight {
     }
 
     /// The steps at which it is open.
-    fn window(&self) -> std::ops::Range<usize> {
+    fn window(&self) -> Range<usize> {
         self.first_open..self.first_open + self.open.len()
     }
 
@@ -81,7 +77,7 @@ impl ImprovedModel {
         region: &Region,
         class: ClassId,
         start: &[InstrId],
-        goal: Goal,
+        peaks: RangeInclusive<u32>,
     ) -> Result<ImprovedModel, SolverError> {
         let count = region.len();
         if count > MOST_INSTRUCTIONS {
@@ -124,7 +120,7 @@ impl ImprovedModel {
             model.check_size()?;
         }
         let ends = Ends { region, closure: &closure, done: &done, position: &position };
-        add_pressure(&mut model, &ends, class, goal)?;
+        add_pressure(&mut model, &ends, class, peaks)?;
         Ok(ImprovedModel { bytes: model.finish()?, done })
     }
 
@@ -140,7 +136,12 @@ impl ImprovedModel {
     }
 }
 
-fn add_pressure(model: &mut Builder, ends: &Ends, class: ClassId, goal: Goal) -> Result<(), SolverError> {
+fn add_pressure(
+    model: &mut Builder,
+    ends: &Ends,
+    class: ClassId,
+    peaks: RangeInclusive<u32>,
+) -> Result<(), SolverError> {
     let region = ends.region;
     let count = region.len();
     let mut at_start = i64::from(region.through(class));
@@ -183,24 +184,13 @@ fn add_pressure(model: &mut Builder, ends: &Ends, class: ClassId, goal: Goal) ->
             sum.add(-weight, flight.at(step));
         }
     }
-    let (least, most) = match goal {
-        Goal::AtMost(most) => (i64::MIN, i64::from(most)),
-        Goal::Lowest(..) => (i64::MIN, 0),
-    };
-    let peak = match goal {
-        Goal::AtMost(_) => None,
-        Goal::Lowest(least, most) => Some(model.number(least.into(), most.into())),
-    };
+    let peak = model.number((*peaks.start()).into(), (*peaks.end()).into());
     for mut sum in pressure {
-        if let Some(peak) = peak {
-            sum.add_number(-1, peak);
-        }
-        model.between(least, sum, most);
+        sum.add_number(-1, peak);
+        model.between(i64::MIN, sum, 0);
         model.check_size()?;
     }
-    if let Some(peak) = peak {
-        model.minimise(peak);
-    }
+    model.minimise(peak);
     Ok(())
 }
 
@@ -229,9 +219,14 @@ impl Ends<'_> {
         let latest = last_uses.iter().map(|user| self.done[user.index()].window().end).max().unwrap_or(0);
         let flight = Flight::new(model, earliest, latest.max(earliest));
         for step in flight.window() {
-            for user in last_uses {
-                model.implies(flight.at(step), self.done[user.index()].at(step));
+            let ended = flight.at(step);
+            let uses: Vec<Bit> = last_uses.iter().map(|user| self.done[user.index()].at(step)).collect();
+            for &user in &uses {
+                model.implies(ended, user);
             }
+            // A lower peak is reached without it, but then more has to be guessed.
+            let not_all = uses.into_iter().map(Bit::not);
+            model.any(&not_all.chain([ended]).collect::<Vec<Bit>>());
         }
         let last = last_uses.iter().map(|user| self.position[user.index()]).max().unwrap_or(0);
         flight.hint(model, last + 1);

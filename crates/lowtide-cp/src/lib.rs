@@ -37,7 +37,7 @@ use lowtide::{ClassId, InstrId};
 use prost::Message;
 use thiserror::Error;
 
-use improved::{Goal, ImprovedModel};
+use improved::ImprovedModel;
 use library::CpSat;
 use messages::{Parameters, Response, Status};
 use paper::PaperModel;
@@ -216,7 +216,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn paper(&mut self) -> Result<(), SolverError> {
         let model = PaperModel::new(self.region, self.class)?;
-        let response = self.ask(&model.bytes)?;
+        let response = self.ask(&model.bytes, None)?;
         match response.status() {
             Status::Optimal | Status::Feasible => {
                 let claimed = response.objective.round();
@@ -245,9 +245,8 @@ impl Search<'_> {
         if self.bound >= peak {
             return Ok(());
         }
-        let goal = Goal::Lowest(self.bound, peak - 1);
-        let model = ImprovedModel::new(self.region, self.class, start, goal)?;
-        let response = self.ask(&model.bytes)?;
+        let model = ImprovedModel::new(self.region, self.class, start, self.bound..=peak - 1)?;
+        let response = self.ask(&model.bytes, Some(improved::LINEARIZATION_LEVEL))?;
         match response.status() {
             Status::Optimal | Status::Feasible => {
                 self.take(model.order(&response.solution), response.objective.round())?;
@@ -259,10 +258,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn ask(&self, model: &[u8]) -> Result<Response, SolverError> {
+    fn ask(&self, model: &[u8], linearization_level: Option<i32>) -> Result<Response, SolverError> {
         let parameters = Parameters {
             random_seed: Some((self.limits.seed & i32::MAX as u32) as i32),
             max_time_in_seconds: Some(self.deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
+            linearization_level,
             // Interrupts end the program as they always do.
             catch_interrupts: Some(false),
             workers: Some(self.limits.threads.clamp(1, 1024) as i32),

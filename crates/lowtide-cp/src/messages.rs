@@ -76,6 +76,8 @@ pub(crate) struct Parameters {
     pub(crate) random_seed: Option<i32>,
     #[prost(double, optional, tag = "36")]
     pub(crate) max_time_in_seconds: Option<f64>,
+    #[prost(int32, optional, tag = "90")]
+    pub(crate) linearization_level: Option<i32>,
     #[prost(bool, optional, tag = "135")]
     pub(crate) catch_interrupts: Option<bool>,
     #[prost(int32, optional, tag = "206")]

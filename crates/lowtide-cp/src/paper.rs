@@ -50,10 +50,10 @@ impl PaperModel {
         for to in region.instrs() {
             for from in region.preds(to) {
                 let mut difference = Sum::default();
-                for step in 0..count {
+                for (step, (from, to)) in at[from.instr.index()].iter().zip(&at[to.index()]).enumerate() {
                     let weight = step as i64 + 1;
-                    difference.add(weight, Bit::Open(at[from.instr.index()][step]));
-                    difference.add(-weight, Bit::Open(at[to.index()][step]));
+                    difference.add(weight, Bit::Open(*from));
+                    difference.add(-weight, Bit::Open(*to));
                 }
                 model.between(i64::MIN, difference, -1);
             }
