@@ -1,4 +1,4 @@
-//! The same problem as in [`paper`](crate::paper), put so that the solver has less to do.
+//! The same problem as in `paper.rs`, put so that the solver has less to do.
 //!
 //! - **Order encoding.** `done[i][k]` says that `i` is among the first `k` instructions. A row is a flight of steps, first 0,
 //!   then 1. An edge `i -> j` is `done[j][k + 1] -> done[i][k]`, and exactly `k` instructions are done after `k` steps.

@@ -1,6 +1,6 @@
 //! Fewest registers by a general constraint solver: a cross-check for the exact search, and what it is to be compared with.
 //!
-//! Two models of the same problem, for one register class: that of [Chen's paper](paper), and [a better one](improved). Both are
+//! Two models of the same problem, for one register class: that of Chen's paper, Section III (`paper.rs`), and a better one (`improved.rs`). Both are
 //! solved by CP-SAT of OR-Tools, a library that `scripts/install-ortools` fetches and that is loaded at run time;
 //! without it, everything else works. What the solver says about an order is never taken for granted: the independent
 //! [checker](lowtide::schedule::check) looks at each one. Only its bounds have to be believed.
@@ -67,7 +67,8 @@ impl Model {
 /// How much effort to spend.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// Wall time for the solver. Making the model comes on top.
+    /// Wall time. The solver looks at the clock now and then: with models of many megabytes, it takes some seconds
+    /// longer.
     pub time: Duration,
     /// Threads of the solver. With one, the result is always the same as long as the time suffices.
     pub threads: u32,

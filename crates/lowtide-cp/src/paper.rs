@@ -26,8 +26,8 @@ use crate::SolverError;
 use crate::builder::{Bit, Builder, Literal, Sum, value_of};
 use crate::values::needed_values;
 
-/// More instructions are refused.
-const MOST_INSTRUCTIONS: usize = 2000;
+/// More instructions are refused: with a thousand, the solver takes 4 GB and ten seconds before it begins.
+const MOST_INSTRUCTIONS: usize = 1000;
 
 /// A matrix of bits, one row for each instruction.
 type Matrix = Vec<Vec<Literal>>;
@@ -42,7 +42,7 @@ impl PaperModel {
         let count = region.len();
         if count > MOST_INSTRUCTIONS {
             return Err(SolverError::TooLarge {
-                limit: "2000 instructions, as its size grows with their square",
+                limit: "1000 instructions, as its size grows with their square",
             });
         }
         let mut model = Builder::default();

@@ -191,7 +191,7 @@ fn a_search_can_be_stopped() {
 #[test]
 fn what_is_too_large_is_refused() {
     let Some(solver) = solver() else { return };
-    for (model, size) in [(Model::Paper, 2500), (Model::Improved, 12_000)] {
+    for (model, size) in [(Model::Paper, 1500), (Model::Improved, 12_000)] {
         let region = generate::region(Shape::SharedChains, size, 1);
         let answer = solver.solve(&region, ClassId(0), model, &source(&region), 0, &Limits::default());
         let error = answer.expect_err("too large").to_string();
