@@ -158,8 +158,9 @@ fn the_time_limit_is_kept() {
     let Some(solver) = solver() else { return };
     let region = hard_region();
     let start = source(&region);
-    for model in Model::ALL {
-        let limits = Limits { time: Duration::from_secs(1), threads: 2, ..Limits::default() };
+    let times = [Duration::ZERO, Duration::from_secs(1)];
+    for (model, time) in Model::ALL.into_iter().flat_map(|model| times.map(|time| (model, time))) {
+        let limits = Limits { time, threads: 2, ..Limits::default() };
         let began = Instant::now();
         let answer = solver.solve(&region, ClassId(0), model, &start, 0, &limits).expect("an answer");
         assert!(began.elapsed() < Duration::from_secs(5), "{model:?} took {:?}", began.elapsed());
@@ -167,6 +168,23 @@ fn the_time_limit_is_kept() {
         assert!(answer.bound <= peak(&region, &start, ClassId(0)));
         assert_eq!(answer.proved, answer.peak == Some(answer.bound));
         assert!(model == Model::Paper || answer.peak <= Some(peak(&region, &start, ClassId(0))));
+    }
+}
+
+#[test]
+fn one_thread_gives_the_same_order_every_time() {
+    let Some(solver) = solver() else { return };
+    let region = generate::region(Shape::UnrolledLoop, 40, 2);
+    for seed in [0, u32::MAX] {
+        let limits = Limits { seed, ..Limits::default() };
+        let solve = || {
+            solver
+                .solve(&region, ClassId(0), Model::Improved, &source(&region), 0, &limits)
+                .expect("an answer")
+        };
+        let (first, second) = (solve(), solve());
+        assert!(first.proved);
+        assert_eq!(first.order, second.order);
     }
 }
 
