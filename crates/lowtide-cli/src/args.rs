@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use lowtide::pipeline::Algorithm;
 use lowtide::problem::Goal;
 use lowtide::schedule::Budget;
+use lowtide_cp::Model;
 
 /// Schedule GPU code for few registers, many waves and short time, and say how far from the best it is.
 ///
@@ -165,6 +166,22 @@ impl From<GoalArg> for Goal {
     }
 }
 
+/// An algorithm of ours, or a model for the constraint solver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Method {
+    Algorithm(Algorithm),
+    Constraints(Model),
+}
+
+impl Method {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Algorithm(algorithm) => algorithm.name(),
+            Method::Constraints(model) => model.name(),
+        }
+    }
+}
+
 #[derive(clap::Args)]
 pub(crate) struct ScheduleArgs {
     #[command(flatten)]
@@ -178,9 +195,9 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, value_enum, default_value = "occupancy")]
     pub(crate) goal: GoalArg,
 
-    /// How: auto, or one algorithm as it is
-    #[arg(long, default_value = "auto", value_parser = parse_algorithm, value_name = "NAME")]
-    pub(crate) algorithm: Algorithm,
+    /// How: auto, or one algorithm as it is; cp and cp-paper ask a constraint solver (scripts/install-ortools)
+    #[arg(long, default_value = "auto", value_parser = parse_method, value_name = "NAME")]
+    pub(crate) algorithm: Method,
 
     /// Use at most N registers of the target's first class, if that is possible at all
     #[arg(long, value_name = "N")]
@@ -294,9 +311,11 @@ pub(crate) enum FormatArg {
     Dot,
 }
 
-fn parse_algorithm(name: &str) -> Result<Algorithm, String> {
-    Algorithm::named(name).ok_or_else(|| {
-        let known: Vec<&str> = Algorithm::ALL.into_iter().map(Algorithm::name).collect();
+fn parse_method(name: &str) -> Result<Method, String> {
+    let algorithms = Algorithm::ALL.into_iter().map(Method::Algorithm);
+    let methods = algorithms.chain(Model::ALL.into_iter().map(Method::Constraints));
+    methods.clone().find(|method| method.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = methods.map(Method::name).collect();
         format!("known are {}", known.join(", "))
     })
 }

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod check_bounds;
 mod compare;
+mod constraints;
 mod convert;
 mod info;
 mod schedule;

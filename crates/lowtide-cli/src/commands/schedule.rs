@@ -11,8 +11,9 @@ use lowtide::schedule::{Outcome, Schedule};
 use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};
 use serde::Serialize;
 
+use super::constraints::Constraints;
 use super::{print, print_json};
-use crate::args::ScheduleArgs;
+use crate::args::{Method, ScheduleArgs};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
 use crate::report::{change, grouped, shorten, table};
@@ -96,9 +97,16 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let options = Options {
         goal: args.goal.into(),
-        algorithm: args.algorithm,
+        algorithm: match args.algorithm {
+            Method::Algorithm(algorithm) => algorithm,
+            Method::Constraints(model) => Constraints::start(model),
+        },
         budget: args.budget.budget(),
         registers: args.registers,
+    };
+    let constraints = match args.algorithm {
+        Method::Algorithm(_) => None,
+        Method::Constraints(model) => Some(Constraints::new(model, &options, args.explain)?),
     };
     if args.explain {
         return explain_choices(args, &targets, options);
@@ -116,7 +124,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             let target = targets.of(&kernel)?;
             let fail = |error| Failure::Target { kernel: kernel.name.clone(), error };
             let start = Instant::now();
-            let outcome = schedule_kernel(&kernel, target, options).map_err(fail)?;
+            let outcome = match &constraints {
+                Some(constraints) => constraints.schedule_kernel(&kernel, target, options)?,
+                None => schedule_kernel(&kernel, target, options).map_err(fail)?,
+            };
             let seconds = start.elapsed().as_secs_f64();
             let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
             let mut source = Before { occupancy: most, peak: 0, length: 0 };
@@ -158,6 +169,9 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
+    if let Some(constraints) = &constraints {
+        constraints.report_too_large();
+    }
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(args, error))?;
     }
@@ -314,7 +328,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn in_words(&self, targets: &[&str], algorithm: Algorithm) -> String {
+    fn in_words(&self, targets: &[&str], algorithm: Method) -> String {
         let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
         let [length_before, length, length_bound] = self.length.map(grouped);
         let mut names: Vec<&str> = targets.to_vec();

@@ -159,6 +159,8 @@ pub enum Reason {
         /// States that were expanded.
         nodes: u64,
     },
+    /// An external constraint solver says so.
+    Solver,
 }
 
 /// The best schedule found, and how far it can be from the best possible one.

@@ -1,0 +1,120 @@
+//! `lowtide schedule --algorithm cp` and `cp-paper`: what the constraint solver makes of a kernel.
+//!
+//! Each region is solved on one thread, so that results and processor time can be compared with those of our own
+//! algorithms, and several kernels are solved at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lowtide::pipeline::{Algorithm, KernelOutcome, Options, schedule_region};
+use lowtide::problem::{Goal, Problem};
+use lowtide::region::Kernel;
+use lowtide::schedule::{Outcome, Reason, Schedule};
+use lowtide::target::Target;
+use lowtide_cp::{Limits, Model, Solver, SolverError};
+
+use crate::failure::Failure;
+
+/// The solver, and how to use it.
+pub(crate) struct Constraints {
+    model: Model,
+    solver: Solver,
+    time_per_instr: Duration,
+    too_large: AtomicU64,
+}
+
+impl Constraints {
+    /// The algorithm whose order is the result where the solver has no better one: a hint for our own model, which the paper's does
+    /// without.
+    pub(crate) fn start(model: Model) -> Algorithm {
+        match model {
+            Model::Paper => Algorithm::Source,
+            Model::Improved => Algorithm::Default,
+        }
+    }
+
+    /// Fails before anything is read if the solver is missing or something is asked of it that it cannot do.
+    pub(crate) fn new(model: Model, options: &Options, explain: bool) -> Result<Self, Failure> {
+        let name = model.name();
+        let fail = |message: String| Err(Failure::Message(message));
+        if options.goal != Goal::MinReg {
+            return fail(format!("{name} finds the fewest registers and nothing else: add --goal minreg"));
+        }
+        if explain {
+            return fail(format!(
+                "{name} does not choose one instruction at a time: there is nothing to --explain"
+            ));
+        }
+        let Some(time_per_instr) = options.budget.time_per_instr else {
+            return fail(format!("{name} cannot count --nodes: limit its time by --budget instead"));
+        };
+        let solver = Solver::find().map_err(|error| Failure::Message(error.to_string()))?;
+        Ok(Constraints { model, solver, time_per_instr, too_large: AtomicU64::new(0) })
+    }
+
+    /// As [`lowtide::pipeline::schedule_kernel`], by the solver.
+    pub(crate) fn schedule_kernel(
+        &self,
+        kernel: &Kernel,
+        target: &Target,
+        options: Options,
+    ) -> Result<KernelOutcome, Failure> {
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };
+        for region in &kernel.regions {
+            let problem = options
+                .problem(region, target)
+                .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+            let start = schedule_region(&problem, options.algorithm, options.budget);
+            let region = self.improve(&problem, start).map_err(|error| {
+                let name = region.name();
+                Failure::Message(format!("kernel {:?}, region {name}: {error}", kernel.name))
+            })?;
+            let bound = problem.registers().occupancy(&region.bounds.peaks);
+            outcome.occupancy = outcome.occupancy.min(region.measure.occupancy);
+            outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
+            outcome.regions.push(region);
+        }
+        Ok(outcome)
+    }
+
+    /// Puts the solver's order and bound in the place of those of the start.
+    fn improve(&self, problem: &Problem, mut outcome: Outcome) -> Result<Outcome, SolverError> {
+        let region = problem.region();
+        let class = problem.primary_class();
+        let Some(&known_bound) = outcome.bounds.peaks.get(class.index()) else { return Ok(outcome) };
+        let time = self.time_per_instr.saturating_mul(u32::try_from(region.len()).unwrap_or(u32::MAX));
+        let limits = Limits { time, ..Limits::default() };
+        let start = outcome.schedule.order();
+        let answer = match self.solver.solve(region, class, self.model, start, known_bound, &limits) {
+            Err(SolverError::TooLarge { .. }) => {
+                self.too_large.fetch_add(1, Ordering::Relaxed);
+                return Ok(outcome);
+            }
+            answer => answer?,
+        };
+        // The paper's model stands for itself: what it has not proven does not count, even if we can.
+        if self.model == Model::Paper || answer.bound > known_bound {
+            outcome.bounds.peaks[class.index()] = answer.bound;
+            outcome.bounds.reasons[class.index()] = Reason::Solver;
+        }
+        if let Some(order) = answer.order.filter(|order| order != start) {
+            outcome.schedule = Schedule::in_order(problem, order);
+            outcome.measure = problem.measure(&outcome.schedule);
+        }
+        outcome.optimal = answer.proved;
+        Ok(outcome)
+    }
+
+    /// Says how many regions were not given to the solver.
+    pub(crate) fn report_too_large(&self) {
+        let count = self.too_large.load(Ordering::Relaxed);
+        if count > 0 {
+            let start = Constraints::start(self.model).name();
+            eprintln!(
+                "{count} regions are too large for {}: theirs is the order of {start}",
+                self.model.name()
+            );
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `lowtide schedule --algorithm cp` and `cp-paper`, with the constraint solver and without it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lowtide_cp::{Solver, SolverError};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Whether the solver is there. If not, says so, or fails where `CI` is set.
+fn is_installed() -> bool {
+    match Solver::find() {
+        Ok(_) => true,
+        Err(error @ SolverError::NotInstalled) if std::env::var_os("CI").is_none() => {
+            // Straight to the terminal: the test harness would swallow what a passing test prints.
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "skipped: constraint models in the program ({error})");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lowtide"));
+    command.current_dir(root()).args(words.split_whitespace());
+    command
+}
+
+fn run(words: &str) -> Output {
+    command(words).output().expect("the program starts")
+}
+
+/// The message of a run that failed and printed nothing else.
+fn error(output: &Output) -> String {
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{output:?}");
+    String::from_utf8(output.stderr.clone()).expect("messages are UTF-8")
+}
+
+/// The regions of all kernels.
+fn regions(output: &Output) -> Vec<Value> {
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    let kernels = document["kernels"].as_array().expect("kernels");
+    kernels.iter().flat_map(|kernel| kernel["regions"].as_array().expect("regions").clone()).collect()
+}
+
+#[test]
+fn without_the_solver_there_is_an_error_and_no_file() {
+    let folder = TempDir::new().expect("a temporary folder");
+    for algorithm in ["cp", "cp-paper"] {
+        let output = command("schedule corpus --goal minreg --algorithm")
+            .args([algorithm, "-o"])
+            .arg(folder.path().join("schedules.jsonl"))
+            .env("LOWTIDE_ORTOOLS", folder.path().join("missing"))
+            .output()
+            .expect("the program starts");
+        let message = error(&output);
+        assert!(message.contains("scripts/install-ortools") && message.contains("missing"), "{message}");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+}
+
+#[test]
+fn what_the_solver_cannot_do_is_refused() {
+    for (words, part) in [
+        ("--goal occupancy", "--goal minreg"),
+        ("--goal length", "--goal minreg"),
+        ("", "--goal minreg"),
+        ("--goal minreg --nodes 10", "--budget"),
+        ("--goal minreg --explain", "--explain"),
+    ] {
+        for algorithm in ["cp", "cp-paper"] {
+            let message = error(&run(&format!("schedule corpus --algorithm {algorithm} {words}")));
+            assert!(message.contains(part) && message.contains(algorithm), "{words}: {message}");
+        }
+    }
+}
+
+#[test]
+fn the_solver_is_never_worse_than_the_default_and_its_schedules_are_legal() {
+    if !is_installed() {
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("schedules.jsonl");
+    let words = "schedule corpus/rocprim.jsonl.gz --json --goal minreg";
+    let default = regions(&run(&format!("{words} --algorithm default")));
+    let output =
+        command(&format!("{words} --algorithm cp -o")).arg(&file).output().expect("the program starts");
+    let solved = regions(&output);
+    assert_eq!(default.len(), solved.len());
+    let figure = |region: &Value, key: &str| region[key]["vgpr"].as_u64().expect("a number");
+    for (default, solved) in default.iter().zip(&solved) {
+        assert!(figure(solved, "peak") <= figure(default, "peak"));
+        assert!(figure(solved, "peak_bound") <= figure(solved, "peak"));
+        assert_eq!(solved["optimal"], figure(solved, "peak_bound") == figure(solved, "peak"));
+    }
+    let check = command("check corpus/rocprim.jsonl.gz").arg(&file).output().expect("the program starts");
+    assert!(check.status.success(), "{check:?}");
+}
+
+/// Two loads, an addition, a store, the loads as far from it as can be.
+const SMALL: &str = r#"{"lowtide": 1, "kernel": "k", "target": "gfx906", "region": "r", "classes": ["vgpr"],
+"registers": [{"name": "a", "class": "vgpr"}, {"name": "b", "class": "vgpr"}, {"name": "c", "class": "vgpr"}, {"name": "d", "class": "vgpr"}],
+"instructions": [{"op": "load", "latency": 80, "defs": ["a"]}, {"op": "load", "latency": 80, "defs": ["b"]},
+{"op": "load", "latency": 80, "defs": ["c"]}, {"op": "add", "latency": 4, "defs": ["d"], "uses": ["a", "b"]},
+{"op": "store", "latency": 1, "uses": ["c"]}, {"op": "store", "latency": 1, "uses": ["d"]}],
+"deps": [[0, 3, "data", 80], [1, 3, "data", 80], [2, 4, "data", 80], [3, 5, "data", 4]]}"#;
+
+#[test]
+fn both_models_prove_the_same_optimum() {
+    if !is_installed() {
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("small.jsonl");
+    fs::write(&file, SMALL.replace('\n', " ") + "\n").expect("a writable folder");
+    for algorithm in ["cp", "cp-paper"] {
+        let words = format!("schedule --json --goal minreg --budget 10s --algorithm {algorithm}");
+        let solved = regions(&command(&words).arg(&file).output().expect("the program starts"));
+        assert_eq!(solved[0]["peak"]["vgpr"], 2, "{algorithm}: {}", solved[0]);
+        assert_eq!(solved[0]["peak_bound"]["vgpr"], 2, "{algorithm}: {}", solved[0]);
+        assert_eq!(solved[0]["optimal"], true, "{algorithm}: {}", solved[0]);
+    }
+}

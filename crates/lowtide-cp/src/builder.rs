@@ -1,0 +1,183 @@
+//! Writes a model in the form that the solver reads.
+//!
+//! Every variable and constraint is encoded at once, so that a model takes its size on the wire and no more.
+
+use std::ops::Not;
+
+use prost::encoding::message;
+
+use crate::SolverError;
+use crate::messages::{Constraint, Hint, Kind, Linear, Literals, Objective, Variable, model_field};
+
+/// Larger models are refused: the solver needs many times as much memory, and reads at most 2 GiB.
+const MOST_BYTES: usize = 1 << 28;
+
+/// A variable of 0 and 1, or the opposite of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Literal(i32);
+
+impl Not for Literal {
+    type Output = Literal;
+
+    fn not(self) -> Literal {
+        Literal(-1 - self.0)
+    }
+}
+
+/// A bit that may be known before the search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bit {
+    Known(bool),
+    Open(Literal),
+}
+
+impl Not for Bit {
+    type Output = Bit;
+
+    fn not(self) -> Bit {
+        match self {
+            Bit::Known(value) => Bit::Known(!value),
+            Bit::Open(literal) => Bit::Open(!literal),
+        }
+    }
+}
+
+/// A weighted sum: the open part, and what is known of it.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Sum {
+    variables: Vec<i32>,
+    weights: Vec<i64>,
+    known: i64,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, weight: i64, bit: Bit) {
+        match bit {
+            Bit::Known(value) => self.known += weight * i64::from(value),
+            Bit::Open(Literal(variable)) if variable >= 0 => self.add_variable(weight, variable),
+            Bit::Open(opposite) => {
+                self.known += weight;
+                self.add_variable(-weight, (!opposite).0);
+            }
+        }
+    }
+
+    pub(crate) fn add_known(&mut self, weight: i64) {
+        self.known += weight;
+    }
+
+    pub(crate) fn add_number(&mut self, weight: i64, number: Number) {
+        self.add_variable(weight, number.0);
+    }
+
+    fn add_variable(&mut self, weight: i64, variable: i32) {
+        if weight != 0 {
+            self.variables.push(variable);
+            self.weights.push(weight);
+        }
+    }
+}
+
+/// A variable of whole numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Number(i32);
+
+/// A model under construction.
+#[derive(Default)]
+pub(crate) struct Builder {
+    bytes: Vec<u8>,
+    variables: i32,
+    hint: Hint,
+}
+
+impl Builder {
+    pub(crate) fn literal(&mut self) -> Literal {
+        Literal(self.variable(0, 1))
+    }
+
+    pub(crate) fn number(&mut self, least: i64, most: i64) -> Number {
+        Number(self.variable(least, most))
+    }
+
+    fn variable(&mut self, least: i64, most: i64) -> i32 {
+        message::encode(model_field::VARIABLE, &Variable { domain: vec![least, most] }, &mut self.bytes);
+        self.variables += 1;
+        self.variables - 1
+    }
+
+    fn constraint(&mut self, kind: Kind) {
+        message::encode(model_field::CONSTRAINT, &Constraint { kind: Some(kind) }, &mut self.bytes);
+    }
+
+    /// At least one of the bits is set.
+    pub(crate) fn any(&mut self, bits: &[Bit]) {
+        if bits.contains(&Bit::Known(true)) {
+            return;
+        }
+        let literals = bits.iter().filter_map(|bit| match bit {
+            Bit::Open(literal) => Some(literal.0),
+            Bit::Known(_) => None,
+        });
+        self.constraint(Kind::Or(Literals { literals: literals.collect() }));
+    }
+
+    /// If one bit is set, then so is the other.
+    pub(crate) fn implies(&mut self, one: Bit, other: Bit) {
+        self.any(&[!one, other]);
+    }
+
+    pub(crate) fn exactly_one(&mut self, literals: impl Iterator<Item = Literal>) {
+        self.constraint(Kind::ExactlyOne(Literals { literals: literals.map(|literal| literal.0).collect() }));
+    }
+
+    /// The sum lies between `least` and `most`.
+    pub(crate) fn between(&mut self, least: i64, sum: Sum, most: i64) {
+        let shift = |limit: i64| match limit {
+            i64::MIN | i64::MAX => limit,
+            _ => limit - sum.known,
+        };
+        let domain = vec![shift(least), shift(most)];
+        self.constraint(Kind::Linear(Linear { variables: sum.variables, weights: sum.weights, domain }));
+    }
+
+    pub(crate) fn minimise(&mut self, number: Number) {
+        let objective = Objective { variables: vec![number.0], weights: vec![1] };
+        message::encode(model_field::OBJECTIVE, &objective, &mut self.bytes);
+    }
+
+    /// Suggests a value for a bit that is not known.
+    pub(crate) fn hint(&mut self, bit: Bit, value: bool) {
+        if let Bit::Open(literal) = bit {
+            let is_opposite = literal.0 < 0;
+            self.hint.variables.push(if is_opposite { (!literal).0 } else { literal.0 });
+            self.hint.values.push(i64::from(value != is_opposite));
+        }
+    }
+
+    /// Fails as soon as the model is too large to go on.
+    pub(crate) fn check_size(&self) -> Result<(), SolverError> {
+        match self.bytes.len() <= MOST_BYTES {
+            true => Ok(()),
+            false => Err(SolverError::TooLarge { limit: "256 MiB of constraints" }),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, SolverError> {
+        if !self.hint.variables.is_empty() {
+            message::encode(model_field::HINT, &self.hint, &mut self.bytes);
+        }
+        self.check_size()?;
+        Ok(self.bytes)
+    }
+}
+
+/// The value of a literal in a solution.
+pub(crate) fn value_of(bit: Bit, solution: &[i64]) -> Option<bool> {
+    match bit {
+        Bit::Known(value) => Some(value),
+        Bit::Open(Literal(variable)) if variable >= 0 => {
+            solution.get(variable as usize).map(|value| *value == 1)
+        }
+        Bit::Open(opposite) => solution.get((!opposite).0 as usize).map(|value| *value == 0),
+    }
+}

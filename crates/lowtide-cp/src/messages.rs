@@ -1,0 +1,109 @@
+//! The protocol messages that go to the solver and come back: only the fields that are used here, with the
+//! numbers of `cp_model.proto` and `sat_parameters.proto` of OR-Tools 9.15.
+
+use prost::Message;
+
+/// A variable with the intervals of values it can take: first and last of each.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Variable {
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) domain: Vec<i64>,
+}
+
+/// Variables, by number; `-1 - number` is the opposite of a variable of 0 and 1.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Literals {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) literals: Vec<i32>,
+}
+
+/// A weighted sum that lies in an interval.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Linear {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) variables: Vec<i32>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) weights: Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub(crate) domain: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Constraint {
+    #[prost(oneof = "Kind", tags = "3, 12, 29")]
+    pub(crate) kind: Option<Kind>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(crate) enum Kind {
+    #[prost(message, tag = "3")]
+    Or(Literals),
+    #[prost(message, tag = "12")]
+    Linear(Linear),
+    #[prost(message, tag = "29")]
+    ExactlyOne(Literals),
+}
+
+/// What to make as small as possible.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Objective {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) variables: Vec<i32>,
+    #[prost(int64, repeated, tag = "4")]
+    pub(crate) weights: Vec<i64>,
+}
+
+/// Values to try first.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Hint {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) variables: Vec<i32>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) values: Vec<i64>,
+}
+
+/// Numbers of the fields of a model; [`Builder`](crate::builder::Builder) writes it piece by piece.
+pub(crate) mod model_field {
+    pub(crate) const VARIABLE: u32 = 2;
+    pub(crate) const CONSTRAINT: u32 = 3;
+    pub(crate) const OBJECTIVE: u32 = 4;
+    pub(crate) const HINT: u32 = 6;
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Parameters {
+    #[prost(int32, optional, tag = "31")]
+    pub(crate) random_seed: Option<i32>,
+    #[prost(double, optional, tag = "36")]
+    pub(crate) max_time_in_seconds: Option<f64>,
+    #[prost(int32, optional, tag = "90")]
+    pub(crate) linearization_level: Option<i32>,
+    #[prost(bool, optional, tag = "135")]
+    pub(crate) catch_interrupts: Option<bool>,
+    #[prost(int32, optional, tag = "206")]
+    pub(crate) workers: Option<i32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
+#[repr(i32)]
+pub(crate) enum Status {
+    Unknown = 0,
+    ModelInvalid = 1,
+    Feasible = 2,
+    Infeasible = 3,
+    Optimal = 4,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Response {
+    #[prost(enumeration = "Status", tag = "1")]
+    pub(crate) status: i32,
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) solution: Vec<i64>,
+    #[prost(double, tag = "3")]
+    pub(crate) objective: f64,
+    #[prost(double, tag = "4")]
+    pub(crate) bound: f64,
+    #[prost(string, tag = "20")]
+    pub(crate) info: String,
+}
