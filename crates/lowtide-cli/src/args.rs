@@ -231,6 +231,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value = "occupancy")]
     pub(crate) goal: GoalArg,
 
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

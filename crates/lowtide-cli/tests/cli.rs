@@ -778,7 +778,7 @@ mod check {
             run("check {} {} --bound", &[&file, &folder.regions("changed", &changed)])
         };
         let good = told(&|_| {}).ok();
-        let words = "bounds: 2 cuts verified; 0 refused, 0 missing; 0 by search, not checked\n\
+        let words = "bounds: 2 cuts verified; 0 refused, 0 missing; 0 by search and 0 by solver, not checked\n\
                      optimal, since the peak equals a verified bound: vgpr in 2 of 2 regions\n";
         assert!(good.ends_with(words), "{good}");
         for (change, words) in [
@@ -821,7 +821,7 @@ mod check {
         let words = "not checked: kernel \"k\", region second: vgpr at least 2, by a search of 1,234 nodes \
                      (free-moves, memory)\n";
         assert!(text.contains(words), "{text}");
-        assert!(text.ends_with("vgpr in 1 of 2 regions (and 1 if the search is right)\n"), "{text}");
+        assert!(text.ends_with("vgpr in 1 of 2 regions (and 1 if search or solver is right)\n"), "{text}");
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub enum BoundReason {
         /// The names of the pruning rules that were used.
         rules: Vec<String>,
     },
+    /// A constraint solver says so.
+    Solver,
 }
 
 impl From<&Reason> for BoundReason {
@@ -56,6 +58,7 @@ impl From<&Reason> for BoundReason {
             Reason::Search { rules, nodes } => {
                 BoundReason::Search { nodes: *nodes, rules: rules.names().map(str::to_string).collect() }
             }
+            Reason::Solver => BoundReason::Solver,
         }
     }
 }
@@ -68,6 +71,11 @@ struct Fields {
     cut: Option<Cut>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instr: Option<u32>,
+    /// The second one of two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    and: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    solver: Option<SolverName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     search: Option<Object<Search>>,
 }
@@ -82,6 +90,12 @@ enum Cut {
 }
 
 #[derive(Serialize, Deserialize)]
+enum SolverName {
+    #[serde(rename = "cp-sat")]
+    CpSat,
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object: what a search did")]
 struct Search {
     nodes: u64,
@@ -90,19 +104,24 @@ struct Search {
 
 impl From<BoundReason> for Fields {
     fn from(reason: BoundReason) -> Self {
-        let cut = |cut, instr: Option<InstrId>| Fields {
+        let none = || Fields { cut: None, instr: None, and: None, solver: None, search: None };
+        let cut = |cut, instr: Option<InstrId>, and: Option<InstrId>| Fields {
             cut: Some(cut),
             instr: instr.map(|instr| instr.0),
-            search: None,
+            and: and.map(|instr| instr.0),
+            ..none()
         };
         match reason {
-            BoundReason::Cut(Moment::Start) => cut(Cut::Start, None),
-            BoundReason::Cut(Moment::Before(instr)) => cut(Cut::Before, Some(instr)),
-            BoundReason::Cut(Moment::After(instr)) => cut(Cut::After, Some(instr)),
-            BoundReason::Cut(Moment::End) => cut(Cut::End, None),
+            BoundReason::Cut(Moment::Start) => cut(Cut::Start, None, None),
+            BoundReason::Cut(Moment::Before(instr)) => cut(Cut::Before, Some(instr), None),
+            BoundReason::Cut(Moment::After(instr)) => cut(Cut::After, Some(instr), None),
+            BoundReason::Cut(Moment::BeforeBoth(one, other)) => cut(Cut::Before, Some(one), Some(other)),
+            BoundReason::Cut(Moment::AfterBoth(one, other)) => cut(Cut::After, Some(one), Some(other)),
+            BoundReason::Cut(Moment::End) => cut(Cut::End, None, None),
             BoundReason::Search { nodes, rules } => {
-                Fields { cut: None, instr: None, search: Some(Object(Search { nodes, rules })) }
+                Fields { search: Some(Object(Search { nodes, rules })), ..none() }
             }
+            BoundReason::Solver => Fields { solver: Some(SolverName::CpSat), ..none() },
         }
     }
 }
@@ -111,16 +130,26 @@ impl TryFrom<Fields> for BoundReason {
     type Error = &'static str;
 
     fn try_from(fields: Fields) -> Result<Self, Self::Error> {
-        match (fields.cut, fields.instr.map(InstrId), fields.search) {
-            (Some(Cut::Start), None, None) => Ok(BoundReason::Cut(Moment::Start)),
-            (Some(Cut::Before), Some(instr), None) => Ok(BoundReason::Cut(Moment::Before(instr))),
-            (Some(Cut::After), Some(instr), None) => Ok(BoundReason::Cut(Moment::After(instr))),
-            (Some(Cut::End), None, None) => Ok(BoundReason::Cut(Moment::End)),
-            (None, None, Some(Object(Search { nodes, rules }))) => Ok(BoundReason::Search { nodes, rules }),
-            (Some(_), _, None) => Err(
+        let (instr, and) = (fields.instr.map(InstrId), fields.and.map(InstrId));
+        match (fields.cut, instr, and, fields.search, fields.solver) {
+            (Some(Cut::Start), None, None, None, None) => Ok(BoundReason::Cut(Moment::Start)),
+            (Some(Cut::Before), Some(instr), None, None, None) => Ok(BoundReason::Cut(Moment::Before(instr))),
+            (Some(Cut::After), Some(instr), None, None, None) => Ok(BoundReason::Cut(Moment::After(instr))),
+            (Some(Cut::Before), Some(one), Some(other), None, None) => {
+                Ok(BoundReason::Cut(Moment::BeforeBoth(one, other)))
+            }
+            (Some(Cut::After), Some(one), Some(other), None, None) => {
+                Ok(BoundReason::Cut(Moment::AfterBoth(one, other)))
+            }
+            (Some(Cut::End), None, None, None, None) => Ok(BoundReason::Cut(Moment::End)),
+            (None, None, None, Some(Object(Search { nodes, rules })), None) => {
+                Ok(BoundReason::Search { nodes, rules })
+            }
+            (None, None, None, None, Some(SolverName::CpSat)) => Ok(BoundReason::Solver),
+            (Some(_), _, _, None, None) => Err(
                 "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
             ),
-            _ => Err("a reason is either a \"cut\" or a \"search\""),
+            _ => Err("a reason is either a \"cut\", a \"search\" or a \"solver\""),
         }
     }
 }

@@ -5,6 +5,7 @@ use lowtide::generate::{Shape, region};
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
+use lowtide::schedule::Budget;
 use lowtide::target::Target;
 
 fn main() {
@@ -25,5 +26,5 @@ fn algorithm<const SIZE: usize>(bencher: divan::Bencher, name: &str) {
     let instructions: usize = regions.iter().map(Region::len).sum();
     bencher
         .counter(ItemsCount::new(instructions))
-        .bench_local(|| problems.each_ref().map(|problem| run(problem, algorithm)));
+        .bench_local(|| problems.each_ref().map(|problem| run(problem, algorithm, Budget::default())));
 }

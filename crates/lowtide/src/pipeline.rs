@@ -3,13 +3,17 @@
 //! Every run starts from the source order and keeps the better schedule, so that no result is worse than its
 //! input. Bounds are added at the end, and in debug builds the independent checker looks at every result.
 
+use std::time::Instant;
+
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, Moment, pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::index::{ClassId, InstrId};
 use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
 use crate::list::engine::{self, Decision, Direction, Policy, Timing};
 use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
 use crate::list::{latency_hiding, minreg, tree};
+use crate::minreg::exact;
 use crate::problem::{Goal, Problem};
 use crate::region::{Kernel, Region};
 use crate::schedule::check::check;
@@ -118,7 +122,7 @@ impl Algorithm {
 ///
 /// [`Algorithm::Auto`] takes the best one for the goal, never worse than the source order. Every other
 /// algorithm returns just what it makes, so that algorithms can be compared.
-pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
+pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule {
     let schedule = match (engine_setup(problem, algorithm), algorithm) {
         (Some((direction, timing, mut policy)), _) => {
             engine::run(problem, direction, timing, &mut *policy, None)
@@ -127,25 +131,30 @@ pub fn run(problem: &Problem, algorithm: Algorithm) -> Schedule {
             Some(production) => Schedule::in_order(problem, production.order.clone()),
             None => Schedule::source(problem),
         },
-        (None, Algorithm::Default | Algorithm::Exact) => {
-            Schedule::in_order(problem, minreg::few_registers(problem))
-        }
+        (None, Algorithm::Default) => Schedule::in_order(problem, minreg::few_registers(problem)),
         (None, Algorithm::Tree) => {
             tree::tree(problem).unwrap_or_else(|| sethi_ullman::sethi_ullman(problem, Variant::default()))
         }
         (None, Algorithm::PolicySethiUllman) => sethi_ullman::policy(problem, false, POLICY_THRESHOLD),
         (None, Algorithm::PolicyCluster) => sethi_ullman::policy(problem, true, POLICY_THRESHOLD),
-        (None, Algorithm::LatencyHiding) => within_registers(problem, &run(problem, Algorithm::Default)),
+        (None, Algorithm::LatencyHiding) => {
+            within_registers(problem, &run(problem, Algorithm::Default, budget))
+        }
         (None, Algorithm::GcnMaxOccupancy) => baselines::gcn_max_occupancy(problem),
-        (None, Algorithm::Auto) => auto(problem),
+        (None, _) if is_exact(problem, algorithm) => exact(problem, budget).schedule,
+        (None, Algorithm::Auto) => auto(problem, budget),
         (None, _) => Schedule::source(problem),
     };
+    check_in_debug_builds(problem, algorithm, &schedule);
+    schedule
+}
+
+fn check_in_debug_builds(problem: &Problem, algorithm: Algorithm, schedule: &Schedule) {
     if cfg!(debug_assertions)
-        && let Err(violations) = check(problem.region(), problem.target(), &schedule)
+        && let Err(violations) = check(problem.region(), problem.target(), schedule)
     {
         panic!("{} made an illegal schedule: {violations:?}", algorithm.name());
     }
-    schedule
 }
 
 /// The choices that an algorithm makes, with their reasons; none if it does not choose one instruction at a time.
@@ -189,20 +198,18 @@ fn engine_setup<'a>(
     }
 }
 
-/// The best schedule for the goal among those of the source order, `default`, and, where length counts, latency hiding and the
-/// critical path.
-fn auto(problem: &Problem) -> Schedule {
+/// The best schedule for the goal among those of the source order, latency hiding, the critical path, and `default`.
+fn auto(problem: &Problem, budget: Budget) -> Schedule {
     let few = Schedule::in_order(problem, minreg::few_registers(problem));
-    let mut candidates = vec![Schedule::source(problem)];
-    if problem.goal() != Goal::MinReg {
-        candidates.push(within_registers(problem, &few));
-        candidates.push(run(problem, Algorithm::CriticalPath));
-    }
-    candidates.push(few);
+    let hiding = within_registers(problem, &few);
+    best(problem, [Schedule::source(problem), hiding, run(problem, Algorithm::CriticalPath, budget), few])
+}
+
+/// The best schedule for the goal; the first one among equals.
+fn best<const N: usize>(problem: &Problem, candidates: [Schedule; N]) -> Schedule {
     let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
-    // The first one wins among equals: the source order.
-    let best = (0..candidates.len()).min_by_key(|&position| cost(&candidates[position])).unwrap_or(0);
-    candidates.swap_remove(best)
+    let best = candidates.into_iter().min_by_key(cost);
+    best.unwrap_or_else(|| Schedule::source(problem))
 }
 
 /// Hides latencies within the registers that the problem allows or, where waves count, within those that as many waves can have as fit with
@@ -221,9 +228,25 @@ fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
 
 /// Schedules one region and proves what can be proven within the budget.
 pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    let schedule = run(problem, algorithm);
+    let outcome = match is_exact(problem, algorithm) {
+        true => exact(problem, budget),
+        false => {
+            let schedule = run(problem, algorithm, budget);
+            let bounds = bounds(problem, schedule.order(), budget, None);
+            outcome(problem, schedule, bounds)
+        }
+    };
+    check_in_debug_builds(problem, algorithm, &outcome.schedule);
+    outcome
+}
+
+/// Whether the exact search is asked for, or is the best there is for the goal.
+fn is_exact(problem: &Problem, algorithm: Algorithm) -> bool {
+    algorithm == Algorithm::Exact || algorithm == Algorithm::Auto && problem.goal() == Goal::MinReg
+}
+
+fn outcome(problem: &Problem, schedule: Schedule, bounds: Bounds) -> Outcome {
     let measure = problem.measure(&schedule);
-    let bounds = bounds(problem, &schedule, budget);
     let optimal = match problem.goal() {
         Goal::MinReg => {
             let primary = problem.primary_class().index();
@@ -239,17 +262,40 @@ pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) 
     Outcome { schedule, measure, bounds, optimal }
 }
 
-/// What can be proven about every schedule of the problem within the budget.
-fn bounds(problem: &Problem, known: &Schedule, budget: Budget) -> Bounds {
+/// The order with the fewest registers of the first class, as far as the budget allows.
+fn exact(problem: &Problem, budget: Budget) -> Outcome {
     let region = problem.region();
-    let cuts: Vec<(u32, Moment)> = match region.len() <= MOST_FOR_CUTS {
-        true => {
-            let closure = Closure::new(region);
-            let cut = |class| pressure_bound(region, class, &closure, known.order(), budget);
-            region.class_ids().map(cut).map(|bound| (bound.value, bound.witness)).collect()
+    let primary = problem.primary_class();
+    let start = Instant::now();
+    let few = minreg::few_registers(problem);
+    if region.len() > MOST_FOR_CUTS || region.classes().is_empty() {
+        let bounds = bounds(problem, &few, budget, None);
+        let few = Schedule::in_order(problem, few);
+        return outcome(problem, best(problem, [Schedule::source(problem), few]), bounds);
+    }
+    // The bounds of the other classes take little, so the rest is for the search.
+    let mut bounds = bounds(problem, &few, budget, Some(primary));
+    let spent = start.elapsed() / region.len() as u32;
+    let rest =
+        Budget { time_per_instr: budget.time_per_instr.map(|time| time.saturating_sub(spent)), ..budget };
+    let answer = exact::minimise(region, primary, &[], &few, exact::Options::new(rest));
+    bounds.peaks[primary.index()] = answer.bound;
+    bounds.reasons[primary.index()] = answer.reason;
+    let found = Schedule::in_order(problem, answer.order);
+    outcome(problem, best(problem, [Schedule::source(problem), found]), bounds)
+}
+
+/// What can be proven about every schedule of the problem within the budget, but for a class that is dealt with elsewhere.
+fn bounds(problem: &Problem, known: &[InstrId], budget: Budget, except: Option<ClassId>) -> Bounds {
+    let region = problem.region();
+    let mut cuts = pressure_at_ends(region);
+    if region.len() <= MOST_FOR_CUTS {
+        let closure = Closure::new(region);
+        for class in region.class_ids().filter(|class| Some(*class) != except) {
+            let bound = pressure_bound(region, class, &closure, known, budget);
+            cuts[class.index()] = (bound.value, bound.witness);
         }
-        false => pressure_at_ends(region),
-    };
+    }
     Bounds {
         peaks: cuts.iter().map(|(value, _)| *value).collect(),
         reasons: cuts.iter().map(|(_, witness)| Reason::Cut(*witness)).collect(),

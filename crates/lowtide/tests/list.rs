@@ -12,6 +12,7 @@ use lowtide::list::tree::tree;
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
+use lowtide::schedule::Budget;
 use lowtide::schedule::check::check;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
@@ -249,10 +250,10 @@ fn every_schedule_of_every_algorithm_is_legal() {
 }
 
 fn every_algorithm(problem: &Problem) {
-    let source = run(problem, Algorithm::Source);
+    let source = run(problem, Algorithm::Source, Budget::default());
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
-        let schedule = run(problem, algorithm);
+        let schedule = run(problem, algorithm, Budget::default());
         let report = check(problem.region(), problem.target(), &schedule).unwrap_or_else(|violations| {
             panic!("{} on {}: {violations:?}", algorithm.name(), problem.region().name())
         });

@@ -20,6 +20,8 @@ pub(super) struct BoundReport {
     refused: u64,
     /// Classes of regions for which the file claims nothing.
     missing: u64,
+    /// Bounds that a constraint solver has proven.
+    by_solver: u64,
     /// Bounds by search, which could only be checked by searching again.
     by_search: Vec<SearchBound>,
     classes: BTreeMap<String, ClassReport>,
@@ -81,6 +83,10 @@ impl BoundReport {
                     self.verified += 1;
                     report.optimal += is_met;
                 }
+                BoundReason::Solver => {
+                    self.by_solver += 1;
+                    report.optimal_by_search += is_met;
+                }
                 BoundReason::Search { nodes, rules } => {
                     report.optimal_by_search += is_met;
                     self.by_search.push(SearchBound {
@@ -101,6 +107,7 @@ impl BoundReport {
         self.verified += part.verified;
         self.refused += part.refused;
         self.missing += part.missing;
+        self.by_solver += part.by_solver;
         self.by_search.extend(part.by_search);
         for (class, part) in part.classes {
             let report = self.classes.entry(class).or_default();
@@ -132,18 +139,20 @@ impl BoundReport {
             text += &format!("... and {} more by search\n", grouped(untold as u64));
         }
         text += &format!(
-            "bounds: {} cuts verified; {} refused, {} missing; {} by search, not checked\n",
+            "bounds: {} cuts verified; {} refused, {} missing; {} by search and {} by solver, not checked\n",
             grouped(self.verified),
             grouped(self.refused),
             grouped(self.missing),
             grouped(self.by_search.len() as u64),
+            grouped(self.by_solver),
         );
         let classes: Vec<String> = (self.classes.iter())
             .map(|(class, report)| {
                 let mut text =
                     format!("{class} in {} of {} regions", grouped(report.optimal), grouped(report.regions));
                 if report.optimal_by_search > 0 {
-                    text += &format!(" (and {} if the search is right)", grouped(report.optimal_by_search));
+                    text +=
+                        &format!(" (and {} if search or solver is right)", grouped(report.optimal_by_search));
                 }
                 text
             })

@@ -39,6 +39,7 @@ struct Totals {
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let goal = args.goal.into();
+    let budget = args.budget.budget();
     let mut document = Document::default();
     for_each_kernel(
         &args.input,
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                 let mut costs = Vec::new();
                 for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
                     let start = Instant::now();
-                    let schedule = run_algorithm(&problem, algorithm);
+                    let schedule = run_algorithm(&problem, algorithm, budget);
                     totals[position].seconds += start.elapsed().as_secs_f64();
                     check(region, target, &schedule).map_err(|violations| Failure::Illegal {
                         algorithm: algorithm.name(),

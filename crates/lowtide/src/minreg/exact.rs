@@ -83,6 +83,9 @@ pub enum Decision {
 /// The first effort of a search from one end, in steps.
 const FIRST_EFFORT: u64 = 100_000;
 
+/// Less than this is not worth starting a search.
+const LEAST_EFFORT: u64 = 1_000;
+
 /// States that a search remembers at most: 256 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 24;
 
@@ -412,77 +415,92 @@ fn decide(
         return Verdict::Failed;
     }
     let closure = Closure::new(region);
-    let Some(packing) = Packing::within(region, limits) else { return Verdict::Open };
+    let Some(packing) = Packing::within(region, limits) else {
+        // Too many classes with too high limits.
+        effort.steps = 0;
+        return Verdict::Open;
+    };
+    // Each of the two can have a full turn then.
+    let turn = turn.min(effort.steps / 2);
+    if turn < LEAST_EFFORT {
+        effort.steps = 0;
+        return Verdict::Open;
+    }
     let directions = [Direction::TopDown, Direction::BottomUp];
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
     // Both searches go in the same strides. The one that decides in the earlier stride wins, at equal ones that from the start, so that
     // it does not matter whether they take turns or run at the same time.
-    let mut strides: Vec<u64> = Vec::new();
-    let mut left = turn;
-    while left > 0 {
-        let stride = strides.last().map_or(FIRST_EFFORT, |last| 2 * last).min(left);
-        strides.push(stride);
-        left -= stride;
-    }
+    let strides = strides(turn);
     let decided = [AtomicUsize::new(usize::MAX), AtomicUsize::new(usize::MAX)];
     let deadline = effort.deadline;
-    let run = |end: usize, search: &mut Search, stride: usize, steps: u64| {
+    let run = |end: usize, search: &mut Search, stride: usize| {
         let is_late = || decided[1 - end].load(Ordering::Relaxed).saturating_add(end) <= stride;
-        let mut effort = Effort { steps, deadline };
+        let mut effort = Effort { steps: strides[stride], deadline };
         let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
         if verdict != Verdict::Open {
             decided[end].store(stride, Ordering::Relaxed);
         }
-        (verdict, steps - effort.steps)
+        (verdict, strides[stride] - effort.steps)
     };
-    let [forwards, backwards] = memories;
-    let mut searches = [forwards, backwards].into_iter().enumerate().map(|(end, memory)| {
+    let [forwards, backwards] = &mut *memories;
+    let search = |end: usize, memory| {
         Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
-    });
-    let (Some(mut first), Some(mut second)) = (searches.next(), searches.next()) else {
-        return Verdict::Open;
     };
-    drop(searches);
-    let mut verdict = Verdict::Open;
+    let (mut first, mut second) = (search(0, forwards), search(1, backwards));
+    let mut verdicts = [Verdict::Open, Verdict::Open];
+    let mut spent = [vec![0; strides.len()], vec![0; strides.len()]];
     if options.threads > 1 {
-        let all = |end: usize, search: &mut Search| {
-            let mut spent = Vec::new();
-            for (stride, &steps) in strides.iter().enumerate() {
-                let (verdict, used) = run(end, search, stride, steps);
-                spent.push(used);
+        let all = |end: usize, search: &mut Search, spent: &mut [u64]| {
+            for (stride, spent) in spent.iter_mut().enumerate() {
+                let verdict;
+                (verdict, *spent) = run(end, search, stride);
                 if verdict != Verdict::Open || is_over(deadline) {
-                    return (verdict, spent);
+                    return verdict;
                 }
             }
-            (Verdict::Open, spent)
+            Verdict::Open
         };
-        let (one, other) = std::thread::scope(|scope| {
-            let other = scope.spawn(|| all(1, &mut second));
-            (all(0, &mut first), other.join())
+        let [spent_first, spent_second] = &mut spent;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| all(1, &mut second, spent_second));
+            verdicts[0] = all(0, &mut first, spent_first);
+            verdicts[1] = other.join().unwrap_or(Verdict::Open);
         });
-        let other = other.unwrap_or((Verdict::Open, Vec::new()));
-        let stride = |end: usize| decided[end].load(Ordering::Relaxed);
-        let counted = [stride(0).min(stride(1)), stride(1).min(stride(0).wrapping_sub(1))];
-        verdict = if stride(0) <= stride(1) { one.0 } else { other.0 };
-        for (spent, counted) in [one.1, other.1].iter().zip(counted) {
-            let spent: u64 = spent.iter().take(counted.saturating_add(1)).sum();
-            effort.steps = effort.steps.saturating_sub(spent);
-        }
     } else {
-        'strides: for (stride, &steps) in strides.iter().enumerate() {
+        'strides: for stride in 0..strides.len() {
             for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
-                let spent;
-                (verdict, spent) = run(end, search, stride, steps.min(effort.steps));
-                effort.steps -= spent;
-                if verdict != Verdict::Open || effort.is_spent() {
+                (verdicts[end], spent[end][stride]) = run(end, search, stride);
+                if verdicts[end] != Verdict::Open || is_over(deadline) {
                     break 'strides;
                 }
             }
         }
     }
-
     *states += first.states + second.states;
-    verdict
+    let [first, second] = decided.map(AtomicUsize::into_inner);
+    let winner = usize::from(second < first);
+    // What the other one did after the decision does not count, and must not be remembered.
+    let counted = [first.min(second), second.min(first.saturating_sub(1))];
+    for (spent, last) in spent.iter().zip(counted) {
+        let spent: u64 = spent.iter().take(last.saturating_add(1)).sum();
+        effort.steps = effort.steps.saturating_sub(spent);
+    }
+    if first != second {
+        memories[1 - winner].clear();
+    }
+    std::mem::replace(&mut verdicts[winner], Verdict::Open)
+}
+
+/// Strides that double and make up a turn.
+fn strides(turn: u64) -> Vec<u64> {
+    let mut strides = Vec::new();
+    let (mut next, mut left) = (FIRST_EFFORT, turn);
+    while left > 0 {
+        strides.push(next.min(left));
+        left -= next.min(left);
+        next *= 2;
+    }
+    strides
 }
 
 fn is_over(deadline: Option<Instant>) -> bool {

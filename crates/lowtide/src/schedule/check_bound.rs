@@ -9,8 +9,10 @@
 //! Every order passes the *moment* before an instruction v, and the one after it. What has been issued by
 //! then is a downset: with each instruction it holds all that it depends on. Just before v, it holds all that
 //! v depends on, and neither v nor anything that depends on v; just after v, it holds v as well. At the start
-//! it is empty, at the end it holds everything. The claim "at this moment, at least K" is true if no downset
-//! that is possible then has a pressure below K. Every order then has a peak of at least K.
+//! it is empty, at the end it holds everything. Before *both* of two instructions, it holds all that both depend
+//! on, and nothing that depends on all of that: there is such a moment, right after the last of what both depend on. Likewise
+//! after both. The claim "at this moment, at least K" is true if no downset that is possible then has a pressure below K. Every
+//! order then has a peak of at least K.
 //!
 //! # The pressure after a downset
 //!
@@ -142,6 +144,12 @@ fn moment_in_words(region: &Region, moment: Moment) -> String {
         Moment::End => "at the end".to_string(),
         Moment::Before(instr) => format!("before {}", region.describe(instr)),
         Moment::After(instr) => format!("after {}", region.describe(instr)),
+        Moment::BeforeBoth(one, other) => {
+            format!("before both {} and {}", region.describe(one), region.describe(other))
+        }
+        Moment::AfterBoth(one, other) => {
+            format!("after both {} and {}", region.describe(one), region.describe(other))
+        }
     }
 }
 
@@ -189,17 +197,30 @@ impl<'a> Deps<'a> {
 
     fn at(&self, moment: Moment) -> Result<Vec<State>, CutFault> {
         let count = self.region.len();
-        let (instr, own) = match moment {
+        let (instrs, own) = match moment {
             Moment::Start => return Ok(vec![State::Waiting; count]),
             Moment::End => return Ok(vec![State::Issued; count]),
-            Moment::Before(instr) => (instr, State::Waiting),
-            Moment::After(instr) => (instr, State::Issued),
+            Moment::Before(instr) => ([instr; 2], State::Waiting),
+            Moment::After(instr) => ([instr; 2], State::Issued),
+            Moment::BeforeBoth(one, other) | Moment::AfterBoth(one, other) => ([one, other], State::Either),
         };
-        if instr.index() >= count {
+        if let Some(instr) = instrs.into_iter().find(|instr| instr.index() >= count) {
             return Err(CutFault::UnknownInstr { instr: instr.0, count });
         }
-        let ancestors = Deps::reach(instr.index(), &self.before);
-        let descendants = Deps::reach(instr.index(), &self.after);
+        let [one, other] = instrs.map(InstrId::index);
+        let (ancestors, descendants) = match moment {
+            Moment::BeforeBoth(..) => {
+                let ancestors = Deps::common(&[one, other], &self.before);
+                let descendants = Deps::common(&Deps::members(&ancestors), &self.after);
+                (ancestors, descendants)
+            }
+            Moment::AfterBoth(..) => {
+                let descendants = Deps::common(&[one, other], &self.after);
+                let ancestors = Deps::common(&Deps::members(&descendants), &self.before);
+                (ancestors, descendants)
+            }
+            _ => (Deps::reach(one, &self.before), Deps::reach(one, &self.after)),
+        };
         let state = |other: usize| match (ancestors[other], descendants[other]) {
             (true, true) => own,
             (true, false) => State::Issued,
@@ -207,6 +228,21 @@ impl<'a> Deps<'a> {
             (false, false) => State::Either,
         };
         Ok((0..count).map(state).collect())
+    }
+
+    /// What can be reached from all of some instructions, without these; from none, everything.
+    fn common(starts: &[usize], next: &[Vec<usize>]) -> Vec<bool> {
+        let mut common = vec![true; next.len()];
+        for &start in starts {
+            let reached = Deps::reach(start, next);
+            common.iter_mut().zip(reached).for_each(|(common, reached)| *common &= reached);
+            common[start] = false;
+        }
+        common
+    }
+
+    fn members(set: &[bool]) -> Vec<usize> {
+        (0..set.len()).filter(|&instr| set[instr]).collect()
     }
 
     /// Checks that the first of each pair comes before the second in every order.

@@ -75,7 +75,7 @@ impl Row {
                 Algorithm::Exact => {
                     outcome.insert(schedule_region(problem, algorithm, budget)).schedule.clone()
                 }
-                _ => run(problem, algorithm),
+                _ => run(problem, algorithm, budget),
             };
             let seconds = start.elapsed().as_secs_f64();
             results.push(Some((checked_peak(algorithm, &schedule)?, seconds)));
