@@ -148,11 +148,11 @@ pub fn minimise(
             }
             Verdict::Open => {
                 while answer.bound + 1 < answer.peak
-                    && solver.fails(class, answer.bound, turn / 8, &mut effort)
+                    && solver.fails(class, answer.bound, turn / 16, &mut effort)
                 {
                     (answer.bound, answer.reason) = (answer.bound + 1, by_search(&solver));
                 }
-                turn *= 4;
+                turn *= 8;
             }
         }
     }
@@ -193,7 +193,7 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
             Verdict::Failed => {
                 return Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
             }
-            Verdict::Open => turn *= 4,
+            Verdict::Open => turn *= 8,
         }
     }
     Decision::Open

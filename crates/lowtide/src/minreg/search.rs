@@ -68,7 +68,7 @@ struct Frame {
 /// Where the search stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// At a state that has not been looked at. If it fails, so do all of `keys[first_key..]`.
+    /// At a state that has not been expanded. If it fails, so do all of `keys[first_key..]`.
     Enter { first_key: u32 },
     /// At the last frame's state, with some of its children done.
     Next,
@@ -113,6 +113,8 @@ pub(crate) struct Search<'a> {
     /// The numbers of all states of the way, including those from which the search has committed.
     keys: Vec<u128>,
     step: Step,
+    /// Whether the state to enter is one that the search has committed to.
+    has_committed: bool,
     /// States expanded.
     pub(crate) states: u64,
     /// Steps taken to expand states.
@@ -152,6 +154,7 @@ impl<'a> Search<'a> {
             children: Vec::new(),
             keys: Vec::new(),
             step: Step::Enter { first_key: 0 },
+            has_committed: true,
             states: 0,
             steps: 1,
             judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
@@ -172,7 +175,8 @@ impl<'a> Search<'a> {
                     if self.walk.is_complete() {
                         return Verdict::Found(self.order());
                     }
-                    if self.is_known_to_fail(self.key) {
+                    // (A child has just been looked up; what the search commits to has not.)
+                    if self.has_committed && self.is_known_to_fail(self.key) {
                         if !self.fail(first_key) {
                             return Verdict::Failed;
                         }
@@ -205,6 +209,7 @@ impl<'a> Search<'a> {
                         if !self.is_known_to_fail(key) {
                             self.push(instr);
                             self.step = Step::Enter { first_key: self.keys.len() as u32 };
+                            self.has_committed = false;
                         }
                     } else if !self.give_up() {
                         return Verdict::Failed;
@@ -324,6 +329,7 @@ impl<'a> Search<'a> {
         self.moves[length as usize..].iter().for_each(|&instr| self.walk.push(instr));
         self.take_free_moves(length as usize);
         self.step = Step::Enter { first_key };
+        self.has_committed = true;
         // Free moves may have gone below the level of another frame.
         let live = self.walk.live();
         let is_lower = self.frames.iter().any(|frame| self.graph.packing().fits(live, frame.live));
