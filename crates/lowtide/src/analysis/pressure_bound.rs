@@ -318,11 +318,6 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// The minima of the pressure that all bounds come from.
-    pub(crate) fn minima(&mut self) -> &mut DownsetMin<'a> {
-        &mut self.cut
-    }
-
     /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end with those from position
     /// `last` on, in any order among themselves.
     pub(crate) fn judge(

@@ -198,6 +198,11 @@ impl LiveGraph {
         self.count
     }
 
+    /// The instructions that wait for one, among others.
+    pub(crate) fn next(&self, instr: u32) -> &[u32] {
+        self.next.row(instr as usize)
+    }
+
     /// How pressures are written as numbers.
     pub fn packing(&self) -> &Packing {
         &self.packing

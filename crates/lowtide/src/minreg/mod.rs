@@ -2,6 +2,7 @@
 
 pub mod exact;
 mod forced_order;
+mod local_min;
 mod memory;
 mod part;
 mod search;

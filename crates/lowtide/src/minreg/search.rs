@@ -25,10 +25,11 @@
 //! Children are tried with the least pressure first, then in the order of the best schedule known.
 
 use super::Rules;
+use super::local_min::LocalMin;
 use super::memory::Memory;
 use super::part::Part;
 use crate::analysis::closure::{Closure, contains};
-use crate::analysis::flow::{Effort, Minimum, Side};
+use crate::analysis::flow::Effort;
 use crate::analysis::pressure_bound::{Judgement, Seeker};
 use crate::analysis::walk::{Direction, LiveGraph, Walk};
 use crate::index::{ClassId, InstrId};
@@ -101,7 +102,9 @@ pub(crate) struct Search<'a> {
     rules: Rules,
     limit: i64,
     walk: Walk<'a>,
-    /// For each class that has a limit: what is known about its minima.
+    /// For each class that has a limit: the minima between states that are near.
+    minima: Vec<LocalMin<'a>>,
+    /// For each class that has a limit: the minima at moments.
     seekers: Vec<(ClassId, Seeker<'a>)>,
     /// A random number for each instruction. A state has the sum, without carries, of those of its instructions.
     numbers: Vec<u128>,
@@ -120,7 +123,6 @@ pub(crate) struct Search<'a> {
     /// Steps taken to expand states.
     steps: u64,
     judgements: Judgements,
-    sides: Vec<Side>,
     set: Vec<u64>,
     ready: Vec<u32>,
     moves: Vec<u32>,
@@ -138,7 +140,7 @@ impl<'a> Search<'a> {
         memory: &'a mut Memory,
     ) -> Self {
         let region = &part.region;
-        let limited = region.class_ids().filter(|class| limits[class.index()].is_some());
+        let limited = || region.class_ids().filter(|class| limits[class.index()].is_some());
         let mut search = Search {
             region,
             direction,
@@ -146,7 +148,8 @@ impl<'a> Search<'a> {
             rules,
             limit: graph.packing().pack(limits),
             walk: Walk::new(graph),
-            seekers: limited.map(|class| (class, Seeker::new(region, class, closure))).collect(),
+            minima: limited().map(|class| LocalMin::new(region, class, graph, direction)).collect(),
+            seekers: limited().map(|class| (class, Seeker::new(region, class, closure))).collect(),
             numbers: part.instrs.iter().map(|&instr| number(instr)).collect(),
             key: NOTHING_PASSED,
             memory,
@@ -158,7 +161,6 @@ impl<'a> Search<'a> {
             states: 0,
             steps: 1,
             judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
-            sides: vec![Side::Free; region.len()],
             set: vec![0; closure.words()],
             ready: Vec::new(),
             moves: Vec::new(),
@@ -291,35 +293,13 @@ impl<'a> Search<'a> {
             if self.moves.len() == length + 1 {
                 break level;
             }
-            let (passed, ahead) = match self.direction {
-                Direction::TopDown => (Side::In, Side::Out),
-                Direction::BottomUp => (Side::Out, Side::In),
-            };
-            self.sides.fill(ahead);
-            self.moves[..length].iter().for_each(|&instr| self.sides[instr as usize] = passed);
-            self.moves[length..].iter().for_each(|&instr| self.sides[instr as usize] = Side::Free);
+            effort.steps = effort.steps.saturating_sub(4 * (self.moves.len() - length) as u64);
             let is_single = self.seekers.len() == 1;
-            let lower = self.seekers.iter_mut().find_map(|(class, seeker)| {
-                match seeker.minima().min(&self.sides, packing.unpack(live, *class), effort) {
-                    Minimum::AtLeast(least) if least == packing.unpack(live, *class) => None,
-                    minimum => Some((minimum, seeker)),
-                }
-            });
-            match lower {
-                None => break level,
-                Some((Minimum::Exact(least), seeker)) if is_single => {
-                    match self.direction {
-                        Direction::TopDown => seeker.minima().largest(&mut self.set),
-                        Direction::BottomUp => {
-                            seeker.minima().smallest(&mut self.set);
-                            self.set.iter_mut().for_each(|word| *word = !*word);
-                        }
-                    }
-                    self.moves.retain(|&instr| contains(&self.set, InstrId(instr)));
-                    live = i64::from(least);
-                }
-                // Several classes, or the effort is spent.
-                Some(_) => return false,
+            let lower = self.minima.iter_mut().map(|minimum| minimum.improve(&mut self.moves, length));
+            match lower.max() {
+                Some(lower) if lower > 0 && is_single => live -= i64::from(lower),
+                Some(lower) if lower > 0 => return false,
+                _ => break level,
             }
         };
         let Frame { length, first_key, first_child, .. } = self.frames[level];
