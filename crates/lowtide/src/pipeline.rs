@@ -49,7 +49,8 @@ pub enum Algorithm {
     PolicySethiUllman,
     /// Paper 1, Algorithm 5: Algorithm 3, else Algorithm 1, where it pays.
     PolicyCluster,
-    /// Paper 1, Section IV: `default`, then latency hiding in sub-blocks within the registers that the goal allows.
+    /// Paper 1, Section IV: `default`, then latency hiding in sub-blocks within the registers that the goal
+    /// allows.
     LatencyHiding,
     /// List scheduling by critical path, which ignores registers: [`baselines`].
     CriticalPath,
@@ -157,7 +158,8 @@ fn check_in_debug_builds(problem: &Problem, algorithm: Algorithm, schedule: &Sch
     }
 }
 
-/// The choices that an algorithm makes, with their reasons; none if it does not choose one instruction at a time.
+/// The choices that an algorithm makes, with their reasons; none if it does not choose one instruction at a
+/// time.
 pub fn explain(problem: &Problem, algorithm: Algorithm) -> Option<Vec<Decision>> {
     let (direction, timing, mut policy) = engine_setup(problem, algorithm)?;
     let mut decisions = Vec::new();
@@ -198,7 +200,8 @@ fn engine_setup<'a>(
     }
 }
 
-/// The best schedule for the goal among those of the source order, latency hiding, the critical path, and `default`.
+/// The best schedule for the goal among those of the source order, latency hiding, the critical path, and
+/// `default`.
 fn auto(problem: &Problem, budget: Budget) -> Schedule {
     let few = Schedule::in_order(problem, minreg::few_registers(problem));
     let hiding = within_registers(problem, &few);
@@ -212,8 +215,8 @@ fn best<const N: usize>(problem: &Problem, candidates: [Schedule; N]) -> Schedul
     best.unwrap_or_else(|| Schedule::source(problem))
 }
 
-/// Hides latencies within the registers that the problem allows or, where waves count, within those that as many waves can have as fit with
-/// few registers.
+/// Hides latencies within the registers that the problem allows or, where waves count, within those that as
+/// many waves can have as fit with few registers.
 fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
     let for_waves;
     let limits = match problem.goal() {
@@ -285,7 +288,8 @@ fn exact(problem: &Problem, budget: Budget) -> Outcome {
     outcome(problem, best(problem, [Schedule::source(problem), found]), bounds)
 }
 
-/// What can be proven about every schedule of the problem within the budget, but for a class that is dealt with elsewhere.
+/// What can be proven about every schedule of the problem within the budget, but for a class that is dealt
+/// with elsewhere.
 fn bounds(problem: &Problem, known: &[InstrId], budget: Budget, except: Option<ClassId>) -> Bounds {
     let region = problem.region();
     let mut cuts = pressure_at_ends(region);

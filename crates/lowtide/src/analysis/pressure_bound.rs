@@ -161,7 +161,8 @@ pub struct PressureBound {
     pub cuts: u64,
 }
 
-/// The pressure of each class at the two ends of a region, whichever is higher, and which end it is: a bound without any search.
+/// The pressure of each class at the two ends of a region, whichever is higher, and which end it is: a bound
+/// without any search.
 pub fn pressure_at_ends(region: &Region) -> Vec<(u32, Moment)> {
     let through: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
     let (mut start, mut end) = (through.clone(), through);
@@ -179,7 +180,8 @@ pub fn pressure_at_ends(region: &Region) -> Vec<(u32, Moment)> {
 
 /// Bounds the peak pressure of a class. `hint` is any legal order; the better, the faster.
 ///
-/// Steps of the budget are looks at nodes of the flow network and, for each cut, at the instructions of the region.
+/// Steps of the budget are looks at nodes of the flow network and, for each cut, at the instructions of the
+/// region.
 pub fn pressure_bound(
     region: &Region,
     class: ClassId,
@@ -244,10 +246,10 @@ pub fn pressure_bound(
 
 /// Improves a bound, and perhaps the order, by moments that pairs of instructions tell.
 ///
-/// For every set of instructions, each order has a moment when all that comes before all of them is done, and nothing of what
-/// comes after all of that. Around a single instruction these are the moments just before and just after it; around two, they can bound more:
-/// if all loads must be done before the first store, then there is a moment with all loads done and no store, although each single
-/// store could be the last one.
+/// For every set of instructions, each order has a moment when all that comes before all of them is done, and
+/// nothing of what comes after all of that. Around a single instruction these are the moments just before and
+/// just after it; around two, they can bound more: if all loads must be done before the first store, then
+/// there is a moment with all loads done and no store, although each single store could be the last one.
 pub fn sharper_bound(
     region: &Region,
     class: ClassId,
@@ -318,8 +320,8 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end with those from position
-    /// `last` on, in any order among themselves.
+    /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end
+    /// with those from position `last` on, in any order among themselves.
     pub(crate) fn judge(
         &mut self,
         order: &[InstrId],
@@ -359,8 +361,8 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Finds the minimum at a moment, as far as it is below `limit`, and rearranges the order to pass through the minimisers. None if the
-    /// effort does not suffice.
+    /// Finds the minimum at a moment, as far as it is below `limit`, and rearranges the order to pass through
+    /// the minimisers. None if the effort does not suffice.
     fn look_at(&mut self, moment: Moment, limit: u32, found: &mut Found, effort: &mut Effort) -> Option<u32> {
         moment.sides(self.closure, &mut self.sides);
         for (side, fixed) in self.sides.iter_mut().zip(&self.fixed) {
@@ -391,8 +393,8 @@ impl<'a> Seeker<'a> {
 
     /// Looks at moments that pairs tell. Whether the effort was enough.
     ///
-    /// Only moments can help between whose two sides the order has no boundary with little pressure. To find them, pairs are taken that a
-    /// common predecessor (or successor) has in a stretch of high pressure.
+    /// Only moments can help between whose two sides the order has no boundary with little pressure. To find
+    /// them, pairs are taken that a common predecessor (or successor) has in a stretch of high pressure.
     fn look_at_pairs(&mut self, found: &mut Found, effort: &mut Effort, cuts: &mut u64) -> bool {
         self.seen.clear();
         let mut around: Vec<InstrId> = Vec::new();

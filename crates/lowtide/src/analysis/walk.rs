@@ -1,10 +1,11 @@
 //! Walking along downsets, in either direction of time.
 //!
-//! A schedule that grows from one end is a walk through downsets: sets closed under predecessors (or, from the other end, under
-//! successors). All that such a walk needs to know of a value is when it *opens* and when it *closes*. Forwards, its
-//! definition opens it (a live-in is open from the start), and it closes when all its uses have been passed (a live-out never does).
-//! Backwards, the first use opens it (a live-out is open from the start), and the definition closes it (a live-in never does). So one
-//! [`LiveGraph`] serves both directions, and the pressure of a downset is the same whichever way it is reached.
+//! A schedule that grows from one end is a walk through downsets: sets closed under predecessors (or, from
+//! the other end, under successors). All that such a walk needs to know of a value is when it *opens* and
+//! when it *closes*. Forwards, its definition opens it (a live-in is open from the start), and it closes when
+//! all its uses have been passed (a live-out never does). Backwards, the first use opens it (a live-out is
+//! open from the start), and the definition closes it (a live-in never does). So one [`LiveGraph`] serves
+//! both directions, and the pressure of a downset is the same whichever way it is reached.
 
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
@@ -18,11 +19,12 @@ pub enum Direction {
     BottomUp,
 }
 
-/// The pressure of one class or of several in one number: a field of bits for each class, with a spare bit on top.
+/// The pressure of one class or of several in one number: a field of bits for each class, with a spare bit on
+/// top.
 ///
-/// Sums and differences of such numbers are those of the fields. With the spare bits set before a subtraction, no field can borrow
-/// from the next one, and a spare bit is still set afterwards exactly where nothing had to be borrowed: where one field is not above
-/// the other. So all classes are compared at once.
+/// Sums and differences of such numbers are those of the fields. With the spare bits set before a
+/// subtraction, no field can borrow from the next one, and a spare bit is still set afterwards exactly where
+/// nothing had to be borrowed: where one field is not above the other. So all classes are compared at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packing {
     /// For each class that counts, where its field starts and how many bits it has, without the spare one.
@@ -37,8 +39,8 @@ impl Packing {
         Packing { fields, spare: 1 << 62 }
     }
 
-    /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be more than the limit and what
-    /// one instruction can add to it.
+    /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be
+    /// more than the limit and what one instruction can add to it.
     pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let mut packing = Packing { fields: vec![None; limits.len()], spare: 0 };
         let mut taken = 0;
@@ -375,8 +377,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Adds all that does not raise the live weight, again and again. Only what became ready or cheaper since the last call needs a
-    /// look: whatever was not free then, and did not change, is not free now.
+    /// Adds all that does not raise the live weight, again and again. Only what became ready or cheaper since
+    /// the last call needs a look: whatever was not free then, and did not change, is not free now.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
             let is_ready = self.place[instr as usize] != u32::MAX;

@@ -1,37 +1,33 @@
 //! The fewest registers possible, from both ends of the range.
 //!
-//! The search starts from a known order, whose peak is to be beaten, and from the bound by cuts. Each step asks whether an order exists with a
-//! peak below the best: an order found lowers the peak; if there is none, the best order is optimal. One such answer is enough, since good heuristics
-//! find the optimum nearly always. While it stays open, the same question is asked for the bound, too, which then rises.
+//! The search starts from a known order, whose peak is to be beaten, and from the bound by cuts. Each step
+//! asks whether an order exists with a peak below the best: an order found lowers the peak; if there is none,
+//! the best order is optimal. One such answer is enough, since good heuristics find the optimum nearly
+//! always. While it stays open, the same question is asked for the bound, too, which then rises.
 //!
 //! # Parts
-//! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so is the order that passes through Ti & M first and
-//! through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti | M) <= f(Ti), and the same for the union. So the region can be split at M, and each
-//! part ([`Part`]) be solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
-//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of the parts.
+//! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
+//! is the order that passes through Ti & M first and through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti |
+//! M) <= f(Ti), and the same for the union. So the region can be split at M, and each part ([`Part`]) be
+//! solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
+//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of
+//! the parts.
 //!
 //! # Asking
-//! For each part, dependences that do no harm are added first: by [superiority](super::superiority), and then, for the limit in question, by
-//! [forced order](super::forced_order). If a cut shows that the graph has no order within the limit, this is the answer. Else two [searches](super::search), from
-//! both ends of time, take turns (or threads) with efforts that double, as real regions are often easy from one end
-//! and hard from the other.
+//! For each part, dependences that do no harm are added first: by [superiority](super::superiority), and
+//! then, for the limit in question, by [forced order](super::forced_order). If a cut shows that the graph has
+//! no order within the limit, this is the answer. Else two [searches](super::search), from both ends of time,
+//! take turns (or threads) with efforts that double, as real regions are often easy from one end and hard
+//! from the other.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Rules;
-use super::forced_order::forced_order;
-use super::memory::Memory;
-use super::part::Part;
-use super::search::{Search, Verdict};
-use super::superiority::superiority;
-use crate::analysis::closure::{Closure, contains};
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
-use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{
-    Judgement, PressureBound, Seeker, pressure_at_ends, pressure_bound, sharper_bound,
-};
-use crate::analysis::walk::{Direction, LiveGraph, Packing};
+use super::race::FIRST_STRIDE;
+use super::search::Verdict;
+use super::solver::{Solver, bound_by_cuts, is_within};
+use crate::analysis::closure::Closure;
+use crate::analysis::flow::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::schedule::{Budget, Reason};
@@ -43,7 +39,8 @@ pub struct Options {
     pub budget: Budget,
     /// By which rules.
     pub rules: Rules,
-    /// With how many threads: one, or two for the two ends of time. The answer does not depend on it.
+    /// With how many threads: two for the two ends of time, and two more for the bound. The answer does not
+    /// depend on it.
     pub threads: usize,
 }
 
@@ -80,16 +77,16 @@ pub enum Decision {
     Open,
 }
 
-/// The first effort of a search from one end, in steps.
-const FIRST_EFFORT: u64 = 100_000;
+/// Larger regions are not searched: what the search needs to know about all pairs of instructions would take
+/// too much memory.
+const MOST_FOR_SEARCH: usize = 1 << 14;
 
-/// Less than this is not worth starting a search.
-const LEAST_EFFORT: u64 = 1_000;
+/// By how much the turns of the searches grow, and which part of a turn each step of the bound can have.
+const GROWTH: u64 = 8;
+const STEP_OF_BOUND: u64 = 16;
 
-/// States that a search remembers at most: 256 MiB each for the searches from both ends.
-const MOST_STATES: usize = 1 << 24;
-
-/// Finds the lowest peak of a class, with limits on others, if there are any. `start` is an order within these limits.
+/// Finds the lowest peak of a class, with limits on others, if there are any. `start` is an order within
+/// these limits.
 ///
 /// ```
 /// use lowtide::generate::{Shape, region};
@@ -125,7 +122,7 @@ pub fn minimise(
     if cuts.peak < answer.peak && is_within(region, &cuts.order, &limits) {
         (answer.order, answer.peak) = (cuts.order, cuts.peak);
     }
-    if answer.peak == answer.bound || effort.is_spent() {
+    if answer.peak == answer.bound || effort.is_spent() || region.len() > MOST_FOR_SEARCH {
         return answer;
     }
     limits[class.index()] = Some(answer.peak);
@@ -138,26 +135,61 @@ pub fn minimise(
             (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
     }
-    let mut turn = FIRST_EFFORT;
+    let mut turn = FIRST_STRIDE;
     while answer.peak > answer.bound && !effort.is_spent() {
-        // Any part that cannot do better proves the peak; all that can must do better.
-        match solver.ask(class, answer.peak - 1, turn, &mut effort) {
+        let (verdict, bound) =
+            ask_and_climb(&mut solver, class, answer.bound, answer.peak, turn, &mut effort);
+        if bound > answer.bound {
+            (answer.bound, answer.reason) = (bound, by_search(&solver));
+        }
+        match verdict {
             Verdict::Found(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
-            Verdict::Failed => {
-                (answer.bound, answer.reason) = (answer.peak, by_search(&solver));
-            }
-            Verdict::Open => {
-                while answer.bound + 1 < answer.peak
-                    && solver.fails(class, answer.bound, turn / 16, &mut effort)
-                {
-                    (answer.bound, answer.reason) = (answer.bound + 1, by_search(&solver));
-                }
-                turn *= 8;
-            }
+            Verdict::Failed => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
+            Verdict::Open => turn *= GROWTH,
         }
     }
     answer.nodes = solver.states;
     answer
+}
+
+/// Asks for a lower peak: any part that cannot do better proves that there is none; else all must do better.
+/// While that stays open, the bound is raised: afterwards, or at the same time if there are threads for it.
+fn ask_and_climb(
+    solver: &mut Solver,
+    class: ClassId,
+    bound: u32,
+    peak: u32,
+    turn: u64,
+    effort: &mut Effort,
+) -> (Verdict, u32) {
+    let has_room = bound + 1 < peak;
+    // Put aside beforehand, so that it makes no difference which of the two is first.
+    let put_aside = if has_room { turn.min(effort.steps / 4) } else { 0 };
+    let mut aside = Effort { steps: put_aside, deadline: effort.deadline };
+    effort.steps -= put_aside;
+    let is_answered = AtomicBool::new(false);
+    let mut climber = solver.climber();
+    let mut climb = || climber.climb(class, bound, peak - 1, turn / STEP_OF_BOUND, &mut aside, &is_answered);
+    let (verdict, climbed) = if has_room && solver.threads() > 2 {
+        std::thread::scope(|scope| {
+            let climbed = scope.spawn(climb);
+            let verdict = solver.ask(class, peak - 1, turn, effort);
+            is_answered.store(verdict != Verdict::Open, Ordering::Relaxed);
+            (verdict, climbed.join().ok())
+        })
+    } else {
+        let verdict = solver.ask(class, peak - 1, turn, effort);
+        let climbed = (has_room && verdict == Verdict::Open).then(&mut climb);
+        (verdict, climbed)
+    };
+    if verdict != Verdict::Open {
+        effort.steps += put_aside;
+        return (verdict, bound);
+    }
+    effort.steps += aside.steps;
+    let (bound, states) = climbed.unwrap_or((bound, 0));
+    solver.states += states;
+    (verdict, bound)
 }
 
 /// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
@@ -184,361 +216,20 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
         return Decision::Possible(start);
     };
+    if region.len() > MOST_FOR_SEARCH {
+        return Decision::Open;
+    }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
     let mut solver = Solver::new(region, &closure, limits, &start, options, &mut effort);
-    let mut turn = FIRST_EFFORT;
+    let mut turn = FIRST_STRIDE;
     while !effort.is_spent() {
         match solver.ask(first, limit, turn, &mut effort) {
             Verdict::Found(order) => return Decision::Possible(order),
             Verdict::Failed => {
                 return Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
             }
-            Verdict::Open => turn *= 8,
+            Verdict::Open => turn *= GROWTH,
         }
     }
     Decision::Open
-}
-
-/// The bound by cuts, for at most half of the effort, and by those that pairs tell, if that is allowed, for a small part of it.
-fn bound_by_cuts(
-    region: &Region,
-    class: ClassId,
-    closure: &Closure,
-    start: &[InstrId],
-    rules: Rules,
-    effort: &Effort,
-) -> PressureBound {
-    let budget = |share: u64| Budget {
-        time_per_instr: effort.deadline.map(|deadline| {
-            deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
-        }),
-        nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
-    };
-    let bound = pressure_bound(region, class, closure, start, budget(2));
-    match rules.cuts {
-        true => sharper_bound(region, class, closure, bound, budget(8)),
-        false => bound,
-    }
-}
-
-fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks().iter().map(|peak| peak.between).collect()
-}
-
-fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
-    peaks(region, order).iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
-}
-
-/// A part of the region, and what is known about it.
-struct Piece {
-    /// The part, with dependences that do no harm under any limit below its peak.
-    part: Part,
-    /// The best order known, by instructions of the whole.
-    order: Vec<InstrId>,
-    peaks: Vec<u32>,
-    /// Failed states of the search from each end.
-    memories: [Memory; 2],
-    /// The limit for which the part has been tightened.
-    tightened_for: Option<u32>,
-}
-
-struct Solver {
-    options: Options,
-    /// The limits on all classes; only that on the class in question changes.
-    limits: Vec<Option<u32>>,
-    pieces: Vec<Piece>,
-    /// States that were expanded.
-    states: u64,
-}
-
-impl Solver {
-    fn new(
-        region: &Region,
-        closure: &Closure,
-        limits: Vec<Option<u32>>,
-        start: &[InstrId],
-        options: Options,
-        effort: &mut Effort,
-    ) -> Self {
-        let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
-        let borders = match (limited.next(), limited.next()) {
-            (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
-            _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
-        };
-        let pieces = borders.windows(2).filter_map(|pair| {
-            let mut part = Part::between(region, &pair[0], &pair[1], start)?;
-            let order = part.instrs.clone();
-            let peaks = part_peaks(&part, &order);
-            if options.rules.superiority && part.region.len() > 1 {
-                let source: Vec<InstrId> = part.region.instrs().collect();
-                let found = superiority(&part.region, &mut Closure::new(&part.region), effort);
-                part = part.with(&found, &source).unwrap_or(part);
-            }
-            let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
-            Some(Piece { part, order, peaks, memories, tightened_for: None })
-        });
-        let pieces = pieces.collect();
-        Solver { options, limits, pieces, states: 0 }
-    }
-
-    /// The bound by cuts of the parts with all their dependences.
-    fn bound(&self, class: ClassId, effort: &Effort) -> u32 {
-        let bound = |piece: &Piece| {
-            let region = &piece.part.region;
-            let source: Vec<InstrId> = region.instrs().collect();
-            bound_by_cuts(region, class, &Closure::new(region), &source, self.options.rules, effort).value
-        };
-        self.pieces.iter().map(bound).max().unwrap_or(0)
-    }
-
-    /// The peak of the best order known.
-    fn peak(&self, class: ClassId) -> u32 {
-        self.pieces.iter().map(|piece| piece.peaks[class.index()]).max().unwrap_or(0)
-    }
-
-    fn order(&self) -> Vec<InstrId> {
-        self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
-    }
-
-    /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not be higher than in the last question.
-    fn ask(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> Verdict {
-        self.limits[class.index()] = Some(limit);
-        let mut is_open = false;
-        for piece in &mut self.pieces {
-            if fits(&piece.peaks, &self.limits) {
-                continue;
-            }
-            let states = &mut self.states;
-            let mut ask = |piece: &mut Piece, effort: &mut Effort| {
-                decide(&piece.part, &self.limits, self.options, &mut piece.memories, turn, effort, states)
-            };
-            let mut verdict = ask(piece, effort);
-
-            // Easy questions are answered before this pays.
-            if verdict == Verdict::Open && piece.tightened_for != Some(limit) {
-                piece.tightened_for = Some(limit);
-                verdict = tighten(&mut piece.part, &self.limits, self.options.rules, 2 * turn, effort);
-            }
-            match verdict {
-                Verdict::Found(order) => {
-                    piece.order = piece.part.in_whole(&order);
-                    piece.peaks = peaks(&piece.part.region, &order);
-                    // The new order is the guide from now on.
-                    if let Some(part) = piece.part.with(&[], &order) {
-                        piece.part = part;
-                    }
-                }
-                Verdict::Failed => return Verdict::Failed,
-                Verdict::Open => is_open = true,
-            }
-        }
-        match is_open {
-            true => Verdict::Open,
-            false => Verdict::Found(self.order()),
-        }
-    }
-
-    /// Whether some part proves that there is no order with this limit, a lower one than that of [`Solver::ask`].
-    fn fails(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> bool {
-        let mut limits = self.limits.clone();
-        limits[class.index()] = Some(limit);
-        self.pieces.iter().filter(|piece| !fits(&piece.peaks, &limits)).any(|piece| {
-            let mut part = piece.part.clone();
-            let mut verdict = tighten(&mut part, &limits, self.options.rules, turn, effort);
-            if verdict == Verdict::Open {
-                // What fails now may not fail within a higher limit.
-                let mut memories = [(); 2].map(|()| Memory::new(MOST_STATES));
-                verdict = decide(&part, &limits, self.options, &mut memories, turn, effort, &mut self.states);
-            }
-            verdict == Verdict::Failed
-        })
-    }
-}
-
-fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
-    peaks(&part.region, &part.in_part(order))
-}
-
-fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
-    peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
-}
-
-/// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the limits.
-fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, effort: &mut Effort) -> Verdict {
-    let granted = turn.min(effort.steps);
-    let mut share = Effort { steps: granted, deadline: effort.deadline };
-    let verdict = tighten_within(part, limits, rules, &mut share);
-    effort.steps -= granted - share.steps;
-    verdict
-}
-
-fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
-    if rules.forced_order {
-        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, effort);
-        let source: Vec<InstrId> = part.region.instrs().collect();
-        match part.with(&found, &source) {
-            Some(tighter) => *part = tighter,
-            None => return Verdict::Failed,
-        }
-    }
-    if rules.cuts {
-        let region = &part.region;
-        let closure = Closure::new(region);
-        let source: Vec<InstrId> = region.instrs().collect();
-        for class in region.class_ids() {
-            let Some(limit) = limits[class.index()] else { continue };
-            match Seeker::new(region, class, &closure).judge(&source, 0, region.len(), limit, effort) {
-                Judgement::Exceeds => return Verdict::Failed,
-                Judgement::Fits(order) if is_within(region, &order, limits) => return Verdict::Found(order),
-                _ => {}
-            }
-        }
-    }
-    Verdict::Open
-}
-
-/// Searches a part from both ends, for a turn each.
-fn decide(
-    part: &Part,
-    limits: &[Option<u32>],
-    options: Options,
-    memories: &mut [Memory; 2],
-    turn: u64,
-    effort: &mut Effort,
-    states: &mut u64,
-) -> Verdict {
-    let region = &part.region;
-    let ends: Vec<u32> = pressure_at_ends(region).iter().map(|(pressure, _)| *pressure).collect();
-    if !fits(&ends, limits) {
-        return Verdict::Failed;
-    }
-    let closure = Closure::new(region);
-    let Some(packing) = Packing::within(region, limits) else {
-        // Too many classes with too high limits.
-        effort.steps = 0;
-        return Verdict::Open;
-    };
-    // Each of the two can have a full turn then.
-    let turn = turn.min(effort.steps / 2);
-    if turn < LEAST_EFFORT {
-        effort.steps = 0;
-        return Verdict::Open;
-    }
-    let directions = [Direction::TopDown, Direction::BottomUp];
-    let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
-    // Both searches go in the same strides. The one that decides in the earlier stride wins, at equal ones that from the start, so that
-    // it does not matter whether they take turns or run at the same time.
-    let strides = strides(turn);
-    let decided = [AtomicUsize::new(usize::MAX), AtomicUsize::new(usize::MAX)];
-    let deadline = effort.deadline;
-    let run = |end: usize, search: &mut Search, stride: usize| {
-        let is_late = || decided[1 - end].load(Ordering::Relaxed).saturating_add(end) <= stride;
-        let mut effort = Effort { steps: strides[stride], deadline };
-        let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
-        if verdict != Verdict::Open {
-            decided[end].store(stride, Ordering::Relaxed);
-        }
-        (verdict, strides[stride] - effort.steps)
-    };
-    let [forwards, backwards] = &mut *memories;
-    let search = |end: usize, memory| {
-        Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
-    };
-    let (mut first, mut second) = (search(0, forwards), search(1, backwards));
-    let mut verdicts = [Verdict::Open, Verdict::Open];
-    let mut spent = [vec![0; strides.len()], vec![0; strides.len()]];
-    if options.threads > 1 {
-        let all = |end: usize, search: &mut Search, spent: &mut [u64]| {
-            for (stride, spent) in spent.iter_mut().enumerate() {
-                let verdict;
-                (verdict, *spent) = run(end, search, stride);
-                if verdict != Verdict::Open || is_over(deadline) {
-                    return verdict;
-                }
-            }
-            Verdict::Open
-        };
-        let [spent_first, spent_second] = &mut spent;
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| all(1, &mut second, spent_second));
-            verdicts[0] = all(0, &mut first, spent_first);
-            verdicts[1] = other.join().unwrap_or(Verdict::Open);
-        });
-    } else {
-        'strides: for stride in 0..strides.len() {
-            for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
-                (verdicts[end], spent[end][stride]) = run(end, search, stride);
-                if verdicts[end] != Verdict::Open || is_over(deadline) {
-                    break 'strides;
-                }
-            }
-        }
-    }
-    *states += first.states + second.states;
-    let [first, second] = decided.map(AtomicUsize::into_inner);
-    let winner = usize::from(second < first);
-    // What the other one did after the decision does not count, and must not be remembered.
-    let counted = [first.min(second), second.min(first.saturating_sub(1))];
-    for (spent, last) in spent.iter().zip(counted) {
-        let spent: u64 = spent.iter().take(last.saturating_add(1)).sum();
-        effort.steps = effort.steps.saturating_sub(spent);
-    }
-    if first != second {
-        memories[1 - winner].clear();
-    }
-    std::mem::replace(&mut verdicts[winner], Verdict::Open)
-}
-
-/// Strides that double and make up a turn.
-fn strides(turn: u64) -> Vec<u64> {
-    let mut strides = Vec::new();
-    let (mut next, mut left) = (FIRST_EFFORT, turn);
-    while left > 0 {
-        strides.push(next.min(left));
-        left -= next.min(left);
-        next *= 2;
-    }
-    strides
-}
-
-fn is_over(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| Instant::now() >= deadline)
-}
-
-/// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
-fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<Vec<u64>> {
-    let words = closure.words();
-    let mut result = vec![vec![0; words]];
-    let mut cut = DownsetMin::new(region, class, closure);
-    let mut sides = vec![Side::Free; region.len()];
-    if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) {
-        let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
-        cut.smallest(&mut lower);
-        cut.largest(&mut upper);
-        loop {
-            if result.last() != Some(&lower) {
-                result.push(lower.clone());
-            }
-            // The smallest one that also holds the next instruction, and so on, up to the largest.
-            let is_between = |instr: &InstrId| contains(&upper, *instr) && !contains(&lower, *instr);
-            let Some(next) = region.instrs().find(is_between) else { break };
-            for instr in region.instrs() {
-                sides[instr.index()] = match () {
-                    () if instr == next || contains(&lower, instr) => Side::In,
-                    () if contains(&upper, instr) => Side::Free,
-                    () => Side::Out,
-                };
-            }
-            let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) else { break };
-            cut.smallest(&mut lower);
-        }
-    }
-    let mut all = vec![0; words];
-    region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
-    if result.last() != Some(&all) {
-        result.push(all);
-    }
-    result
 }

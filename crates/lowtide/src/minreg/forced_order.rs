@@ -1,9 +1,10 @@
 //! Orders of pairs that follow from the limits.
 //!
-//! If b came after a in an order within the limits, there would be a moment just before b: all ancestors of b done, and a with its ancestors,
-//! but neither b nor a descendant of it. If every downset that is possible then exceeds a limit, b must come before a: a new
-//! dependence, which all orders within the limits respect. It makes the next cuts tighter. (The cuts here are those of the graph as
-//! it was; only what must be done and what must not follows the new dependences.)
+//! If b came after a in an order within the limits, there would be a moment just before b: all ancestors of b
+//! done, and a with its ancestors, but neither b nor a descendant of it. If every downset that is possible
+//! then exceeds a limit, b must come before a: a new dependence, which all orders within the limits respect.
+//! It makes the next cuts tighter. (The cuts here are those of the graph as it was; only what must be done
+//! and what must not follows the new dependences.)
 //!
 //! For each b one cut settles many a: all those that a minimiser holds that is within the limit.
 

@@ -1,16 +1,19 @@
 //! The least pressure between two states that are near to each other.
 //!
-//! The search asks for it at every commit. [`DownsetMin`](crate::analysis::flow::DownsetMin) could tell, but its network is that of the whole region: it
-//! pushes flow for every value that is live anywhere around. Between a state S and a later one Y only the instructions in between are free,
-//! and only their values make a difference. So the network is made afresh each time, for these alone:
-//! - a value is live at a state if something that opens it has been passed and something that closes it has not. A value that is open at S
-//!   and not closed at Y is live all the way, and one that nothing in between touches does not change: both are left out;
-//! - for any other value an arc of its weight, from whatever opens it to whatever closes it: single instructions, all of
-//!   several (by a node and arcs without limit), the source if it is open at S, or the sink if it is not closed at Y;
+//! The search asks for it at every commit. [`DownsetMin`](crate::analysis::flow::DownsetMin) could tell, but
+//! its network is that of the whole region: it pushes flow for every value that is live anywhere around.
+//! Between a state S and a later one Y only the instructions in between are free, and only their values make
+//! a difference. So the network is made afresh each time, for these alone:
+//! - a value is live at a state if something that opens it has been passed and something that closes it has
+//!   not. A value that is open at S and not closed at Y is live all the way, and one that nothing in between
+//!   touches does not change: both are left out;
+//! - for any other value an arc of its weight, from whatever opens it to whatever closes it: single
+//!   instructions, all of several (by a node and arcs without limit), the source if it is open at S, or the
+//!   sink if it is not closed at Y;
 //! - an arc without limit from each instruction to those in between that must be passed before it.
 //!
-//! At Y all free instructions are on the source's side, and what is cut are exactly the arcs to the sink. So Y has the least pressure if
-//! a flow fills them all.
+//! At Y all free instructions are on the source's side, and what is cut are exactly the arcs to the sink. So
+//! Y has the least pressure if a flow fills them all.
 
 use crate::analysis::walk::{Direction, LiveGraph};
 use crate::index::{ClassId, Rows};
@@ -104,8 +107,8 @@ impl<'g> LocalMin<'g> {
         }
     }
 
-    /// By how much the pressure after some state between the first `length` of `moves` and all of them is less than after all. If it is,
-    /// only the moves that lead to the largest such state are kept.
+    /// By how much the pressure after some state between the first `length` of `moves` and all of them is
+    /// less than after all. If it is, only the moves that lead to the largest such state are kept.
     pub(crate) fn improve(&mut self, moves: &mut Vec<u32>, length: usize) -> u32 {
         for (position, &instr) in moves.iter().enumerate() {
             self.place[instr as usize] = position as u32;

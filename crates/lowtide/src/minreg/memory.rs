@@ -1,8 +1,8 @@
 //! What has failed: a set of states, each by a 128-bit number, in limited memory.
 
-/// A hash table of small buckets, each as large as a line of the processor's cache. A number can lie in either of two neighbouring buckets; where these
-/// are full and the table cannot grow, it takes the place of another one: to forget a failed state costs time, never
-/// correctness.
+/// A hash table of small buckets, each as large as a line of the processor's cache. A number can lie in
+/// either of two neighbouring buckets; where these are full and the table cannot grow, it takes the place of
+/// another one: to forget a failed state costs time, never correctness.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     buckets: Vec<Bucket>,

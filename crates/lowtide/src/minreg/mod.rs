@@ -1,11 +1,25 @@
-//! Exact minimum-register scheduling.
+//! Exact minimum-register scheduling: the fewest registers possible, with a proof.
+//!
+//! Paper 1 (Section III) asks a constraint solver and needs hours for a hundred instructions. Here the
+//! question "is there an order with a peak of at most K?" is answered by a search over downsets, the sets of
+//! instructions that can have been scheduled at some moment. Their pressure is a submodular function, which
+//! gives strong rules; each is proven where it is applied, and can be switched off ([`Rules`]).
+//!
+//! | file | what it does | |---|---| | [`exact`] | what can be asked: the lowest peak of a class, or an order
+//! within limits for all | | `solver` | the region in parts, and the questions that the parts are asked | |
+//! `part` | a part of a region as a region of its own | | `superiority`, `forced_order` | dependences that
+//! can be added: without loss, or because of the limit | | `race` | two searches of a part, from both ends of
+//! time | | `search` | the search itself: states, free moves, commit, memory, cuts | | `local_min`, `memory`
+//! | what the search needs at every state |
 
 pub mod exact;
 mod forced_order;
 mod local_min;
 mod memory;
 mod part;
+mod race;
 mod search;
+mod solver;
 mod superiority;
 
 /// The pruning rules of the exact search. Each can be switched off; the optimum stays the same.

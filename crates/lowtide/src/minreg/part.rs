@@ -1,8 +1,9 @@
 //! A part of a region, between two downsets, as a region of its own.
 //!
-//! What is live at the lower downset comes in, what is live at the upper one goes out, and what only passes through weighs on every
-//! point. So the pressure after a downset of the part is that of the corresponding downset of the whole, and everything that
-//! works on regions works on parts. A part can have more dependences than the whole: those that a rule has found to do no harm.
+//! What is live at the lower downset comes in, what is live at the upper one goes out, and what only passes
+//! through weighs on every point. So the pressure after a downset of the part is that of the corresponding
+//! downset of the whole, and everything that works on regions works on parts. A part can have more
+//! dependences than the whole: those that a rule has found to do no harm.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,15 +24,16 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The instructions of `upper` that are not in `lower`, two downsets, in an order that is as near to `guide` as dependences allow.
-    /// None if there are none.
+    /// The instructions of `upper` that are not in `lower`, two downsets, in an order that is as near to
+    /// `guide` as dependences allow. None if there are none.
     pub(crate) fn between(whole: &Region, lower: &[u64], upper: &[u64], guide: &[InstrId]) -> Option<Part> {
         let inside = |instr: InstrId| contains(upper, instr) && !contains(lower, instr);
         let instrs: Vec<InstrId> = guide.iter().copied().filter(|&instr| inside(instr)).collect();
         (!instrs.is_empty()).then(|| Part::new(whole, lower, upper, instrs, &[]))
     }
 
-    /// The same part with more dependences, and another guide (both numbered as in the part). None if they form a cycle.
+    /// The same part with more dependences, and another guide (both numbered as in the part). None if they
+    /// form a cycle.
     pub(crate) fn with(&self, additional: &[(InstrId, InstrId)], guide: &[InstrId]) -> Option<Part> {
         let instrs = topological(&self.region, additional, guide)?;
         let words = self.region.len().div_ceil(64);
@@ -114,7 +116,8 @@ impl Part {
     }
 }
 
-/// All instructions in an order that respects all dependences, as near to `guide` as possible. None if there is a cycle.
+/// All instructions in an order that respects all dependences, as near to `guide` as possible. None if there
+/// is a cycle.
 fn topological(
     region: &Region,
     additional: &[(InstrId, InstrId)],

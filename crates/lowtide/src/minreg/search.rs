@@ -1,26 +1,33 @@
 //! Is there an order within the limits? Depth-first search over downsets, from one end of time.
 //!
-//! A *state* is the set of instructions passed so far: a downset, or, from the other end, the complement of one. What can come after it depends on
-//! the set only, not on the order in which it was passed. Let f(T) be the pressure at the boundary of a state T, one number for each class; f
-//! is submodular in each class: f(S | T) + f(S & T) <= f(S) + f(T). A state is *good* if an order within the limits continues it to the
-//! end, else it *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the same.
+//! A *state* is the set of instructions passed so far: a downset, or, from the other end, the complement of
+//! one. What can come after it depends on the set only, not on the order in which it was passed. Let f(T) be
+//! the pressure at the boundary of a state T, one number for each class; f is submodular in each class: f(S |
+//! T) + f(S & T) <= f(S) + f(T). A state is *good* if an order within the limits continues it to the end,
+//! else it *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the
+//! same.
 //!
 //! # Rules
-//! *Free moves.* If v can follow S and f(S + v) <= f(S) in every class, then S is good exactly if S + v is. For let S = T0, T1, ... be a
-//! continuation. Passing v first turns each Ti without v into Ti + v, and f(Ti + v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S.
+//! *Free moves.* If v can follow S and f(S + v) <= f(S) in every class, then S is good exactly if S + v is.
+//! For let S = T0, T1, ... be a continuation. Passing v first turns each Ti without v into Ti + v, and f(Ti +
+//! v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S.
 //!
-//! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states between S and Y, in every class. If S is
-//! good, so is Y: for a continuation Ti of S, the states Ti | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies between
-//! S and Y. So the search can forget all alternatives between S and Y; and if Y fails, S fails with all that was reached
-//! from it. For one class the minimum is a minimum cut; where it lies at a smaller state X of the way, X can be reached, too: for a state Ti
-//! of the way from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search commits to X instead, from the
-//! earliest state on its way that has no less pressure. With several classes it commits only where Y itself is minimal in all.
+//! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states
+//! between S and Y, in every class. If S is good, so is Y: for a continuation Ti of S, the states Ti | Y
+//! continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies between S and Y. So the
+//! search can forget all alternatives between S and Y; and if Y fails, S fails with all that was reached from
+//! it. For one class the minimum is a minimum cut; where it lies at a smaller state X of the way, X can be
+//! reached, too: for a state Ti of the way from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The
+//! search commits to X instead, from the earliest state on its way that has no less pressure. With several
+//! classes it commits only where Y itself is minimal in all.
 //!
-//! *Memory.* A state that has failed fails again, under the same limits or lower ones, and under more dependences.
+//! *Memory.* A state that has failed fails again, under the same limits or lower ones, and under more
+//! dependences.
 //!
-//! *Cuts.* Every continuation passes moments ([`Moment`](crate::analysis::pressure_bound::Moment)) after the state. If at one of them every possible downset that
-//! holds the state has a pressure above the limit, the state fails. This is looked at where a subtree has turned out to be large.
-//! The order that the cuts are guided by may turn out to be within the limits; then it is the answer.
+//! *Cuts.* Every continuation passes moments ([`Moment`](crate::analysis::pressure_bound::Moment)) after the
+//! state. If at one of them every possible downset that holds the state has a pressure above the limit, the
+//! state fails. This is looked at where a subtree has turned out to be large. The order that the cuts are
+//! guided by may turn out to be within the limits; then it is the answer.
 //!
 //! Children are tried with the least pressure first, then in the order of the best schedule known.
 
@@ -75,7 +82,8 @@ enum Step {
     Next,
 }
 
-/// How much more a subtree must have cost than it takes to find a cut. Measured on the corpus: 4 and 64 are worse.
+/// How much more a subtree must have cost than it takes to find a cut. Measured on the corpus: 4 and 64 are
+/// worse.
 const PATIENCE: u64 = 32;
 
 /// What looking for cuts has cost and brought so far.
@@ -87,8 +95,8 @@ struct Judgements {
 }
 
 impl Judgements {
-    /// A subtree of more states than this is worth a look: several times as many as could have been expanded for what it takes
-    /// to find a cut. (Most subtrees are small, and memory makes them smaller.)
+    /// A subtree of more states than this is worth a look: several times as many as could have been expanded
+    /// for what it takes to find a cut. (Most subtrees are small, and memory makes them smaller.)
     fn patience(&self, states: u64, steps: u64) -> u64 {
         PATIENCE * self.steps / (self.exceeded + 1) * states / steps
     }
@@ -106,7 +114,8 @@ pub(crate) struct Search<'a> {
     minima: Vec<LocalMin<'a>>,
     /// For each class that has a limit: the minima at moments.
     seekers: Vec<(ClassId, Seeker<'a>)>,
-    /// A random number for each instruction. A state has the sum, without carries, of those of its instructions.
+    /// A random number for each instruction. A state has the sum, without carries, of those of its
+    /// instructions.
     numbers: Vec<u128>,
     key: u128,
     memory: &'a mut Memory,
@@ -129,7 +138,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search within limits for some classes. The limits must not be below the pressure at the ends of the region.
+    /// A search within limits for some classes. The limits must not be below the pressure at the ends of the
+    /// region.
     pub(crate) fn new(
         part: &'a Part,
         closure: &'a Closure,
@@ -276,7 +286,8 @@ impl<'a> Search<'a> {
         is_found
     }
 
-    /// The current state has no more live than one before it. Commits to it, or to a state between them, if that loses nothing.
+    /// The current state has no more live than one before it. Commits to it, or to a state between them, if
+    /// that loses nothing.
     fn commit(&mut self, effort: &mut Effort) -> bool {
         if !self.rules.commit {
             return false;
@@ -415,7 +426,8 @@ impl<'a> Search<'a> {
 /// The number of the state in which nothing has been passed: anything but 0.
 const NOTHING_PASSED: u128 = 1;
 
-/// A number for each instruction of the whole region: the same in all of its parts, so that memory can be kept.
+/// A number for each instruction of the whole region: the same in all of its parts, so that memory can be
+/// kept.
 fn number(instr: InstrId) -> u128 {
     let mut random = crate::random::Random::new(u64::from(instr.0) + 1);
     u128::from(random.bits()) << 64 | u128::from(random.bits())

@@ -1,40 +1,49 @@
 //! Superiority: of two pieces of code that do the same, one can always go ahead.
 //!
-//! Unrolled code consists of copies: chains of loads, conversions and products, say, that feed one sum in a given order. Whatever
-//! progress the copies have made, the one that is needed first might as well have made the most of it. This module finds pairs of
-//! instructions (a, b) such that "a before b" can be added to the dependences without loss: if there is an order within
-//! the limits, there is one that also respects the new dependences.
+//! Unrolled code consists of copies: chains of loads, conversions and products, say, that feed one sum in a
+//! given order. Whatever progress the copies have made, the one that is needed first might as well have made
+//! the most of it. This module finds pairs of instructions (a, b) such that "a before b" can be added to the
+//! dependences without loss: if there is an order within the limits, there is one that also respects the new
+//! dependences.
 //!
 //! # The exchange
-//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T let T' be T with every pair (a, φ(a)) of which
-//! T holds only φ(a) turned around: T' holds a instead. T' grows with T and is as large as T, so if all T' of an order are
-//! downsets, they form an order, and in that order every a comes before φ(a). It respects all limits if no T' has a higher pressure
-//! than its T. Sufficient for both, with b = φ(a) throughout, "before" meaning dependence, direct or not, and "outside" meaning in neither set:
+//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T let T' be T
+//! with every pair (a, φ(a)) of which T holds only φ(a) turned around: T' holds a instead. T' grows with T
+//! and is as large as T, so if all T' of an order are downsets, they form an order, and in that order every a
+//! comes before φ(a). It respects all limits if no T' has a higher pressure than its T. Sufficient for both,
+//! with b = φ(a) throughout, "before" meaning dependence, direct or not, and "outside" meaning in neither
+//! set:
 //! 1. An instruction outside that directly depends on b also comes after a.
 //! 2. An instruction outside on which a directly depends also comes before b.
 //! 3. If a depends directly on p of A, then φ(p) or p comes before b.
 //! 4. If b depends directly on φ(p) of B, then p comes before a or b.
 //! 5. If a depends directly on φ(p) of B, then p comes before a, and p and φ(p) come before b.
-//! 6. The values that a defines and those that b defines can be matched: y and y' have the same class and weight, the uses of y in A are
-//!    the partners of those of y' in B, neither is used in the other set, and once all uses of y' outside have been passed, so have those of
-//!    y. (A live-out has a use outside that is never passed.)
-//! 7. A value from outside that some b uses is used by the partner of each b that uses it; or it can be matched with
-//!    another value from outside as in 6.
+//! 6. The values that a defines and those that b defines can be matched: y and y' have the same class and
+//!    weight, the uses of y in A are the partners of those of y' in B, neither is used in the other set, and
+//!    once all uses of y' outside have been passed, so have those of y. (A live-out has a use outside that is
+//!    never passed.)
+//! 7. A value from outside that some b uses is used by the partner of each b that uses it; or it can be
+//!    matched with another value from outside as in 6.
 //!
-//! *T' is a downset.* Let x be in T' and p a direct predecessor. If x is outside, x and p are in T; if p is outside or in A, it stays; if p is in B,
-//! its partner is in T, by 1. If x is in A and in T, p is in T, and in T' if it is not in B; if it is, its partner is in T, by 5.
-//! If x is in A and not in T, its partner is in T; then p, or within A p or φ(p), or within B p and its partner are in T, by 2, 3 and 5; either way p is in T'. If x is in B, x and its partner are in T; so is p; and if p
-//! is in B, then its partner is in T, by 4.
+//! *T' is a downset.* Let x be in T' and p a direct predecessor. If x is outside, x and p are in T; if p is
+//! outside or in A, it stays; if p is in B, its partner is in T, by 1. If x is in A and in T, p is in T, and
+//! in T' if it is not in B; if it is, its partner is in T, by 5. If x is in A and not in T, its partner is in
+//! T; then p, or within A p or φ(p), or within B p and its partner are in T, by 2, 3 and 5; either way p is
+//! in T'. If x is in B, x and its partner are in T; so is p; and if p is in B, then its partner is in T, by
+//! 4.
 //!
-//! *The pressure is no higher.* Other values do not change. For matched values y and y': if T holds neither a nor b, both are unborn in T and
-//! T'. If it holds a only, y stays as it is (no use in A is turned around, as b's users are not in T). If it holds b only, y' is live in T unless all
-//! of its uses are in B and in T (those outside come after a, by 1); y takes its place in T' with the partners of these uses passed,
-//! and no use outside, by 6. If T holds both: let P say that all uses of y in A are in T, Q the same of y' in B, and e and
-//! e' that all uses outside are in T, where e' implies e. Of the two values, T has freed [P and e] + [Q and e'], and T' at least
-//! [P or Q, and e] + [P and Q and e'], which is no less. For values from outside that are matched the last case applies (when y' is born and b in T, y is born, by 2).
-//! A value used as 7 says first is free in T' if it is in T: all of its users are in T, with all partners.
+//! *The pressure is no higher.* Other values do not change. For matched values y and y': if T holds neither a
+//! nor b, both are unborn in T and T'. If it holds a only, y stays as it is (no use in A is turned around, as
+//! b's users are not in T). If it holds b only, y' is live in T unless all of its uses are in B and in T
+//! (those outside come after a, by 1); y takes its place in T' with the partners of these uses passed, and no
+//! use outside, by 6. If T holds both: let P say that all uses of y in A are in T, Q the same of y' in B, and
+//! e and e' that all uses outside are in T, where e' implies e. Of the two values, T has freed [P and e] + [Q
+//! and e'], and T' at least [P or Q, and e] + [P and Q and e'], which is no less. For values from outside
+//! that are matched the last case applies (when y' is born and b in T, y is born, by 2). A value used as 7
+//! says first is free in T' if it is in T: all of its users are in T, with all partners.
 //!
-//! Dependences that were found are added one after the other; each time the conditions are checked with those added before.
+//! Dependences that were found are added one after the other; each time the conditions are checked with those
+//! added before.
 
 use rustc_hash::FxHashMap;
 
@@ -48,7 +57,8 @@ const NONE: u32 = u32::MAX;
 /// Pairs larger than this are not followed.
 const LARGEST: usize = 256;
 
-/// For each instruction, how many of the following ones with the same operands and results to compare it with.
+/// For each instruction, how many of the following ones with the same operands and results to compare it
+/// with.
 const COMPARED: usize = 4;
 
 /// Finds dependences that can be added without loss. They are also added to `closure`.

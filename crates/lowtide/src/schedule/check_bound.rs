@@ -9,10 +9,10 @@
 //! Every order passes the *moment* before an instruction v, and the one after it. What has been issued by
 //! then is a downset: with each instruction it holds all that it depends on. Just before v, it holds all that
 //! v depends on, and neither v nor anything that depends on v; just after v, it holds v as well. At the start
-//! it is empty, at the end it holds everything. Before *both* of two instructions, it holds all that both depend
-//! on, and nothing that depends on all of that: there is such a moment, right after the last of what both depend on. Likewise
-//! after both. The claim "at this moment, at least K" is true if no downset that is possible then has a pressure below K. Every
-//! order then has a peak of at least K.
+//! it is empty, at the end it holds everything. Before *both* of two instructions, it holds all that both
+//! depend on, and nothing that depends on all of that: there is such a moment, right after the last of what
+//! both depend on. Likewise after both. The claim "at this moment, at least K" is true if no downset that is
+//! possible then has a pressure below K. Every order then has a peak of at least K.
 //!
 //! # The pressure after a downset
 //!

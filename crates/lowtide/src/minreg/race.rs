@@ -1,0 +1,148 @@
+//! Two searches of the same part, from both ends of time: many real regions are easy from one end and hard
+//! from the other.
+//!
+//! Both go in the same strides, which double. The one that decides in the earlier stride wins; at equal
+//! strides the one from the start. So it does not matter whether they take turns or run at the same time: the
+//! answer, and what is counted, are the same.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::exact::Options;
+use super::memory::Memory;
+use super::part::Part;
+use super::search::{Search, Verdict};
+use crate::analysis::closure::Closure;
+use crate::analysis::flow::Effort;
+use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::analysis::walk::{Direction, LiveGraph, Packing};
+
+/// The first stride, in steps.
+pub(super) const FIRST_STRIDE: u64 = 100_000;
+
+/// Less than this is not worth starting a search.
+const LEAST_EFFORT: u64 = 1_000;
+
+/// What has been spent in a stride.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    steps: u64,
+    states: u64,
+}
+
+const UNDECIDED: usize = usize::MAX;
+
+/// Searches a part from both ends, for a turn of so many steps each. `memories` are those of the two ends;
+/// `states` is raised by the number of states that were expanded.
+#[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+pub(super) fn race(
+    part: &Part,
+    limits: &[Option<u32>],
+    options: Options,
+    memories: &mut [Memory; 2],
+    turn: u64,
+    effort: &mut Effort,
+    states: &mut u64,
+    is_cancelled: &AtomicBool,
+) -> Verdict {
+    let region = &part.region;
+    let is_too_much = |((pressure, _), limit): (_, &Option<u32>)| limit.is_some_and(|limit| pressure > limit);
+    if pressure_at_ends(region).into_iter().zip(limits).any(is_too_much) {
+        return Verdict::Failed;
+    }
+    // Each of the two can have a full turn then.
+    let turn = turn.min(effort.steps / 2);
+    let packing = Packing::within(region, limits).filter(|_| turn >= LEAST_EFFORT);
+    let Some(packing) = packing else {
+        // Nothing is left, or too many classes have too high limits.
+        effort.steps = 0;
+        return Verdict::Open;
+    };
+    let closure = Closure::new(region);
+    let directions = [Direction::TopDown, Direction::BottomUp];
+    let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
+    let strides = strides(turn);
+    let decided = [AtomicUsize::new(UNDECIDED), AtomicUsize::new(UNDECIDED)];
+    let deadline = effort.deadline;
+    let run = |end: usize, search: &mut Search, stride: usize| {
+        let is_late = || {
+            let other = decided[1 - end].load(Ordering::Relaxed);
+            // With a limit on steps it must not matter how fast the other one is.
+            let is_lost = other.saturating_add(1 - end) <= stride
+                || other != UNDECIDED && options.budget.nodes.is_none();
+            is_lost || is_cancelled.load(Ordering::Relaxed)
+        };
+        let mut effort = Effort { steps: strides[stride], deadline };
+        let before = search.states;
+        let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
+        if verdict != Verdict::Open {
+            decided[end].store(stride, Ordering::Relaxed);
+        }
+        (verdict, Spent { steps: strides[stride] - effort.steps, states: search.states - before })
+    };
+    let [forwards, backwards] = &mut *memories;
+    let search = |end: usize, memory| {
+        Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
+    };
+    let (mut first, mut second) = (search(0, forwards), search(1, backwards));
+    let mut verdicts = [Verdict::Open, Verdict::Open];
+    let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];
+    if options.threads > 1 {
+        let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
+            for (stride, spent) in spent.iter_mut().enumerate() {
+                let verdict;
+                (verdict, *spent) = run(end, search, stride);
+                if verdict != Verdict::Open || is_over(deadline) {
+                    return verdict;
+                }
+            }
+            Verdict::Open
+        };
+        let [spent_first, spent_second] = &mut spent;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| all(1, &mut second, spent_second));
+            verdicts[0] = all(0, &mut first, spent_first);
+            verdicts[1] = other.join().unwrap_or(Verdict::Open);
+        });
+    } else {
+        'strides: for stride in 0..strides.len() {
+            for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
+                (verdicts[end], spent[end][stride]) = run(end, search, stride);
+                if verdicts[end] != Verdict::Open || is_over(deadline) {
+                    break 'strides;
+                }
+            }
+        }
+    }
+    let [first, second] = decided.map(AtomicUsize::into_inner);
+    // What comes after the decision does not count.
+    let counted = [first.min(second).saturating_add(1), first.min(second.saturating_add(1))];
+    for (spent, counted) in spent.iter().zip(counted) {
+        for stride in spent.iter().take(counted) {
+            effort.steps = effort.steps.saturating_sub(stride.steps);
+            *states += stride.states;
+        }
+    }
+    let winner = usize::from(second < first);
+    if first.min(second) != UNDECIDED {
+        // Nor must it be remembered.
+        memories[1 - winner].clear();
+    }
+    std::mem::replace(&mut verdicts[winner], Verdict::Open)
+}
+
+/// Strides that double and make up a turn.
+fn strides(turn: u64) -> Vec<u64> {
+    let mut strides = Vec::new();
+    let (mut next, mut left) = (FIRST_STRIDE, turn);
+    while left > 0 {
+        strides.push(next.min(left));
+        left -= next.min(left);
+        next *= 2;
+    }
+    strides
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}

@@ -1,0 +1,302 @@
+//! The parts of a region, each with what is known about it, and questions about all of them.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use super::Rules;
+use super::exact::Options;
+use super::forced_order::forced_order;
+use super::memory::Memory;
+use super::part::Part;
+use super::race::race;
+use super::search::Verdict;
+use super::superiority::superiority;
+use crate::analysis::closure::{Closure, contains};
+use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::analysis::pressure::Tracker;
+use crate::analysis::pressure_bound::{Judgement, PressureBound, Seeker, pressure_bound, sharper_bound};
+use crate::index::{ClassId, InstrId};
+use crate::region::Region;
+use crate::schedule::Budget;
+
+/// States that a search remembers at most: 128 MiB each for the searches from both ends.
+const MOST_STATES: usize = 1 << 23;
+
+/// A part of the region, and what is known about it.
+struct Piece {
+    /// The part, with dependences that do no harm under any limit below its peak.
+    part: Part,
+    /// The best order known, by instructions of the whole.
+    order: Vec<InstrId>,
+    peaks: Vec<u32>,
+    /// Failed states of the search from each end.
+    memories: [Memory; 2],
+    /// The limit for which the part has been tightened.
+    tightened_for: Option<u32>,
+}
+
+pub(super) struct Solver {
+    options: Options,
+    /// The limits on all classes; only that on the class in question changes.
+    limits: Vec<Option<u32>>,
+    pieces: Vec<Piece>,
+    /// States that were expanded.
+    pub(super) states: u64,
+}
+
+impl Solver {
+    pub(super) fn new(
+        region: &Region,
+        closure: &Closure,
+        limits: Vec<Option<u32>>,
+        start: &[InstrId],
+        options: Options,
+        effort: &mut Effort,
+    ) -> Self {
+        let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
+        let borders = match (limited.next(), limited.next()) {
+            (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
+            _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
+        };
+        let pieces = borders.windows(2).filter_map(|pair| {
+            let mut part = Part::between(region, &pair[0], &pair[1], start)?;
+            let order = part.instrs.clone();
+            let peaks = part_peaks(&part, &order);
+            if options.rules.superiority && part.region.len() > 1 {
+                let source: Vec<InstrId> = part.region.instrs().collect();
+                let found = superiority(&part.region, &mut Closure::new(&part.region), effort);
+                part = part.with(&found, &source).unwrap_or(part);
+            }
+            let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
+            Some(Piece { part, order, peaks, memories, tightened_for: None })
+        });
+        let pieces = pieces.collect();
+        Solver { options, limits, pieces, states: 0 }
+    }
+
+    /// The bound by cuts of the parts with all their dependences.
+    pub(super) fn bound(&self, class: ClassId, effort: &Effort) -> u32 {
+        let bound = |piece: &Piece| {
+            let region = &piece.part.region;
+            let source: Vec<InstrId> = region.instrs().collect();
+            bound_by_cuts(region, class, &Closure::new(region), &source, self.options.rules, effort).value
+        };
+        self.pieces.iter().map(bound).max().unwrap_or(0)
+    }
+
+    /// The peak of the best order known.
+    pub(super) fn peak(&self, class: ClassId) -> u32 {
+        self.pieces.iter().map(|piece| piece.peaks[class.index()]).max().unwrap_or(0)
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.options.threads
+    }
+
+    fn order(&self) -> Vec<InstrId> {
+        self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
+    }
+
+    /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not
+    /// be higher than in the last question.
+    pub(super) fn ask(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> Verdict {
+        self.limits[class.index()] = Some(limit);
+        let rules = self.options.rules;
+        let mut is_open = false;
+        for piece in &mut self.pieces {
+            if fits(&piece.peaks, &self.limits) {
+                continue;
+            }
+            let (states, never) = (&mut self.states, AtomicBool::new(false));
+            let memories = &mut piece.memories;
+            let mut verdict =
+                race(&piece.part, &self.limits, self.options, memories, turn, effort, states, &never);
+            // Easy questions are answered before this pays.
+            if verdict == Verdict::Open && piece.tightened_for != Some(limit) {
+                piece.tightened_for = Some(limit);
+                verdict = tighten(&mut piece.part, &self.limits, rules, 2 * turn, effort);
+            }
+            match verdict {
+                Verdict::Found(order) => {
+                    piece.order = piece.part.in_whole(&order);
+                    piece.peaks = peaks(&piece.part.region, &order);
+                    // The new order is the guide from now on.
+                    if let Some(part) = piece.part.with(&[], &order) {
+                        piece.part = part;
+                    }
+                }
+                Verdict::Failed => return Verdict::Failed,
+                Verdict::Open => is_open = true,
+            }
+        }
+        match is_open {
+            true => Verdict::Open,
+            false => Verdict::Found(self.order()),
+        }
+    }
+
+    /// What it takes to raise a bound while the solver does something else.
+    pub(super) fn climber(&self) -> Climber {
+        let parts = self.pieces.iter().map(|piece| (piece.part.clone(), piece.peaks.clone()));
+        Climber { options: self.options, limits: self.limits.clone(), parts: parts.collect() }
+    }
+}
+
+/// Raises the bound, by showing that limits below those that the solver tries fail.
+pub(super) struct Climber {
+    options: Options,
+    limits: Vec<Option<u32>>,
+    parts: Vec<(Part, Vec<u32>)>,
+}
+
+impl Climber {
+    /// The highest bound below `most` that some part proves, each step in a turn, and the number of states
+    /// that it took.
+    pub(super) fn climb(
+        &mut self,
+        class: ClassId,
+        bound: u32,
+        most: u32,
+        turn: u64,
+        effort: &mut Effort,
+        is_cancelled: &AtomicBool,
+    ) -> (u32, u64) {
+        let mut states = 0;
+        let mut bound = bound;
+        while bound < most && !effort.is_spent() {
+            self.limits[class.index()] = Some(bound);
+            let Climber { options, limits, parts } = &*self;
+            let fails = |(part, peaks): &(Part, Vec<u32>)| {
+                if fits(peaks, limits) {
+                    return false;
+                }
+                // Nothing of this holds for higher limits, so it is forgotten each time.
+                let mut part = part.clone();
+                let mut verdict = tighten(&mut part, limits, options.rules, turn, effort);
+                if verdict == Verdict::Open {
+                    let memories = &mut [(); 2].map(|()| Memory::new(MOST_STATES));
+                    verdict =
+                        race(&part, limits, *options, memories, turn, effort, &mut states, is_cancelled);
+                }
+                verdict == Verdict::Failed
+            };
+            if !parts.iter().any(fails) {
+                break;
+            }
+            bound += 1;
+        }
+        (bound, states)
+    }
+}
+
+fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
+    peaks(&part.region, &part.in_part(order))
+}
+
+fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
+    peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
+}
+
+/// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the
+/// limits.
+fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, effort: &mut Effort) -> Verdict {
+    let granted = turn.min(effort.steps);
+    let mut share = Effort { steps: granted, deadline: effort.deadline };
+    let verdict = tighten_within(part, limits, rules, &mut share);
+    effort.steps -= granted - share.steps;
+    verdict
+}
+
+fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
+    if rules.forced_order {
+        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, effort);
+        let source: Vec<InstrId> = part.region.instrs().collect();
+        match part.with(&found, &source) {
+            Some(tighter) => *part = tighter,
+            None => return Verdict::Failed,
+        }
+    }
+    if rules.cuts {
+        let region = &part.region;
+        let closure = Closure::new(region);
+        let source: Vec<InstrId> = region.instrs().collect();
+        for class in region.class_ids() {
+            let Some(limit) = limits[class.index()] else { continue };
+            match Seeker::new(region, class, &closure).judge(&source, 0, region.len(), limit, effort) {
+                Judgement::Exceeds => return Verdict::Failed,
+                Judgement::Fits(order) if is_within(region, &order, limits) => return Verdict::Found(order),
+                _ => {}
+            }
+        }
+    }
+    Verdict::Open
+}
+
+/// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
+fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<Vec<u64>> {
+    let words = closure.words();
+    let mut result = vec![vec![0; words]];
+    let mut cut = DownsetMin::new(region, class, closure);
+    let mut sides = vec![Side::Free; region.len()];
+    if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) {
+        let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
+        cut.smallest(&mut lower);
+        cut.largest(&mut upper);
+        loop {
+            if result.last() != Some(&lower) {
+                result.push(lower.clone());
+            }
+            // The smallest one that also holds the next instruction, and so on, up to the largest.
+            let is_between = |instr: &InstrId| contains(&upper, *instr) && !contains(&lower, *instr);
+            let Some(next) = region.instrs().find(is_between) else { break };
+            for instr in region.instrs() {
+                sides[instr.index()] = match () {
+                    () if instr == next || contains(&lower, instr) => Side::In,
+                    () if contains(&upper, instr) => Side::Free,
+                    () => Side::Out,
+                };
+            }
+            let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) else { break };
+            cut.smallest(&mut lower);
+        }
+    }
+    let mut all = vec![0; words];
+    region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
+    if result.last() != Some(&all) {
+        result.push(all);
+    }
+    result
+}
+
+/// The bound by cuts, for at most half of the effort, and by those that pairs tell, if that is allowed, for a
+/// small part of it.
+pub(super) fn bound_by_cuts(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    start: &[InstrId],
+    rules: Rules,
+    effort: &Effort,
+) -> PressureBound {
+    let budget = |share: u64| Budget {
+        time_per_instr: effort.deadline.map(|deadline| {
+            deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
+        }),
+        nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
+    };
+    let bound = pressure_bound(region, class, closure, start, budget(2));
+    match rules.cuts {
+        true => sharper_bound(region, class, closure, bound, budget(8)),
+        false => bound,
+    }
+}
+
+fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
+    let mut tracker = Tracker::new(region);
+    order.iter().for_each(|&instr| tracker.schedule(instr));
+    tracker.peaks().iter().map(|peak| peak.between).collect()
+}
+
+pub(super) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
+    fits(&peaks(region, order), limits)
+}
