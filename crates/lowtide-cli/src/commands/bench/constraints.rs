@@ -11,8 +11,8 @@
 //! bound, there is nothing left to ask the solver, and the time says more about our heuristic than about the model. So figures
 //! are also given for the other regions alone. `cp-paper` gets neither an order nor a bound, as in the paper.
 //!
-//! Ratios need two times at which something was proven. Where a model runs out of time, its time is at least what it has used (a little less than
-//! the limit, where the solver expects its next step to take too long): these ratios are lower limits, and kept apart.
+//! Ratios need two times at which something was proven. Where a model runs out of time, its time is at least what it has used (the solver
+//! sometimes stops a little before its limit): these ratios are lower limits, and kept apart.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
