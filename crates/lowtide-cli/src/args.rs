@@ -85,6 +85,23 @@ pub(crate) struct MinregArgs {
     #[arg(long)]
     pub(crate) families: bool,
 
+    /// Measure exact against both constraint models on a sample of the regions (needs scripts/install-ortools)
+    #[arg(long, requires = "files")]
+    pub(crate) constraints: bool,
+
+    /// Regions in the sample for --constraints, evenly spread over the sizes
+    #[arg(long, value_name = "N", default_value = "60", requires = "constraints")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sample: u32,
+
+    /// Time of each constraint model for each region, such as 60s
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, requires = "constraints")]
+    pub(crate) model_budget: Duration,
+
+    /// Print what --constraints gives only, and spare the time for the rest
+    #[arg(long, requires = "constraints")]
+    pub(crate) no_tables: bool,
+
     /// Leave out regions with fewer instructions
     #[arg(long, value_name = "N", default_value_t = 48)]
     pub(crate) min_size: usize,

@@ -1,4 +1,4 @@
-//! `lowtide schedule --algorithm cp` and `cp-paper`, with the constraint solver and without it.
+//! `lowtide schedule --algorithm cp` and `cp-paper`, and `lowtide bench minreg --constraints`, with the constraint solver and without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,10 +42,15 @@ fn error(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("messages are UTF-8")
 }
 
+/// What a run with `--json` printed.
+fn json(output: &Output) -> Value {
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON")
+}
+
 /// The regions of all kernels.
 fn regions(output: &Output) -> Vec<Value> {
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    let document = json(output);
     let kernels = document["kernels"].as_array().expect("kernels");
     kernels.iter().flat_map(|kernel| kernel["regions"].as_array().expect("regions").clone()).collect()
 }
@@ -127,5 +132,93 @@ fn both_models_prove_the_same_optimum() {
         assert_eq!(solved[0]["peak"]["vgpr"], 2, "{algorithm}: {}", solved[0]);
         assert_eq!(solved[0]["peak_bound"]["vgpr"], 2, "{algorithm}: {}", solved[0]);
         assert_eq!(solved[0]["optimal"], true, "{algorithm}: {}", solved[0]);
+    }
+}
+
+#[test]
+fn the_benchmark_needs_the_solver_only_if_it_is_asked_to() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let output = command("bench minreg corpus --constraints")
+        .env("LOWTIDE_ORTOOLS", folder.path().join("missing"))
+        .output()
+        .expect("the program starts");
+    let message = error(&output);
+    assert!(message.contains("scripts/install-ortools") && message.contains("missing"), "{message}");
+    for (words, missing) in [
+        ("--families --constraints", "<FILE>"),
+        ("corpus --sample 3", "--constraints"),
+        ("corpus --model-budget 1s", "--constraints"),
+        ("corpus --no-tables", "--constraints"),
+        ("corpus --constraints --sample 0", "--sample"),
+    ] {
+        let output = run(&format!("bench minreg {words}"));
+        let message = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        assert!(output.status.code() == Some(2) && message.contains(missing), "{words}: {message}");
+    }
+}
+
+#[test]
+fn the_benchmark_finds_the_same_optimum_in_three_ways() {
+    if !is_installed() {
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("small.jsonl");
+    fs::write(&file, SMALL.replace('\n', " ") + "\n").expect("a writable folder");
+    let words = "bench minreg --constraints --min-size 2 --model-budget 10s --json";
+    let document = json(&command(words).arg(&file).output().expect("the program starts"));
+    assert_eq!(document["regions"], 1, "the tables come, too");
+    let constraints = &document["constraints"];
+    assert_eq!([&constraints["distinct"], &constraints["regions"]], [1, 1]);
+    assert_eq!(constraints["model_seconds"], 10.0);
+    assert_eq!(constraints["exact"]["proved"], 1);
+    for (model, asked) in [("cp", 0), ("cp-paper", 1)] {
+        let figures = &constraints["models"][model];
+        assert_eq!(figures["all"]["proved"], 1, "{figures}");
+        assert_eq!(figures["all"]["ratio"]["regions"], 1, "{figures}");
+        assert_eq!(figures["with_solver"]["regions"], asked, "{figures}");
+        assert_eq!(figures["without_solver"], 1 - asked, "{figures}");
+    }
+    let row = &constraints["rows"][0];
+    assert_eq!([&row["size"], &row["optimum"]], [6, 2]);
+    assert_eq!([&row["exact"]["end"], &row["models"]["cp-paper"]["end"]], ["proved", "proved"]);
+}
+
+#[test]
+fn the_benchmark_takes_the_same_sample_on_any_number_of_threads() {
+    if !is_installed() {
+        return;
+    }
+    let words = "bench minreg corpus --constraints --no-tables --sample 3 --max-size 70 --model-budget 1s --nodes 100000";
+    let measure = |threads: u32| json(&run(&format!("{words} --threads {threads} --json")));
+    let [one, two] = [1, 2].map(measure);
+    assert_eq!(one["regions"], 0, "no tables");
+    let rows = |document: &Value| document["constraints"]["rows"].as_array().expect("rows").clone();
+    assert_eq!(rows(&one).len(), 3);
+    let mut last = 48;
+    for (one, two) in rows(&one).iter().zip(&rows(&two)) {
+        for key in ["kernel", "region", "size"] {
+            assert_eq!(one[key], two[key]);
+        }
+        let size = one["size"].as_u64().expect("a number");
+        assert!((last..=70).contains(&size), "sorted by size");
+        last = size;
+        for (name, run) in one["models"].as_object().expect("models") {
+            let is_met = run["peak"] == run["bound"];
+            assert_eq!(run["end"] == "proved", is_met, "{name}: {run}");
+            assert!(run["bound"].as_u64() <= one["exact"]["peak"].as_u64(), "{name}: {one}");
+        }
+    }
+    for document in [&one, &two] {
+        for figures in document["constraints"]["models"].as_object().expect("models").values() {
+            let count = |key: &str| figures["all"][key].as_u64().expect("a number");
+            assert_eq!(["proved", "found", "nothing", "too_large"].map(count).iter().sum::<u64>(), 3);
+        }
+    }
+    let output = run(&words.replace("--sample 3", "--sample 1"));
+    let text = String::from_utf8(output.stdout).expect("tables are UTF-8");
+    assert!(text.starts_with("Against constraint models, on 1 of "), "{text}");
+    for part in ["1 s for each model and region", "100,000 steps", "cp-paper", "No two of them disagree"] {
+        assert!(text.contains(part), "{part}: {text}");
     }
 }

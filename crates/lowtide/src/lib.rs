@@ -6,7 +6,7 @@
 //! 2. A region on a [`Target`](target::Target) with a [`Goal`](problem::Goal) is a
 //!    [`Problem`](problem::Problem).
 //! 3. [`analysis`] finds the facts that never change: closure, times, bounds.
-//! 4. A scheduler of [`list`] makes a [`Schedule`](schedule::Schedule); [`pipeline`] says which one when.
+//! 4. A scheduler of [`list`] or [`minreg`] makes a [`Schedule`](schedule::Schedule); [`pipeline`] says which one when.
 //! 5. The independent [checker](schedule::check) tells whether it is legal and what it amounts to.
 //!
 //! ```

@@ -6,7 +6,7 @@ use lowtide::pipeline::{Algorithm, run, schedule_region};
 use lowtide::problem::Problem;
 use lowtide::schedule::check::check;
 use lowtide::schedule::check_bound::check_cut;
-use lowtide::schedule::{Budget, Reason, Schedule};
+use lowtide::schedule::{Budget, Outcome, Reason, Schedule};
 
 use crate::failure::Failure;
 
@@ -52,17 +52,6 @@ impl Row {
     pub(super) fn measure(problem: &Problem, kernel: &str, budget: Budget) -> Result<Row, Failure> {
         let region = problem.region();
         let class = problem.primary_class();
-        // A benchmark of illegal schedules would be worthless.
-        let checked_peak = |algorithm: Algorithm, schedule: &Schedule| {
-            let report =
-                check(region, problem.target(), schedule).map_err(|violations| Failure::Illegal {
-                    algorithm: algorithm.name(),
-                    kernel: kernel.to_string(),
-                    region: region.name().to_string(),
-                    violation: violations[0].to_string(),
-                })?;
-            Ok::<u32, Failure>(report.peaks[class.index()].between)
-        };
         let mut results = Vec::new();
         let mut outcome = None;
         for (algorithm, _) in ALGORITHMS {
@@ -78,22 +67,14 @@ impl Row {
                 _ => run(problem, algorithm, budget),
             };
             let seconds = start.elapsed().as_secs_f64();
-            results.push(Some((checked_peak(algorithm, &schedule)?, seconds)));
+            results.push(Some((checked_peak(problem, kernel, algorithm, &schedule)?, seconds)));
         }
-        let wrong = |what: String| {
-            Failure::Message(format!(
-                "the bound of exact for kernel {kernel:?}, region {} is wrong: {what}",
-                region.name()
-            ))
-        };
+        let wrong = |what: String| wrong_bound(problem, kernel, &what);
         let Some(outcome) = outcome else {
             return Err(Failure::Message("exact is not among the algorithms".to_string()));
         };
         let (bound, reason) = (outcome.bounds.peaks[class.index()], outcome.bounds.reasons[class.index()]);
-        // So would one with wrong bounds.
-        if let Reason::Cut(moment) = reason {
-            check_cut(region, class, moment, bound).map_err(|fault| wrong(fault.to_string()))?;
-        }
+        check_bound(problem, kernel, &outcome)?;
         for ((algorithm, _), result) in ALGORITHMS.into_iter().zip(&results) {
             if let Some((peak, _)) = result.filter(|(peak, _)| *peak < bound) {
                 return Err(wrong(format!("at least {bound}, but {} has {peak}", algorithm.name())));
@@ -134,4 +115,38 @@ impl Row {
     pub(super) fn seconds(&self) -> f64 {
         self.of(Algorithm::Exact).map_or(0.0, |(_, seconds)| seconds)
     }
+}
+
+/// The peak of a schedule, according to the checker: a benchmark of illegal schedules would be worthless.
+pub(super) fn checked_peak(
+    problem: &Problem,
+    kernel: &str,
+    algorithm: Algorithm,
+    schedule: &Schedule,
+) -> Result<u32, Failure> {
+    let region = problem.region();
+    let report = check(region, problem.target(), schedule).map_err(|violations| Failure::Illegal {
+        algorithm: algorithm.name(),
+        kernel: kernel.to_string(),
+        region: region.name().to_string(),
+        violation: violations[0].to_string(),
+    })?;
+    Ok(report.peaks[problem.primary_class().index()].between)
+}
+
+/// Proves the bound of exact again, if it is one by a cut. One with wrong bounds would be worthless, too.
+pub(super) fn check_bound(problem: &Problem, kernel: &str, outcome: &Outcome) -> Result<(), Failure> {
+    let class = problem.primary_class();
+    match outcome.bounds.reasons[class.index()] {
+        Reason::Cut(moment) => {
+            check_cut(problem.region(), class, moment, outcome.bounds.peaks[class.index()])
+                .map_err(|fault| wrong_bound(problem, kernel, &fault.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wrong_bound(problem: &Problem, kernel: &str, what: &str) -> Failure {
+    let region = problem.region().name();
+    Failure::Message(format!("the bound of exact for kernel {kernel:?}, region {region} is wrong: {what}"))
 }

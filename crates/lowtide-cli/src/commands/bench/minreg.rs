@@ -7,10 +7,13 @@ use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::pipeline::Algorithm;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
+use lowtide::target::Target;
+use lowtide_cp::Solver;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use super::constraints::{self, Comparison};
 use super::families::{self, Family};
 use super::measure::{ALGORITHMS, Row};
 use super::proofs::{self, Open, Proofs, SizeRange};
@@ -47,6 +50,25 @@ struct Document {
     /// With `--families`.
     #[serde(skip_serializing_if = "Option::is_none")]
     families: Option<Vec<Family>>,
+    /// With `--constraints`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraints: Option<Comparison>,
+}
+
+/// A region whose graph is that of no other one.
+pub(super) struct Distinct<'a> {
+    pub(super) region: Region,
+    pub(super) kernel: String,
+    pub(super) target: &'a Target,
+    /// The fingerprint of its graph.
+    pub(super) graph: u128,
+}
+
+impl Distinct<'_> {
+    pub(super) fn problem(&self) -> Result<Problem<'_>, Failure> {
+        Problem::new(&self.region, self.target, Goal::MinReg)
+            .map_err(|error| Failure::Target { kernel: self.kernel.clone(), error })
+    }
 }
 
 #[derive(Serialize, Default)]
@@ -91,9 +113,18 @@ struct Totals {
 
 pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     let mut document = Document { budget: BudgetInfo::new(args), ..Document::default() };
+    // Without it, nothing should have been read in vain.
+    let solver = args.constraints.then(Solver::find).transpose();
+    let solver = solver.map_err(|error| Failure::Message(error.to_string()))?;
+    let targets = Targets::new(&args.target)?;
     if !args.files.is_empty() {
-        let rows = measure_files(args, &mut document.repeated)?;
-        document.fill(&rows, args);
+        let regions = distinct_regions(args, &targets, &mut document.repeated)?;
+        if !args.no_tables {
+            document.fill(&measure_all(args, &regions)?, args);
+        }
+        if let Some(solver) = &solver {
+            document.constraints = Some(constraints::measure(args, solver, regions)?);
+        }
     }
     if args.families {
         document.families = Some(families::measure(args)?);
@@ -104,9 +135,12 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs everything on the distinct graphs of the input. `repeated` counts the others.
-fn measure_files(args: &MinregArgs, repeated: &mut u64) -> Result<Vec<Row>, Failure> {
-    let targets = Targets::new(&args.target)?;
+/// The distinct graphs of the input. `repeated` counts the others.
+fn distinct_regions<'a>(
+    args: &MinregArgs,
+    targets: &'a Targets,
+    repeated: &mut u64,
+) -> Result<Vec<Distinct<'a>>, Failure> {
     let input = InputArgs { files: args.files.clone(), kernel: args.kernel.clone() };
     let mut seen = FxHashSet::default();
     let mut regions = Vec::new();
@@ -117,35 +151,38 @@ fn measure_files(args: &MinregArgs, repeated: &mut u64) -> Result<Vec<Row>, Fail
             let fits = |region: &Region| {
                 (args.min_size..=args.max_size.unwrap_or(usize::MAX)).contains(&region.len())
             };
-            let regions: Vec<Region> = kernel.regions.drain(..).filter(fits).collect();
-            if let Some(region) = regions.first() {
-                Problem::new(region, target, Goal::MinReg)
-                    .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
-            }
-            let found =
-                regions.into_iter().map(|region| (fingerprint(&region), region, kernel.name.clone(), target));
-            Ok(found.collect::<Vec<_>>())
+            let regions = kernel.regions.drain(..).filter(fits).map(|region| Distinct {
+                graph: fingerprint(&region),
+                region,
+                kernel: kernel.name.clone(),
+                target,
+            });
+            let regions: Vec<Distinct> = regions.collect();
+            // A target that does not fit is told before anything is measured.
+            regions.first().map(Distinct::problem).transpose()?;
+            Ok(regions)
         },
         |found| {
-            for (graph, region, kernel, target) in found {
-                match seen.insert(graph) {
-                    true => regions.push((region, kernel, target)),
+            for region in found {
+                match seen.insert(region.graph) {
+                    true => regions.push(region),
                     false => *repeated += 1,
                 }
             }
             Ok(())
         },
     )?;
-    if regions.is_empty() {
-        return Err(Failure::Message("no region has a size in the range that was asked for".to_string()));
+    match regions.is_empty() {
+        true => Err(Failure::Message("no region has a size in the range that was asked for".to_string())),
+        false => Ok(regions),
     }
+}
+
+/// Runs everything on all regions.
+fn measure_all(args: &MinregArgs, regions: &[Distinct]) -> Result<Vec<Row>, Failure> {
     let bar = progress_bar(regions.len() as u64, "{bar:40} {pos} of {len} regions, {elapsed}, {eta} left");
     let rows = (regions.par_iter().progress_with(bar.clone()))
-        .map(|(region, kernel, target)| {
-            let problem = Problem::new(region, target, Goal::MinReg)
-                .map_err(|error| Failure::Target { kernel: kernel.clone(), error })?;
-            Row::measure(&problem, kernel, args.budget_of(region.len()))
-        })
+        .map(|region| Row::measure(&region.problem()?, &region.kernel, args.budget_of(region.region.len())))
         .collect();
     bar.finish_and_clear();
     rows
@@ -185,6 +222,9 @@ impl Document {
                 self.budget.in_words(),
                 families::as_table(families)
             ));
+        }
+        if let Some(constraints) = &self.constraints {
+            parts.push(constraints.as_text(&self.budget.in_words()));
         }
         parts.join("\n\n")
     }

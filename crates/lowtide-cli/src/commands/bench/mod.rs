@@ -1,5 +1,6 @@
 //! `lowtide bench`: the papers' tables, measured on the given files.
 
+mod constraints;
 mod families;
 mod measure;
 mod minreg;

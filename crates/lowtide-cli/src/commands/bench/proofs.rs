@@ -88,7 +88,7 @@ impl Proofs {
 }
 
 /// The middle one, or the mean of the two in the middle.
-fn median(numbers: &mut [f64]) -> Option<f64> {
+pub(super) fn median(numbers: &mut [f64]) -> Option<f64> {
     numbers.sort_unstable_by(f64::total_cmp);
     let middle = numbers.len() / 2;
     let upper = *numbers.get(middle)?;
