@@ -405,14 +405,11 @@ impl<'a> Seeker<'a> {
                 let middle = self.walk.order[position];
                 let free = |instr: &InstrId| self.fixed[instr.index()] == Side::Free;
                 around.clear();
-                match is_before {
-                    true => {
-                        around.extend(self.region.succs(middle).iter().map(|edge| edge.instr).filter(free))
-                    }
-                    false => {
-                        around.extend(self.region.preds(middle).iter().map(|edge| edge.instr).filter(free))
-                    }
-                }
+                let edges = match is_before {
+                    true => self.region.succs(middle),
+                    false => self.region.preds(middle),
+                };
+                around.extend(edges.iter().map(|edge| edge.instr).filter(free));
                 // The nearest first.
                 let places = &self.walk.position;
                 around.sort_unstable_by_key(|instr| (places[instr.index()] as usize).abs_diff(position));

@@ -105,12 +105,12 @@ pub(super) fn race(
             verdicts[1] = other.join().unwrap_or(Verdict::Open);
         });
     } else {
-        'strides: for stride in 0..strides.len() {
-            for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
-                (verdicts[end], spent[end][stride]) = run(end, search, stride);
-                if verdicts[end] != Verdict::Open || is_over(deadline) {
-                    break 'strides;
-                }
+        let mut searches = [first, second];
+        let turns = (0..strides.len()).flat_map(|stride| [(stride, 0), (stride, 1)]);
+        for (stride, end) in turns {
+            (verdicts[end], spent[end][stride]) = run(end, &mut searches[end], stride);
+            if verdicts[end] != Verdict::Open || is_over(deadline) {
+                break;
             }
         }
     }
