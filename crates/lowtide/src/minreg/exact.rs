@@ -434,13 +434,14 @@ fn decide(
     let decided = [AtomicUsize::new(usize::MAX), AtomicUsize::new(usize::MAX)];
     let deadline = effort.deadline;
     let run = |end: usize, search: &mut Search, stride: usize| {
-        let is_late = || decided[1 - end].load(Ordering::Relaxed).saturating_add(end) <= stride;
+        let is_late = || decided[1 - end].load(Ordering::Relaxed).saturating_add(1 - end) <= stride;
         let mut effort = Effort { steps: strides[stride], deadline };
+        let states = search.states;
         let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
         if verdict != Verdict::Open {
             decided[end].store(stride, Ordering::Relaxed);
         }
-        (verdict, strides[stride] - effort.steps)
+        (verdict, Spent { steps: strides[stride] - effort.steps, states: search.states - states })
     };
     let [forwards, backwards] = &mut *memories;
     let search = |end: usize, memory| {
@@ -448,9 +449,9 @@ fn decide(
     };
     let (mut first, mut second) = (search(0, forwards), search(1, backwards));
     let mut verdicts = [Verdict::Open, Verdict::Open];
-    let mut spent = [vec![0; strides.len()], vec![0; strides.len()]];
+    let mut spent = [(); 2].map(|()| vec![Spent::default(); strides.len()]);
     if options.threads > 1 {
-        let all = |end: usize, search: &mut Search, spent: &mut [u64]| {
+        let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
             for (stride, spent) in spent.iter_mut().enumerate() {
                 let verdict;
                 (verdict, *spent) = run(end, search, stride);
@@ -476,19 +477,27 @@ fn decide(
             }
         }
     }
-    *states += first.states + second.states;
     let [first, second] = decided.map(AtomicUsize::into_inner);
     let winner = usize::from(second < first);
     // What the other one did after the decision does not count, and must not be remembered.
-    let counted = [first.min(second), second.min(first.saturating_sub(1))];
-    for (spent, last) in spent.iter().zip(counted) {
-        let spent: u64 = spent.iter().take(last.saturating_add(1)).sum();
-        effort.steps = effort.steps.saturating_sub(spent);
+    let counted = [first.min(second).saturating_add(1), first.min(second.saturating_add(1))];
+    for (spent, counted) in spent.iter().zip(counted) {
+        for stride in spent.iter().take(counted) {
+            effort.steps = effort.steps.saturating_sub(stride.steps);
+            *states += stride.states;
+        }
     }
-    if first != second {
+    if first.min(second) != usize::MAX {
         memories[1 - winner].clear();
     }
     std::mem::replace(&mut verdicts[winner], Verdict::Open)
+}
+
+/// What a search has taken in one stride.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    steps: u64,
+    states: u64,
 }
 
 /// Strides that double and make up a turn.
