@@ -514,3 +514,92 @@ fn rules_do_not_change_the_optimum() {
     println!("{asked} optima");
     assert!(asked > 30_000, "{asked}");
 }
+
+/// A rule that never applies would pass every test: each one has to change the way of the search often enough. All rules
+/// against all but one, and this one alone against none.
+#[test]
+fn every_rule_applies() {
+    let mut random = Random::new(4);
+    let mut fired = [[0u32; 2]; 7];
+    let mut graphs = 0;
+    for (most, seeds) in [(14, 0..40), (10, 100..140)] {
+        for region in regions(seeds, most).filter(|region| region.len() + 2 >= most) {
+            graphs += 1;
+            let start = generate::random_order(&region, &mut random);
+            let nodes = |bits: u32| {
+                let answer = minimise(&region, ClassId(0), &[], &start, options(rules(bits), None, 1));
+                assert_eq!(answer.peak, answer.bound, "{}", region.name());
+                (answer.peak, answer.nodes)
+            };
+            let base = if most > 10 { ALL_RULES } else { 0 };
+            let (optimum, plain) = nodes(base);
+            for (rule, fired) in fired.iter_mut().enumerate() {
+                let (peak, other) = nodes(base ^ 1 << rule);
+                assert_eq!(peak, optimum, "{} without {}", region.name(), RULE_NAMES[rule]);
+                fired[usize::from(base == 0)] += u32::from(other != plain);
+            }
+        }
+    }
+    for (name, [without, alone]) in RULE_NAMES.iter().zip(fired) {
+        println!("{name}: its absence changes {without}, it alone changes {alone} of {graphs} searches");
+    }
+}
+
+/// What holds for every answer, whatever the effort was.
+fn assert_true(region: &Region, class: ClassId, start: u32, answer: &Answer) {
+    let peaks = peaks(region, &answer.order);
+    assert_eq!(peaks[class.index()], answer.peak, "{}", region.name());
+    assert!(answer.bound <= answer.peak && answer.peak <= start, "{}", region.name());
+    if let Reason::Cut(moment) = answer.reason {
+        assert_eq!(check_cut(region, class, moment, answer.bound), Ok(()), "{}", region.name());
+    }
+}
+
+/// The same budget gives the same answer, with one thread or two, again and again; and what different budgets say never
+/// contradicts.
+#[test]
+fn answers_follow_from_the_budget_alone() {
+    let (mut unfinished, mut searched, mut falling, mut rising) = (0, 0, 0, 0);
+    let shapes = Shape::ALL
+        .into_iter()
+        .flat_map(|shape| (0..3).map(move |seed| generate::region(shape, 60 + 70 * seed as usize, seed)));
+    let made = (0..12).flat_map(|seed| Made::ALL.map(|made| made.region(20 + 4 * seed as usize, seed)));
+    for region in families::hard().into_iter().chain(shapes).chain(made) {
+        let class = ClassId(0);
+        let start = source(&region);
+        let start_peak = peaks(&region, &start)[class.index()];
+        let mut last: Option<Answer> = None;
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for nodes in [0, 1, 1_000, 30_000, 300_000, 2_000_000] {
+            let answer = minimise(&region, class, &[], &start, options(Rules::ALL, Some(nodes), 1));
+            assert_true(&region, class, start_peak, &answer);
+            for threads in [2, 1, 2] {
+                let again = minimise(&region, class, &[], &start, options(Rules::ALL, Some(nodes), threads));
+                assert_eq!(again, answer, "{} with {nodes} steps and {threads} threads", region.name());
+            }
+            unfinished += u32::from(answer.bound < answer.peak);
+            searched += u32::from(answer.nodes > 0);
+            if let Some(last) = last {
+                falling += u32::from(answer.bound < last.bound);
+                rising += u32::from(answer.peak > last.peak);
+                if answer.bound < last.bound || answer.peak > last.peak {
+                    println!(
+                        "{} {nodes}: {}..{} after {}..{}",
+                        region.name(),
+                        answer.bound,
+                        answer.peak,
+                        last.bound,
+                        last.peak
+                    );
+                }
+            }
+            (lowest, highest) = (lowest.min(answer.peak), highest.max(answer.bound));
+            last = Some(answer);
+        }
+        assert!(highest <= lowest, "{}: a bound of {highest}, a peak of {lowest}", region.name());
+    }
+    println!(
+        "{searched} searches; {unfinished} unfinished; with more effort, {falling} bounds fall and {rising} peaks rise"
+    );
+    assert!(searched > 100 && unfinished > 100, "{searched} {unfinished}");
+}
