@@ -111,8 +111,7 @@ pub fn minimise(
 ) -> Answer {
     let mut effort = options.budget.effort(region);
     let closure = Closure::new(region);
-    let mut limits: Vec<Option<u32>> =
-        region.class_ids().map(|other| others.get(other.index()).copied().flatten()).collect();
+    let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
     let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &effort);
     let mut answer = Answer {
@@ -163,8 +162,7 @@ pub fn minimise(
 /// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
 pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
     let mut effort = options.budget.effort(region);
-    let limits: Vec<Option<u32>> =
-        region.class_ids().map(|class| limits.get(class.index()).copied().flatten()).collect();
+    let limits = limits_that_matter(region, limits);
     if is_within(region, start, &limits) {
         return Decision::Possible(start.to_vec());
     }
@@ -197,6 +195,16 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
         }
     }
     Decision::Open
+}
+
+/// A limit for each class, or none where no order could exceed it. What is left can be counted with.
+fn limits_that_matter(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
+    let limit_of = |class: ClassId| {
+        let values = region.values().iter().filter(|value| value.class == class);
+        let most = region.through(class) + values.map(|value| value.weight).sum::<u32>();
+        limits.get(class.index()).copied().flatten().filter(|limit| *limit < most)
+    };
+    region.class_ids().map(limit_of).collect()
 }
 
 /// The bound by cuts, for at most half of the effort, and by those that pairs tell, if that is allowed, for a small part of it.
