@@ -1,5 +1,6 @@
 //! The exact search against brute force, against itself with rules switched off, and against its promises on effort.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use lowtide::generate::{self, Random, Shape, families};
@@ -37,6 +38,7 @@ fn rules(bits: u32) -> Rules {
 
 const ALL_RULES: u32 = 0x7f;
 const MEMORY: u32 = 1 << 3;
+const FORCED_ORDER: usize = 5;
 const RULE_NAMES: [&str; 7] =
     ["free moves", "commit", "split", "memory", "cuts", "forced order", "superiority"];
 
@@ -522,27 +524,118 @@ fn every_rule_applies() {
     let mut random = Random::new(4);
     let mut fired = [[0u32; 2]; 7];
     let mut graphs = 0;
-    for (most, seeds) in [(14, 0..40), (10, 100..140)] {
-        for region in regions(seeds, most).filter(|region| region.len() + 2 >= most) {
-            graphs += 1;
-            let start = generate::random_order(&region, &mut random);
-            let nodes = |bits: u32| {
-                let answer = minimise(&region, ClassId(0), &[], &start, options(rules(bits), None, 1));
-                assert_eq!(answer.peak, answer.bound, "{}", region.name());
-                (answer.peak, answer.nodes)
-            };
-            let base = if most > 10 { ALL_RULES } else { 0 };
-            let (optimum, plain) = nodes(base);
-            for (rule, fired) in fired.iter_mut().enumerate() {
-                let (peak, other) = nodes(base ^ 1 << rule);
-                assert_eq!(peak, optimum, "{} without {}", region.name(), RULE_NAMES[rule]);
-                fired[usize::from(base == 0)] += u32::from(other != plain);
-            }
+    let smaller = regions(100..140, 10).filter(|region| region.len() >= 8).map(|region| (region, 0));
+    let larger = regions(0..40, 14).filter(|region| region.len() >= 12).chain(middle_sized(24));
+    for (region, base) in smaller.chain(larger.map(|region| (region, ALL_RULES))) {
+        graphs += 1;
+        let start = generate::random_order(&region, &mut random);
+        let nodes = |bits: u32| {
+            let answer = minimise(&region, ClassId(0), &[], &start, options(rules(bits), Some(4_000_000), 1));
+            assert!(answer.bound <= answer.peak && (bits & MEMORY == 0 || answer.bound == answer.peak));
+            (answer.bound, answer.peak, answer.nodes)
+        };
+        let (_, optimum, plain) = nodes(base);
+        for (rule, fired) in fired.iter_mut().enumerate() {
+            let (bound, peak, other) = nodes(base ^ 1 << rule);
+            let name = RULE_NAMES[rule];
+            assert!(bound <= optimum && optimum <= peak, "{} with another {name}", region.name());
+            fired[usize::from(base == 0)] += u32::from(other != plain);
         }
+    }
+    // Forced orders are looked for where the first turn was not enough.
+    for region in families::hard() {
+        graphs += 1;
+        let nodes = |bits| {
+            let options = options(rules(bits), Some(1_000_000), 1);
+            minimise(&region, ClassId(0), &[], &source(&region), options).nodes
+        };
+        fired[FORCED_ORDER][0] += u32::from(nodes(ALL_RULES) != nodes(ALL_RULES ^ 1 << FORCED_ORDER));
     }
     for (name, [without, alone]) in RULE_NAMES.iter().zip(fired) {
         println!("{name}: its absence changes {without}, it alone changes {alone} of {graphs} searches");
+        assert!(without >= 5, "{name}: {without}");
     }
+}
+
+/// Regions of 18 to 64 instructions that take a real search.
+fn middle_sized(seeds: u64) -> impl Iterator<Item = Region> {
+    (0..seeds).flat_map(|seed| {
+        let size = 18 + seed as usize % 24;
+        let shapes = Shape::ALL.map(|shape| generate::region(shape, size, seed));
+        let made = Made::ALL.map(|made| made.region(size, seed));
+        let layers = [(size, 6), (size + 10, 7), (size + 20, 9)];
+        let layers = layers.map(|(nodes, width)| families::layered(nodes, width, seed));
+        shapes.into_iter().chain(made).chain(layers).filter(|region| region.len() <= 64)
+    })
+}
+
+/// The lowest peak of a class, level by level over all downsets; none if there are too many of them.
+fn lowest_by_levels(region: &Region, class: ClassId, most: usize) -> Option<u32> {
+    let bit = |instr: InstrId| 1u64 << instr.0;
+    let mut waits_for = vec![0u64; region.len()];
+    region.deps().iter().for_each(|dep| waits_for[dep.to.index()] |= bit(dep.from));
+    let values: Vec<(u64, u64, u32)> = (0..)
+        .zip(region.values())
+        .filter(|(_, value)| value.class == class)
+        .map(|(position, value)| {
+            let users = region.value_uses(ValueId::at(position)).iter().fold(0, |set, &user| set | bit(user));
+            // What stays is needed by more than there are instructions.
+            let def = value.def.map_or(0, bit);
+            (def, if value.live_out { u64::MAX } else { users }, value.weight)
+        })
+        .collect();
+    let all = u64::MAX >> (64 - region.len());
+    let pressure = |set: u64| -> u32 {
+        let is_live = |&&(def, users, _): &&(u64, u64, u32)| {
+            def & !set == 0 && (users == u64::MAX || users & !set != 0)
+        };
+        region.through(class) + values.iter().filter(is_live).map(|(_, _, weight)| weight).sum::<u32>()
+    };
+    let mut level = BTreeMap::from([(0u64, pressure(0))]);
+    let mut total = 0;
+    for _ in region.instrs() {
+        let mut next: BTreeMap<u64, u32> = BTreeMap::new();
+        for (&set, &so_far) in &level {
+            for instr in region.instrs().filter(|&i| set & bit(i) == 0 && waits_for[i.index()] & !set == 0) {
+                let peak = next.entry(set | bit(instr)).or_insert(u32::MAX);
+                *peak = (*peak).min(so_far);
+            }
+        }
+        total += next.len();
+        if total > most {
+            return None;
+        }
+        next.iter_mut().for_each(|(&set, peak)| *peak = (*peak).max(pressure(set)));
+        level = next;
+    }
+    level.get(&all).copied()
+}
+
+/// The same as for small regions, where searches are long enough for turns, forced orders and cuts on the way.
+#[test]
+fn the_optimum_of_middle_sized_regions_is_that_of_all_downsets() {
+    let mut random = Random::new(5);
+    let (mut solved, mut searched, mut unfinished) = (0, 0, 0);
+    for region in middle_sized(40) {
+        for class in region.class_ids() {
+            let Some(optimum) = lowest_by_levels(&region, class, 20_000) else { continue };
+            let start = generate::random_order(&region, &mut random);
+            let answer = minimise(&region, class, &[], &start, options(Rules::ALL, None, 1));
+            let no_limits = vec![None; region.classes().len()];
+            assert_optimal(&region, class, &no_limits, &answer, optimum);
+            solved += 1;
+            searched += u32::from(answer.nodes > 100);
+            for _ in 0..3 {
+                let bits = random.bits() as u32 & ALL_RULES;
+                let answer = minimise(&region, class, &[], &start, options(rules(bits), Some(1_000_000), 1));
+                let text = format!("{} {class} {bits:x}: {}..{}", region.name(), answer.bound, answer.peak);
+                assert!(answer.bound <= optimum && optimum <= answer.peak, "{text}, not {optimum}");
+                unfinished += u32::from(answer.bound < answer.peak);
+            }
+        }
+    }
+    println!("{solved} optima, {searched} by more than 100 states; {unfinished} unfinished with fewer rules");
+    assert!(solved > 400 && searched > 40, "{solved} {searched}");
 }
 
 /// What holds for every answer, whatever the effort was.
@@ -602,4 +695,159 @@ fn answers_follow_from_the_budget_alone() {
         "{searched} searches; {unfinished} unfinished; with more effort, {falling} bounds fall and {rising} peaks rise"
     );
     assert!(searched > 100 && unfinished > 100, "{searched} {unfinished}");
+}
+
+/// The time for 20 us an instruction, and a little more: a clock is not looked at all the time.
+#[test]
+fn time_budgets_are_kept() {
+    const SLACK: Duration = Duration::from_millis(50);
+    let per_instr = Duration::from_micros(20);
+    let mut worst = (Duration::ZERO, String::new());
+    for size in [200, 500, 1000, 2000, 3000] {
+        let shapes = Shape::ALL.map(|shape| generate::region(shape, size, size as u64));
+        let made = [Made::Random, Made::Unrolled, Made::Chains].map(|made| made.region(size, 1));
+        let families = [
+            families::layered(size, 20, 1),
+            families::stencil(size / 12, 12),
+            families::matmul(6, 6, size / 60),
+        ];
+        for region in shapes.into_iter().chain(made).chain(families) {
+            let start = source(&region);
+            let start_peaks = peaks(&region, &start);
+            let allowed = per_instr * region.len() as u32;
+            let options = Options::new(Budget { time_per_instr: Some(per_instr), nodes: None });
+            let limits: Vec<_> = start_peaks.iter().map(|peak| Some(peak.saturating_sub(2))).collect();
+            let measure = |run: &dyn Fn()| {
+                let began = Instant::now();
+                run();
+                began.elapsed().saturating_sub(allowed)
+            };
+            let ways: [(&str, &dyn Fn()); 3] = [
+                ("minimise", &|| drop(minimise(&region, ClassId(0), &[], &start, options))),
+                ("with two threads", &|| {
+                    drop(minimise(&region, ClassId(0), &[], &start, Options { threads: 2, ..options }));
+                }),
+                ("within", &|| drop(within(&region, &limits, &start, options))),
+            ];
+            for (name, way) in ways {
+                // Other programs may take the processor for a while, but hardly every time.
+                let over = (0..3).map(|_| measure(way)).min().expect("three times");
+                let text = format!("{name} {} ({} instructions)", region.name(), region.len());
+                if over > Duration::from_millis(5) {
+                    println!("{over:?} over {allowed:?}: {text}");
+                }
+                worst = worst.max((over, text));
+            }
+        }
+    }
+    println!("worst: {worst:?}");
+    assert!(worst.0 < SLACK, "{worst:?}");
+}
+
+/// Without time or steps, the start comes back, with a true bound.
+#[test]
+fn no_effort_at_all_gives_the_start() {
+    for region in regions(0..20, 14).chain(middle_sized(3)) {
+        let start = source(&region);
+        let start_peaks = peaks(&region, &start);
+        let no_time = Budget { time_per_instr: Some(Duration::ZERO), nodes: None };
+        let no_steps = Budget { time_per_instr: None, nodes: Some(0) };
+        for budget in [no_time, no_steps] {
+            let answer = minimise(&region, ClassId(0), &[], &start, Options::new(budget));
+            assert_true(&region, ClassId(0), start_peaks[0], &answer);
+            assert_eq!(answer.nodes, 0);
+        }
+    }
+}
+
+#[test]
+fn limits_at_the_edges() {
+    let mut random = Random::new(6);
+    for region in regions(0..60, 11) {
+        let small = Small::new(&region);
+        let start = generate::random_order(&region, &mut random);
+        let start_peaks = peaks(&region, &start);
+        let options = options(Rules::ALL, None, 1);
+        // No limits at all, whether they are left out or not, or what the start needs: the start will do.
+        let as_is = Decision::Possible(start.clone());
+        let met: Vec<Option<u32>> = start_peaks.iter().copied().map(Some).collect();
+        for limits in [vec![], vec![None; start_peaks.len()], met] {
+            assert_eq!(within(&region, &limits, &start, options), as_is);
+        }
+        for (class, (end, _)) in
+            lowtide::analysis::pressure_bound::pressure_at_ends(&region).iter().enumerate()
+        {
+            // The largest limits there are do not limit anything.
+            let mut limits = vec![Some(u32::MAX); start_peaks.len()];
+            limits[class] = Some(small.lowest(class, &[]).expect("an order"));
+            let Decision::Possible(order) = within(&region, &limits, &start, options) else {
+                panic!("{} {limits:?}", region.name());
+            };
+            assert!(fits(&peaks(&region, &order), &limits));
+            let answer = minimise(&region, ClassId::at(class), &limits, &start, options);
+            assert_eq!((Some(answer.peak), answer.peak), (limits[class], answer.bound));
+            // What is live at an end cannot be avoided.
+            if let Some(less) = end.checked_sub(1) {
+                limits.fill(None);
+                limits[class] = Some(less);
+                let Decision::Impossible(_) = within(&region, &limits, &start, options) else {
+                    panic!("{} {limits:?}", region.name());
+                };
+            }
+        }
+    }
+}
+
+/// Where other methods are exact, they agree; where they are not, they are no better.
+#[test]
+fn other_methods_are_never_better() {
+    let target = Target::builtin("gfx906").expect("a known target");
+    let mut random = Random::new(7);
+    for round in 0..400 {
+        let region = random_forest(10 + round % 60, &mut random);
+        let problem = Problem::new(&region, &target, Goal::MinReg).expect("a problem");
+        let optimal = tree(&problem).expect("a forest");
+        let optimum = peaks(&region, optimal.order())[0];
+        let start = generate::random_order(&region, &mut random);
+        let answer = minimise(&region, ClassId(0), &[], &start, options(Rules::ALL, None, 1));
+        assert_eq!((answer.peak, answer.bound), (optimum, optimum), "forest {round}");
+    }
+    let mut better = 0;
+    for seed in 0..8 {
+        for region in Shape::ALL.map(|shape| generate::region(shape, 60 + 30 * seed as usize, seed)) {
+            let problem = Problem::new(&region, &target, Goal::MinReg).expect("a problem");
+            let class = problem.primary_class();
+            let few = few_registers(&problem);
+            let heuristic = peaks(&region, &few)[class.index()];
+            for start in [few, source(&region)] {
+                let answer = minimise(&region, class, &[], &start, options(Rules::ALL, Some(3_000_000), 1));
+                assert!(answer.bound <= heuristic, "{}", region.name());
+                // From a bad start, only the end of the search is certain to be better.
+                assert!(answer.peak <= heuristic || answer.bound < answer.peak, "{}", region.name());
+                better += u32::from(answer.peak < heuristic);
+            }
+        }
+    }
+    println!("{better} better than the heuristic");
+}
+
+/// A random forest of operations with results of different sizes, inputs used once, and results that stay.
+fn random_forest(count: usize, random: &mut Random) -> Region {
+    let mut code = Code::new("forest", 1);
+    let mut open = Vec::new();
+    for number in 0..count {
+        let is_last = number + 1 == count && random.chance(70);
+        let operands = if is_last { open.len() } else { random.below(4).min(open.len()) };
+        let mut reads: Vec<RegisterId> =
+            (0..operands).map(|_| open.swap_remove(random.below(open.len()))).collect();
+        if random.chance(30) {
+            reads.push(code.input((0, 1 + random.below(6) as u32)));
+        }
+        let (_, written) = code.instr(&reads, &[(0, 1 + random.below(6) as u32)]);
+        if random.chance(15) {
+            code.live_out(written[0]);
+        }
+        open.extend(written);
+    }
+    code.finish(random)
 }
