@@ -476,7 +476,7 @@ fn decide(
             verdicts[1] = other.join().unwrap_or(Verdict::Open);
         });
     } else {
-        'strides: for stride in 0..strides.len() {
+        'strides: for (stride, _) in strides.iter().enumerate() {
             for (end, search) in [&mut first, &mut second].into_iter().enumerate() {
                 (verdicts[end], spent[end][stride]) = run(end, search, stride);
                 if verdicts[end] != Verdict::Open || is_over(deadline) {
@@ -558,4 +558,104 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
         result.push(all);
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Random, random_order};
+    use crate::minreg::made::{Small, regions};
+
+    /// Small regions are solved in the first turn. Here turns are short, so that all that happens between turns does happen.
+    #[test]
+    fn short_turns_give_the_same_optimum() {
+        let mut random = Random::new(1);
+        let (mut asked, mut found, mut failed, mut open) = (0, 0, 0, 0);
+        for region in regions(0..400, 12) {
+            let class = ClassId(0);
+            let closure = Closure::new(&region);
+            let start = random_order(&region, &mut random);
+            let start_peaks = peaks(&region, &start);
+            let mut limits: Vec<Option<u32>> =
+                start_peaks.iter().map(|&peak| random.chance(30).then_some(peak)).collect();
+            limits[class.index()] = None;
+            let optimum = Small::new(&region, &[]).lowest(0, &limits).unwrap();
+            let (mut peak, mut bound) = (start_peaks[0], pressure_at_ends(&region)[0].0);
+            limits[class.index()] = Some(peak);
+            let is_on = [(); 6].map(|()| random.chance(50));
+            let [free_moves, commit, split, cuts, forced_order, superiority] = is_on;
+            let memory = region.len() > 8 || random.chance(50);
+            let rules = Rules { free_moves, commit, split, memory, cuts, forced_order, superiority };
+            let options = Options { rules, ..Options::new(Budget::default()) };
+            let mut effort = Effort::UNBOUNDED;
+            let mut solver = Solver::new(&region, &closure, limits, &start, options, &mut effort);
+            let mut turn = LEAST_EFFORT;
+            while peak > bound {
+                asked += 1;
+                match solver.ask(class, peak - 1, turn, &mut effort) {
+                    Verdict::Found(order) => {
+                        found += 1;
+                        peak = solver.peak(class);
+                        assert_eq!(peaks(&region, &order)[0], peak);
+                        assert!(is_within(&region, &order, &solver.limits));
+                    }
+                    Verdict::Failed => {
+                        failed += 1;
+                        bound = peak;
+                    }
+                    Verdict::Open => {
+                        open += 1;
+                        while bound + 1 < peak && solver.fails(class, bound, turn, &mut effort) {
+                            bound += 1;
+                        }
+                        turn += LEAST_EFFORT;
+                    }
+                }
+                assert!(bound <= optimum && optimum <= peak, "{} {rules:?}", region.name());
+            }
+            assert_eq!(peak, optimum, "{} {rules:?}", region.name());
+        }
+        println!("{asked} questions: {found} orders found, {failed} refuted, {open} left open at first");
+        assert!(found > 1_000 && failed > 500 && open > 500, "{found} {failed} {open}");
+    }
+
+    /// After tightening, what the limits allow is still possible.
+    #[test]
+    fn tightening_loses_nothing() {
+        let mut random = Random::new(2);
+        let (mut found, mut failed, mut open) = (0, 0, 0);
+        for region in regions(500..700, 11) {
+            let whole = Small::new(&region, &[]);
+            let start = random_order(&region, &mut random);
+            let limits: Vec<Option<u32>> = peaks(&region, &start)
+                .iter()
+                .map(|peak| random.chance(80).then(|| peak.saturating_sub(random.below(4) as u32)))
+                .collect();
+            let exists = whole.lowest(0, &limits).is_some();
+            let mut part = Part::between(&region, &[0], &[u64::MAX], &start).unwrap();
+            let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
+            let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
+            match tighten_within(&mut part, &limits, rules, &mut effort) {
+                Verdict::Found(order) => {
+                    found += 1;
+                    assert!(
+                        exists && is_within(&region, &part.in_whole(&order), &limits),
+                        "{}",
+                        region.name()
+                    );
+                }
+                Verdict::Failed => {
+                    failed += 1;
+                    assert!(!exists, "{} {limits:?}", region.name());
+                }
+                Verdict::Open => {
+                    open += 1;
+                    let tighter = Small::new(&part.region, &[]).lowest(0, &limits).is_some();
+                    assert_eq!(tighter, exists, "{} {limits:?}", region.name());
+                }
+            }
+        }
+        println!("{found} orders found, {failed} refuted, {open} left open");
+        assert!(found > 100 && failed > 500 && open > 500, "{found} {failed} {open}");
+    }
 }

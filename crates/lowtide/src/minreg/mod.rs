@@ -2,6 +2,9 @@
 
 pub mod exact;
 mod forced_order;
+#[cfg(test)]
+#[path = "../../tests/made/mod.rs"]
+mod made;
 mod memory;
 mod part;
 mod search;
