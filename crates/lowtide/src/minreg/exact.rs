@@ -130,7 +130,7 @@ pub fn minimise(
     limits[class.index()] = Some(answer.peak);
     let mut solver = Solver::new(region, &closure, limits, &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
-    if options.rules.cuts && options.rules.superiority {
+    if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // With the new dependences, cuts say more.
         let bound = solver.bound(class, &effort).min(answer.peak);
         if bound > answer.bound {
@@ -147,6 +147,7 @@ pub fn minimise(
             }
             Verdict::Open => {
                 while answer.bound + 1 < answer.peak
+                    && !effort.is_spent()
                     && solver.fails(class, answer.bound, turn / 8, &mut effort)
                 {
                     (answer.bound, answer.reason) = (answer.bound + 1, by_search(&solver));
@@ -271,10 +272,14 @@ impl Solver {
         effort: &mut Effort,
     ) -> Self {
         let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
-        let borders = match (limited.next(), limited.next()) {
+        let mut borders = match (limited.next(), limited.next()) {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
             _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
         };
+        if effort.is_spent() {
+            // There is no time left to do anything with the parts.
+            borders = vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]];
+        }
         let pieces = borders.windows(2).filter_map(|pair| {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
             let order = part.instrs.clone();
@@ -318,6 +323,10 @@ impl Solver {
             if fits(&piece.peaks, &self.limits) {
                 continue;
             }
+            if effort.is_spent() {
+                is_open = true;
+                break;
+            }
             let states = &mut self.states;
             let mut ask = |piece: &mut Piece, effort: &mut Effort| {
                 decide(&piece.part, &self.limits, self.options, &mut piece.memories, turn, effort, states)
@@ -325,7 +334,7 @@ impl Solver {
             let mut verdict = ask(piece, effort);
 
             // Easy questions are answered before this pays.
-            if verdict == Verdict::Open && piece.tightened_for != Some(limit) {
+            if verdict == Verdict::Open && piece.tightened_for != Some(limit) && !effort.is_spent() {
                 piece.tightened_for = Some(limit);
                 verdict = tighten(&mut piece.part, &self.limits, self.options.rules, 2 * turn, effort);
             }
@@ -391,7 +400,7 @@ fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort:
             None => return Verdict::Failed,
         }
     }
-    if rules.cuts {
+    if rules.cuts && !effort.is_spent() {
         let region = &part.region;
         let closure = Closure::new(region);
         let source: Vec<InstrId> = region.instrs().collect();
