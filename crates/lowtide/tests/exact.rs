@@ -359,6 +359,34 @@ fn answers_follow_from_the_budget_alone() {
     assert!(searched > 100 && unfinished > 100, "{searched} {unfinished}");
 }
 
+/// The same with fewer rules and with limits on several classes.
+#[test]
+fn two_threads_find_what_one_finds() {
+    let mut random = Random::new(9);
+    let (mut searched, mut decided) = (0, 0);
+    for region in middle_sized(30).chain(regions(0..30, 12)) {
+        let start = generate::random_order(&region, &mut random);
+        let start_peaks = peaks(&region, &start);
+        let rules = rules(random.bits() as u32 & ALL_RULES);
+        let nodes = Some(random.pick(&[3_000, 30_000, 150_000, 600_000]));
+        let other_limits: Vec<_> =
+            start_peaks.iter().map(|&peak| random.chance(30).then_some(peak)).collect();
+        let limits = random_limits(&region, &start_peaks, &mut random);
+        let [one, two] = [1, 2].map(|threads| options(rules, nodes, threads));
+        let answer = minimise(&region, ClassId(0), &other_limits, &start, one);
+        let decision = within(&region, &limits, &start, one);
+        for _ in 0..2 {
+            let again = minimise(&region, ClassId(0), &other_limits, &start, two);
+            assert_eq!(again, answer, "{} {rules:?} {nodes:?}", region.name());
+            assert_eq!(within(&region, &limits, &start, two), decision, "{} {rules:?}", region.name());
+        }
+        searched += u32::from(answer.nodes > 0);
+        decided += u32::from(decision != Decision::Open);
+    }
+    println!("{searched} searches, {decided} decisions");
+    assert!(searched > 150 && decided > 300, "{searched} {decided}");
+}
+
 /// The time for 20 us an instruction, and a little more: a clock is not looked at all the time.
 #[test]
 fn time_budgets_are_kept() {
@@ -393,7 +421,12 @@ fn time_budgets_are_kept() {
             ];
             for (name, way) in ways {
                 // Other programs may take the processor for a while, but hardly every time.
-                let over = (0..3).map(|_| measure(way)).min().expect("three times");
+                let mut over = measure(way);
+                for _ in 0..8 {
+                    if over > SLACK / 10 {
+                        over = over.min(measure(way));
+                    }
+                }
                 let text = format!("{name} {} ({} instructions)", region.name(), region.len());
                 if over > Duration::from_millis(5) {
                     println!("{over:?} over {allowed:?}: {text}");
