@@ -382,7 +382,8 @@ mod tests {
     #[test]
     fn the_optimum_stays() {
         let unrolled = (0..1500u64).flat_map(|seed| {
-            [Made::Unrolled, Made::NearlyUnrolled, Made::Chains].map(|made| made.region(10, seed | 1 << 40))
+            let kinds = [Made::Unrolled, Made::NearlyUnrolled, Made::Crossed, Made::Chains];
+            kinds.map(|made| made.region(10, seed | 1 << 40))
         });
         let (mut with_some, mut edges, mut larger) = (0, 0, 0);
         for region in unrolled.chain(regions(0..120, 10)) {

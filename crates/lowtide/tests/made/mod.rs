@@ -182,6 +182,8 @@ pub(crate) enum Made {
     Unrolled,
     /// The same, with something changed in one of the copies.
     NearlyUnrolled,
+    /// Two or three copies of a random body with some more dependences, and reads, between them and to what is around them.
+    Crossed,
     /// Identical chains side by side.
     Chains,
     /// All loads come before all stores.
@@ -189,8 +191,14 @@ pub(crate) enum Made {
 }
 
 impl Made {
-    pub(crate) const ALL: [Made; 5] =
-        [Made::Random, Made::Unrolled, Made::NearlyUnrolled, Made::Chains, Made::LoadsBeforeStores];
+    pub(crate) const ALL: [Made; 6] = [
+        Made::Random,
+        Made::Unrolled,
+        Made::NearlyUnrolled,
+        Made::Crossed,
+        Made::Chains,
+        Made::LoadsBeforeStores,
+    ];
 
     /// A region of at most `most` instructions (and at least 6, where there is a choice).
     pub(crate) fn region(self, most: usize, seed: u64) -> Region {
@@ -201,6 +209,7 @@ impl Made {
             Made::Random => any(&mut code, most, random),
             Made::Unrolled => unrolled(&mut code, most, false, random),
             Made::NearlyUnrolled => unrolled(&mut code, most, true, random),
+            Made::Crossed => crossed(&mut code, most, random),
             Made::Chains => chains(&mut code, most, random),
             Made::LoadsBeforeStores => loads_before_stores(&mut code, most, random),
         }
@@ -325,6 +334,87 @@ fn unrolled(code: &mut Code, most: usize, is_changed: bool, random: &mut Random)
     }
 }
 
+fn crossed(code: &mut Code, most: usize, random: &mut Random) {
+    let copies = 2 + usize::from(most > 8 && random.chance(40));
+    let around = random.below(4).min(most - copies);
+    let length = 1 + random.below((most - around) / copies);
+    let heaviest = random.pick(&[1, 1, 2, 3]);
+    let (operands, deps, more_deps, more_reads) =
+        (random.below(60), random.below(25), random.below(8), random.below(8));
+    let mut outside: Vec<RegisterId> =
+        (0..random.below(3)).map(|_| code.input(kind(random, heaviest))).collect();
+    let mut all = Vec::new();
+    let mut instrs: Vec<Vec<InstrId>> = vec![Vec::new(); copies];
+    let mut values: Vec<Vec<RegisterId>> = vec![Vec::new(); copies];
+    let before = random.below(around + 1);
+    for _ in 0..before {
+        let reads = some(&outside, 1, random);
+        let (instr, written) = code.instr(&reads, &[kind(random, heaviest)]);
+        all.push(instr);
+        outside.extend(written);
+    }
+    for line in 0..length {
+        let own: Vec<usize> = (0..values[0].len()).filter(|_| random.chance(operands)).collect();
+        let shared = some(&outside, 1, random);
+        let input = random.chance(15).then(|| kind(random, heaviest));
+        let writes: Vec<_> = (0..random.pick(&[0, 1, 1, 1, 2])).map(|_| kind(random, heaviest)).collect();
+        let waits_for: Vec<usize> = (0..line).filter(|_| random.chance(deps)).collect();
+        let mut written_by = Vec::new();
+        for copy in 0..copies {
+            let mut reads: Vec<RegisterId> = own.iter().map(|&value| values[copy][value]).collect();
+            reads.extend(&shared);
+            reads.extend(input.map(|kind| code.input(kind)));
+            // (What the copies before have written in this line is not among their values yet.)
+            let others: Vec<RegisterId> =
+                values.iter().flatten().copied().chain(outside.iter().copied()).collect();
+            if random.chance(more_reads) {
+                reads.extend(some(&others, 1, random));
+            }
+            reads.sort_unstable();
+            reads.dedup();
+            let (instr, written) = code.instr(&reads, &writes);
+            waits_for.iter().for_each(|&other| code.before(instrs[copy][other], instr));
+            for &other in &all {
+                if random.chance(more_deps) {
+                    code.before(other, instr);
+                }
+            }
+            all.push(instr);
+            instrs[copy].push(instr);
+            written_by.push(written);
+        }
+        values.iter_mut().zip(written_by).for_each(|(values, written)| values.extend(written));
+    }
+    for _ in before..around {
+        let picked: Vec<usize> = (0..values[0].len()).filter(|_| random.chance(30)).collect();
+        let mut reads = some(&outside, 1, random);
+        for copied in &values {
+            // All copies, or only some of them.
+            if random.chance(70) {
+                reads.extend(picked.iter().map(|&value| copied[value]));
+            }
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        let (instr, written) = code.instr(&reads, &[kind(random, heaviest)]);
+        for &other in &all {
+            if random.chance(more_deps) {
+                code.before(other, instr);
+            }
+        }
+        all.push(instr);
+        outside.extend(written);
+    }
+    for value in 0..values[0].len() {
+        let stays = random.chance(20);
+        for copied in &values {
+            if stays != random.chance(5) {
+                code.live_out(copied[value]);
+            }
+        }
+    }
+}
+
 fn chains(code: &mut Code, most: usize, random: &mut Random) {
     let length = 1 + random.below(4);
     let count = (most / length).clamp(1, 2 + random.below(5));
@@ -372,7 +462,8 @@ pub(crate) fn regions(seeds: std::ops::Range<u64>, most: usize) -> impl Iterator
             let programs = [generate::register_program(size, seed)];
             let made = Made::ALL.map(|made| made.region(most, seed));
             // Twice the ones that are made to fit the rules.
-            let more = [Made::Random, Made::Unrolled, Made::NearlyUnrolled, Made::LoadsBeforeStores];
+            let more =
+                [Made::Random, Made::Unrolled, Made::NearlyUnrolled, Made::Crossed, Made::LoadsBeforeStores];
             let more = more.map(|made| made.region(most, seed | 1 << 32));
             shapes.into_iter().chain(programs).chain(made).chain(more)
         })
