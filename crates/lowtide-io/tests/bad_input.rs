@@ -706,10 +706,27 @@ fn a_bad_bound() {
         ),
         (
             r#"{"search":{"nodes":1,"rules":[]},"cut":"start"}"#,
-            "a reason is either a \"cut\" or a \"search\"",
+            "a reason is either a \"cut\", a \"search\" or a \"solver\"",
         ),
-        (r#"{"instr":1}"#, "a reason is either a \"cut\" or a \"search\""),
-        ("{}", "a reason is either a \"cut\" or a \"search\""),
+        (r#"{"instr":1}"#, "a reason is either a \"cut\", a \"search\" or a \"solver\""),
+        (
+            r#"{"cut":"before","and":1}"#,
+            "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
+        ),
+        (
+            r#"{"cut":"start","instr":1,"and":0}"#,
+            "a cut \"before\" or \"after\" needs an \"instr\"; at \"start\" and \"end\" there is none",
+        ),
+        (
+            r#"{"solver":"cp-sat","cut":"start"}"#,
+            "a reason is either a \"cut\", a \"search\" or a \"solver\"",
+        ),
+        (
+            r#"{"solver":"cp-sat","search":{"nodes":1,"rules":[]}}"#,
+            "a reason is either a \"cut\", a \"search\" or a \"solver\"",
+        ),
+        (r#"{"solver":"cp-sat","and":1}"#, "a reason is either a \"cut\", a \"search\" or a \"solver\""),
+        ("{}", "a reason is either a \"cut\", a \"search\" or a \"solver\""),
         (r#"["start"]"#, "invalid type: sequence, expected an object"),
     ] {
         let line = by(reason);
@@ -727,6 +744,11 @@ fn a_bad_bound() {
         ),
         (r#"{"v":{"value":2,"by":{"cut":"start","at":1}}}"#, "peak_bounds.v.by.at: unknown field `at`"),
         (r#"{"v":{"value":2,"by":{"cut":"in"}}}"#, "peak_bounds.v.by.cut: unknown variant `in`"),
+        (r#"{"v":{"value":2,"by":{"solver":"magic"}}}"#, "peak_bounds.v.by.solver: unknown variant `magic`"),
+        (
+            r#"{"v":{"value":2,"by":{"cut":"after","instr":1,"and":-1}}}"#,
+            "peak_bounds.v.by.and: invalid value: integer `-1`",
+        ),
         (
             r#"{"v":{"value":2,"by":{"search":{"nodes":1}}}}"#,
             "peak_bounds.v.by.search: missing field `rules`",

@@ -202,6 +202,9 @@ fn damaged_schedules_are_refused_or_round_trip() {
     let bounds = [
         bound("vgpr", 3, BoundReason::Cut(Moment::Before(InstrId(4)))),
         bound("sgpr", 0, BoundReason::Cut(Moment::End)),
+        bound("tgpr", 5, BoundReason::Cut(Moment::AfterBoth(InstrId(4), InstrId(1)))),
+        bound("ugpr", 6, BoundReason::Cut(Moment::BeforeBoth(InstrId(3), InstrId(5)))),
+        bound("wgpr", 9, BoundReason::Solver),
         bound("agpr", 7, BoundReason::Search { nodes: 12, rules: vec!["memory".to_string()] }),
     ];
     let line = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, &[]);

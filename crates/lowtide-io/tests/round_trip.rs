@@ -125,14 +125,17 @@ fn gzip_and_plain_files_give_the_same() {
 
 /// Any bound on the peak of a class.
 fn bound(class: usize, random: &mut Random) -> PeakBound {
-    let instr = InstrId(random.bits() as u32);
+    let [instr, other] = [(); 2].map(|()| InstrId(random.bits() as u32));
     let names = ["memory", "not \"yet\" known"];
     let rules = (0..random.below(3)).map(|_| random.pick(&names).to_string()).collect();
-    let by = match random.below(5) {
+    let by = match random.below(8) {
         0 => BoundReason::Cut(Moment::Start),
         1 => BoundReason::Cut(Moment::End),
         2 => BoundReason::Cut(Moment::Before(instr)),
         3 => BoundReason::Cut(Moment::After(instr)),
+        4 => BoundReason::Cut(Moment::BeforeBoth(instr, other)),
+        5 => BoundReason::Cut(Moment::AfterBoth(instr, other)),
+        6 => BoundReason::Solver,
         _ => BoundReason::Search { nodes: random.bits(), rules },
     };
     PeakBound { class: format!("c\"{class}"), value: random.bits() as u32, by }
@@ -143,14 +146,21 @@ fn a_schedule_without_bounds_is_still_of_version_1() {
     let schedule = Schedule::new(vec![InstrId(1), InstrId(0)], vec![4, 0]);
     let line = format_schedule("k", "", "r", &schedule, &[]);
     assert_eq!(line, r#"{"lowtide-schedule":1,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0]}"#);
-    let by = BoundReason::Cut(Moment::After(InstrId(1)));
-    let bound = PeakBound { class: "vgpr".to_string(), value: 2, by };
-    let line = format_schedule("k", "", "r", &schedule, &[bound]);
-    assert_eq!(
-        line,
-        r#"{"lowtide-schedule":2,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0],"#.to_string()
-            + r#""peak_bounds":{"vgpr":{"value":2,"by":{"cut":"after","instr":1}}}}"#
-    );
+    let [zero, one] = [InstrId(0), InstrId(1)];
+    for (by, written) in [
+        (BoundReason::Cut(Moment::After(one)), r#"{"cut":"after","instr":1}"#),
+        (BoundReason::Cut(Moment::BeforeBoth(one, zero)), r#"{"cut":"before","instr":1,"and":0}"#),
+        (BoundReason::Cut(Moment::AfterBoth(zero, one)), r#"{"cut":"after","instr":0,"and":1}"#),
+        (BoundReason::Solver, r#"{"solver":"cp-sat"}"#),
+    ] {
+        let bound = PeakBound { class: "vgpr".to_string(), value: 2, by };
+        let line = format_schedule("k", "", "r", &schedule, &[bound]);
+        assert_eq!(
+            line,
+            r#"{"lowtide-schedule":2,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0],"#.to_string()
+                + &format!(r#""peak_bounds":{{"vgpr":{{"value":2,"by":{written}}}}}}}"#)
+        );
+    }
 }
 
 #[test]

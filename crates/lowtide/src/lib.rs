@@ -27,6 +27,10 @@
 //! # Ok::<(), lowtide::target::TargetError>(())
 //! ```
 
+// Tests of the library share regions with those outside of it.
+#[cfg(test)]
+extern crate self as lowtide;
+
 pub mod analysis;
 pub mod generate;
 mod index;

@@ -108,8 +108,7 @@ pub fn minimise(
 ) -> Answer {
     let mut effort = options.budget.effort(region);
     let closure = Closure::new(region);
-    let mut limits: Vec<Option<u32>> =
-        region.class_ids().map(|other| others.get(other.index()).copied().flatten()).collect();
+    let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
     let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &effort);
     let mut answer = Answer {
@@ -128,7 +127,7 @@ pub fn minimise(
     limits[class.index()] = Some(answer.peak);
     let mut solver = Solver::new(region, &closure, limits, &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
-    if options.rules.cuts && options.rules.superiority {
+    if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // With the new dependences, cuts say more.
         let bound = solver.bound(class, &effort).min(answer.peak);
         if bound > answer.bound {
@@ -195,8 +194,7 @@ fn ask_and_climb(
 /// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
 pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
     let mut effort = options.budget.effort(region);
-    let limits: Vec<Option<u32>> =
-        region.class_ids().map(|class| limits.get(class.index()).copied().flatten()).collect();
+    let limits = limits_that_matter(region, limits);
     if is_within(region, start, &limits) {
         return Decision::Possible(start.to_vec());
     }
@@ -232,4 +230,14 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
         }
     }
     Decision::Open
+}
+
+/// A limit for each class, or none where no order could exceed it. What is left can be counted with.
+fn limits_that_matter(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
+    let limit_of = |class: ClassId| {
+        let values = region.values().iter().filter(|value| value.class == class);
+        let most = region.through(class) + values.map(|value| value.weight).sum::<u32>();
+        limits.get(class.index()).copied().flatten().filter(|limit| *limit < most)
+    };
+    region.class_ids().map(limit_of).collect()
 }

@@ -73,3 +73,49 @@ fn before(closure: &Closure, a: InstrId, b: InstrId, sides: &mut [Side]) {
     sides[a.index()] = Side::In;
     sides[b.index()] = Side::Out;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Random, random_order};
+    use crate::minreg::made::{Small, regions};
+    use crate::schedule::check::check_order;
+
+    #[test]
+    fn all_orders_within_the_limits_respect_what_is_found() {
+        let mut random = Random::new(1);
+        let (mut with_some, mut possible, mut without_limits) = (0, 0, 0);
+        for region in regions(0..400, 10) {
+            let small = Small::new(&region, &[]);
+            let order = random_order(&region, &mut random);
+            let peaks = check_order(&region, &order).unwrap();
+            for less in 0..4 {
+                // The least that is possible for one class, or a little more; or anything near what an order needs.
+                let limits: Vec<Option<u32>> = if random.chance(50) {
+                    let only = random.below(peaks.len());
+                    let least = small.lowest(only, &[]).map(|least| least + less / 2);
+                    (0..peaks.len()).map(|class| least.filter(|_| class == only)).collect()
+                } else {
+                    let below = |peak: u32| peak.saturating_sub(less);
+                    peaks.iter().map(|peak| random.chance(75).then(|| below(peak.between))).collect()
+                };
+                let mut closure = Closure::new(&region);
+                let steps = if random.chance(20) { random.below(400) as u64 } else { u64::MAX };
+                let found =
+                    forced_order(&region, &mut closure, &limits, &mut Effort { steps, deadline: None });
+                assert!(found.iter().all(|&(b, a)| closure.reaches(b, a) && !closure.reaches(a, b)));
+                without_limits += usize::from(!found.is_empty() && limits.iter().all(Option::is_none));
+                let on_the_way = small.on_the_way(&limits);
+                for &(b, a) in &found {
+                    let is_against = |set: &&usize| **set >> a.0 & 1 == 1 && **set >> b.0 & 1 == 0;
+                    let against = on_the_way.iter().find(is_against);
+                    assert_eq!(against, None, "{} {limits:?}: {b} before {a}", region.name());
+                }
+                with_some += usize::from(!found.is_empty());
+                possible += usize::from(!found.is_empty() && !on_the_way.is_empty());
+            }
+        }
+        println!("forced orders for {with_some} limits, {possible} of them possible");
+        assert!(with_some > 1_000 && possible > 1_000 && without_limits == 0, "{with_some} {possible}");
+    }
+}

@@ -72,3 +72,105 @@ impl Memory {
         self.buckets[first].0[(key >> 64) as usize % SIZE] = key;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::closure::Closure;
+    use crate::analysis::flow::Effort;
+    use crate::analysis::walk::{Direction, LiveGraph, Packing};
+    use crate::generate::{Random, random_order};
+    use crate::index::InstrId;
+    use crate::minreg::Rules;
+    use crate::minreg::made::{Small, regions};
+    use crate::minreg::part::Part;
+    use crate::minreg::search::{Search, Verdict};
+    use crate::schedule::check::check_order;
+
+    fn keys(count: usize, random: &mut Random) -> Vec<u128> {
+        (0..count).map(|_| u128::from(random.bits()) << 64 | u128::from(random.bits())).collect()
+    }
+
+    #[test]
+    fn what_was_never_seen_is_never_remembered() {
+        let mut random = Random::new(1);
+        for most in [8, 16, 1024, 4096] {
+            let mut memory = Memory::new(most);
+            let keys = keys(3000, &mut random);
+            for (position, &key) in keys.iter().enumerate() {
+                assert!(!memory.contains(key), "a memory of {most}");
+                memory.insert(key);
+                memory.insert(key);
+                assert!(memory.contains(key), "the last one is there in a memory of {most}");
+                let kept = keys[..=position].iter().filter(|key| memory.contains(**key)).count();
+                assert!(kept <= most && SIZE * memory.buckets.len() <= most.max(1 << 10));
+                // While it can grow, next to nothing is forgotten.
+                assert!(
+                    position > most / 3 || kept + position / 20 > position,
+                    "{kept} of {position} in {most}"
+                );
+            }
+            memory.clear();
+            assert!(keys.iter().all(|key| !memory.contains(*key)));
+        }
+    }
+
+    #[test]
+    fn a_search_that_forgets_is_still_right() {
+        let mut random = Random::new(2);
+        let only_memory = Rules {
+            free_moves: false,
+            commit: false,
+            split: false,
+            memory: true,
+            cuts: false,
+            forced_order: false,
+            superiority: false,
+        };
+        let (mut found, mut failed) = (0, 0);
+        for region in regions(0..60, 9) {
+            let guide = random_order(&region, &mut random);
+            let part = Part::between(&region, &[0], &[u64::MAX], &guide).unwrap();
+            let closure = Closure::new(&part.region);
+            let optimum = Small::new(&region, &[]).lowest(0, &[]).unwrap();
+            let mut limits = vec![None; region.classes().len()];
+            for limit in [optimum, optimum.saturating_sub(1)] {
+                limits[0] = Some(limit);
+                let packing = Packing::within(&region, &limits).unwrap();
+                let (end, _) = crate::analysis::pressure_bound::pressure_at_ends(&region)[0];
+                if end > limit {
+                    continue;
+                }
+                for direction in [Direction::TopDown, Direction::BottomUp] {
+                    let graph = LiveGraph::new(&part.region, direction, &packing);
+                    for (rules, most) in [(only_memory, 8), (only_memory, 1024), (Rules::ALL, 8)] {
+                        let mut memory = Memory::new(most);
+                        let mut search =
+                            Search::new(&part, &closure, &graph, direction, &limits, rules, &mut memory);
+                        // In small pieces, so that it is interrupted everywhere.
+                        let verdict = loop {
+                            let mut effort = Effort { steps: 1 + random.below(2000) as u64, deadline: None };
+                            match search.run(&mut effort, || false) {
+                                Verdict::Open => {}
+                                verdict => break verdict,
+                            }
+                        };
+                        match verdict {
+                            Verdict::Found(order) => {
+                                let order: Vec<InstrId> = part.in_whole(&order);
+                                let peak = check_order(&region, &order).unwrap()[0].between;
+                                assert!(peak <= limit && limit >= optimum, "{}", region.name());
+                                found += 1;
+                            }
+                            _ => {
+                                assert!(limit < optimum, "{}", region.name());
+                                failed += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(found > 1_000 && failed > 500, "{found} {failed}");
+    }
+}

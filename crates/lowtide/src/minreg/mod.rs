@@ -15,6 +15,9 @@
 pub mod exact;
 mod forced_order;
 mod local_min;
+#[cfg(test)]
+#[path = "../../tests/made/mod.rs"]
+mod made;
 mod memory;
 mod part;
 mod race;

@@ -146,3 +146,69 @@ fn topological(
     }
     (order.len() == region.len()).then_some(order)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Random, random_order};
+    use crate::minreg::made::{Small, regions};
+
+    /// Some downset that holds all of `lower`: the way of a random order up to a random point.
+    fn downset_above(region: &Region, lower: usize, random: &mut Random) -> usize {
+        let order = random_order(region, random);
+        let count = random.below(region.len() + 1);
+        order[..count].iter().fold(lower, |set, instr| set | 1 << instr.0)
+    }
+
+    #[test]
+    fn pressures_are_those_of_the_whole() {
+        let mut random = Random::new(1);
+        let mut parts = 0;
+        for region in regions(0..150, 10) {
+            let whole = Small::new(&region, &[]);
+            let lower = downset_above(&region, 0, &mut random);
+            let upper = downset_above(&region, lower, &mut random);
+            let guide = random_order(&region, &mut random);
+            let Some(part) = Part::between(&region, &[lower as u64], &[upper as u64], &guide) else {
+                assert_eq!(lower, upper);
+                continue;
+            };
+            parts += 1;
+            assert!(part.instrs.is_sorted_by_key(|instr| guide.iter().position(|other| other == instr)));
+            // More dependences, along some other order, leave fewer downsets, but with the same pressures.
+            let along = random_order(&part.region, &mut random);
+            let more: Vec<(InstrId, InstrId)> =
+                along.windows(2).filter(|_| random.chance(20)).map(|pair| (pair[0], pair[1])).collect();
+            let tighter = part.with(&more, &random_order(&part.region, &mut random)).expect("no cycle");
+            let more_in_whole: Vec<(InstrId, InstrId)> =
+                more.iter().map(|&(a, b)| (part.instrs[a.index()], part.instrs[b.index()])).collect();
+            let whole_with_more = Small::new(&region, &more_in_whole);
+            for (part, whole) in [(&part, &whole), (&tighter, &whole_with_more)] {
+                let small = Small::new(&part.region, &[]);
+                for (set, pressure) in small.pressures.iter().enumerate() {
+                    let inside = (0..).zip(&part.instrs).filter(|(number, _)| set >> number & 1 == 1);
+                    let in_whole = inside.fold(lower, |all, (_, instr)| all | 1 << instr.0);
+                    assert_eq!(
+                        pressure,
+                        &whole.pressures[in_whole],
+                        "{} {lower:b}..{upper:b}",
+                        region.name()
+                    );
+                }
+                let order = random_order(&part.region, &mut random);
+                assert_eq!(part.in_part(&part.in_whole(&order)), order);
+            }
+        }
+        assert!(parts > 1_000, "{parts}");
+    }
+
+    #[test]
+    fn dependences_in_a_circle_are_refused() {
+        let region = crate::minreg::made::Made::Chains.region(8, 3);
+        let guide: Vec<InstrId> = region.instrs().collect();
+        let part = Part::between(&region, &[0], &[u64::MAX], &guide).unwrap();
+        let (first, last) = (InstrId(0), *guide.last().unwrap());
+        assert!(part.with(&[(first, last), (last, first)], &guide).is_none());
+        assert!(part.with(&[(first, last)], &guide).is_some());
+    }
+}

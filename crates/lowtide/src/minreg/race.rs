@@ -21,7 +21,7 @@ use crate::analysis::walk::{Direction, LiveGraph, Packing};
 pub(super) const FIRST_STRIDE: u64 = 100_000;
 
 /// Less than this is not worth starting a search.
-const LEAST_EFFORT: u64 = 1_000;
+pub(super) const LEAST_EFFORT: u64 = 1_000;
 
 /// What has been spent in a stride.
 #[derive(Clone, Copy, Default)]

@@ -54,10 +54,14 @@ impl Solver {
         effort: &mut Effort,
     ) -> Self {
         let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
-        let borders = match (limited.next(), limited.next()) {
+        let mut borders = match (limited.next(), limited.next()) {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
             _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
         };
+        if effort.is_spent() {
+            // There is no time left to do anything with the parts.
+            borders = vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]];
+        }
         let pieces = borders.windows(2).filter_map(|pair| {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
             let order = part.instrs.clone();
@@ -107,12 +111,16 @@ impl Solver {
             if fits(&piece.peaks, &self.limits) {
                 continue;
             }
+            if effort.is_spent() {
+                is_open = true;
+                break;
+            }
             let (states, never) = (&mut self.states, AtomicBool::new(false));
             let memories = &mut piece.memories;
             let mut verdict =
                 race(&piece.part, &self.limits, self.options, memories, turn, effort, states, &never);
             // Easy questions are answered before this pays.
-            if verdict == Verdict::Open && piece.tightened_for != Some(limit) {
+            if verdict == Verdict::Open && piece.tightened_for != Some(limit) && !effort.is_spent() {
                 piece.tightened_for = Some(limit);
                 verdict = tighten(&mut piece.part, &self.limits, rules, 2 * turn, effort);
             }
@@ -216,7 +224,7 @@ fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort:
             None => return Verdict::Failed,
         }
     }
-    if rules.cuts {
+    if rules.cuts && !effort.is_spent() {
         let region = &part.region;
         let closure = Closure::new(region);
         let source: Vec<InstrId> = region.instrs().collect();
@@ -299,4 +307,106 @@ fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
 
 pub(super) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
     fits(&peaks(region, order), limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::pressure_bound::pressure_at_ends;
+    use crate::generate::{Random, random_order};
+    use crate::minreg::made::{Small, regions};
+    use crate::minreg::race::LEAST_EFFORT;
+
+    /// Small regions are solved in the first turn. Here turns are short, so that all that happens between turns does happen.
+    #[test]
+    fn short_turns_give_the_same_optimum() {
+        let mut random = Random::new(1);
+        let (mut asked, mut found, mut failed, mut open) = (0, 0, 0, 0);
+        for region in regions(0..400, 12) {
+            let class = ClassId(0);
+            let closure = Closure::new(&region);
+            let start = random_order(&region, &mut random);
+            let start_peaks = peaks(&region, &start);
+            let mut limits: Vec<Option<u32>> =
+                start_peaks.iter().map(|&peak| random.chance(30).then_some(peak)).collect();
+            limits[class.index()] = None;
+            let optimum = Small::new(&region, &[]).lowest(0, &limits).unwrap();
+            let (mut peak, mut bound) = (start_peaks[0], pressure_at_ends(&region)[0].0);
+            limits[class.index()] = Some(peak);
+            let is_on = [(); 6].map(|()| random.chance(50));
+            let [free_moves, commit, split, cuts, forced_order, superiority] = is_on;
+            let memory = region.len() > 8 || random.chance(50);
+            let rules = Rules { free_moves, commit, split, memory, cuts, forced_order, superiority };
+            let options = Options { rules, ..Options::new(Budget::default()) };
+            let mut effort = Effort::UNBOUNDED;
+            let mut solver = Solver::new(&region, &closure, limits, &start, options, &mut effort);
+            let mut turn = LEAST_EFFORT;
+            while peak > bound {
+                asked += 1;
+                match solver.ask(class, peak - 1, turn, &mut effort) {
+                    Verdict::Found(order) => {
+                        found += 1;
+                        peak = solver.peak(class);
+                        assert_eq!(peaks(&region, &order)[0], peak);
+                        assert!(is_within(&region, &order, &solver.limits));
+                    }
+                    Verdict::Failed => {
+                        failed += 1;
+                        bound = peak;
+                    }
+                    Verdict::Open => {
+                        open += 1;
+                        let never = AtomicBool::new(false);
+                        (bound, _) =
+                            solver.climber().climb(class, bound, peak - 1, turn, &mut effort, &never);
+                        turn += LEAST_EFFORT;
+                    }
+                }
+                assert!(bound <= optimum && optimum <= peak, "{} {rules:?}", region.name());
+            }
+            assert_eq!(peak, optimum, "{} {rules:?}", region.name());
+        }
+        println!("{asked} questions: {found} orders found, {failed} refuted, {open} left open at first");
+        assert!(found > 1_000 && failed > 500 && open > 500, "{found} {failed} {open}");
+    }
+
+    /// After tightening, what the limits allow is still possible.
+    #[test]
+    fn tightening_loses_nothing() {
+        let mut random = Random::new(2);
+        let (mut found, mut failed, mut open) = (0, 0, 0);
+        for region in regions(500..700, 11) {
+            let whole = Small::new(&region, &[]);
+            let start = random_order(&region, &mut random);
+            let limits: Vec<Option<u32>> = peaks(&region, &start)
+                .iter()
+                .map(|peak| random.chance(80).then(|| peak.saturating_sub(random.below(4) as u32)))
+                .collect();
+            let exists = whole.lowest(0, &limits).is_some();
+            let mut part = Part::between(&region, &[0], &[u64::MAX], &start).unwrap();
+            let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
+            let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
+            match tighten_within(&mut part, &limits, rules, &mut effort) {
+                Verdict::Found(order) => {
+                    found += 1;
+                    assert!(
+                        exists && is_within(&region, &part.in_whole(&order), &limits),
+                        "{}",
+                        region.name()
+                    );
+                }
+                Verdict::Failed => {
+                    failed += 1;
+                    assert!(!exists, "{} {limits:?}", region.name());
+                }
+                Verdict::Open => {
+                    open += 1;
+                    let tighter = Small::new(&part.region, &[]).lowest(0, &limits).is_some();
+                    assert_eq!(tighter, exists, "{} {limits:?}", region.name());
+                }
+            }
+        }
+        println!("{found} orders found, {failed} refuted, {open} left open");
+        assert!(found > 100 && failed > 500 && open > 500, "{found} {failed} {open}");
+    }
 }

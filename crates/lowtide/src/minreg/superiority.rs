@@ -368,3 +368,58 @@ impl<'a> Finder<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::minreg::made::{Made, Small, regions};
+
+    /// The least peaks that go together, some of them: of each class alone, and of another one then.
+    fn optima(small: &Small, classes: usize) -> Vec<Option<u32>> {
+        let mut optima = Vec::new();
+        for class in 0..classes {
+            let alone = small.lowest(class, &[]);
+            optima.push(alone);
+            for (other, more) in (0..classes).flat_map(|other| [(other, 0), (other, 1)]) {
+                let mut limits = vec![None; classes];
+                limits[class] = alone.map(|peak| peak + more);
+                optima.push(small.lowest(other, &limits));
+            }
+        }
+        optima
+    }
+
+    #[test]
+    fn the_optimum_stays() {
+        let unrolled = (0..1500u64).flat_map(|seed| {
+            let kinds = [Made::Unrolled, Made::NearlyUnrolled, Made::Crossed, Made::Chains];
+            kinds.map(|made| made.region(10, seed | 1 << 40))
+        });
+        let (mut with_some, mut edges, mut larger) = (0, 0, 0);
+        for region in unrolled.chain(regions(0..120, 10)) {
+            let mut closure = Closure::new(&region);
+            let found = superiority(&region, &mut closure, &mut { Effort::UNBOUNDED });
+            if found.is_empty() {
+                continue;
+            }
+            with_some += 1;
+            edges += found.len();
+            larger += usize::from(found.len() > 3);
+            // The closure knows all of it, and there is no cycle.
+            assert!(found.iter().all(|&(a, b)| closure.reaches(a, b) && !closure.reaches(b, a)));
+            let classes = region.classes().len();
+            let [before, after] = [&[][..], &found].map(|more| optima(&Small::new(&region, more), classes));
+            assert_eq!(before, after, "{} {found:?}", region.name());
+        }
+        println!("{edges} dependences in {with_some} regions, more than three in {larger} of them");
+        assert!(with_some > 2_000 && larger > 1_000, "{with_some} {larger}");
+    }
+
+    #[test]
+    fn without_effort_nothing_is_found() {
+        let region = Made::Chains.region(10, 1);
+        let mut closure = Closure::new(&region);
+        let found = superiority(&region, &mut closure, &mut Effort { steps: 0, deadline: None });
+        assert!(found.is_empty() && closure == Closure::new(&region));
+    }
+}
