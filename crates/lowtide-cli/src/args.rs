@@ -154,12 +154,20 @@ pub(crate) struct BudgetArgs {
     /// Search steps for each region: gives the same result on every machine
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
+
+    /// Threads for the search of each region, up to 4 [default: 1, as --threads are for regions at the same time]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=4))]
+    search_threads: u8,
 }
 
 impl BudgetArgs {
     pub(crate) fn budget(&self) -> Budget {
         let default = self.nodes.is_none().then_some(Duration::from_millis(1));
-        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes }
+        Budget {
+            time_per_instr: self.budget.or(default),
+            nodes: self.nodes,
+            threads: self.search_threads.into(),
+        }
     }
 }
 

@@ -58,7 +58,7 @@ fn start(name: &str) -> (Region, Vec<InstrId>) {
 }
 
 fn search((region, order): &(Region, Vec<InstrId>), rules: Rules) -> Answer {
-    let budget = Budget { time_per_instr: None, nodes: Some(STEPS) };
+    let budget = Budget { nodes: Some(STEPS), ..Budget::UNLIMITED };
     minimise(region, ClassId(0), &[], order, Options { rules, ..Options::new(budget) })
 }
 

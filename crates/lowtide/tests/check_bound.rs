@@ -164,7 +164,7 @@ fn every_witness_is_accepted_and_no_more_than_that() {
             assert_eq!(check_cut(&region, class, moment, value), Ok(()));
             assert!(check_cut(&region, class, moment, value + 1).is_err());
             for nodes in [None, Some(30), Some(300)] {
-                let budget = Budget { nodes, time_per_instr: None };
+                let budget = Budget { nodes, ..Budget::UNLIMITED };
                 let plain = pressure_bound(&region, class, &closure, &order, budget);
                 let sharp = sharper_bound(&region, class, &closure, plain.clone(), budget);
                 assert!(plain.value <= sharp.value && sharp.value <= sharp.peak && sharp.peak <= plain.peak);
@@ -237,7 +237,7 @@ fn a_pair_with_an_unknown_instruction_is_refused() {
 
 #[test]
 fn five_thousand_instructions_take_seconds_at_most() {
-    let budget = Budget { time_per_instr: None, nodes: Some(3_000_000) };
+    let budget = Budget { nodes: Some(3_000_000), ..Budget::UNLIMITED };
     for shape in Shape::ALL {
         let region = generate::region(shape, 5000, 1);
         let closure = Closure::new(&region);

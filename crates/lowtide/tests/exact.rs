@@ -19,10 +19,10 @@ use lowtide::target::Target;
 use lowtide::{ClassId, InstrId, RegisterId, ValueId};
 use made::{Code, Made, Small, fits, regions};
 
-const UNBOUNDED: Budget = Budget { time_per_instr: None, nodes: None };
+const UNBOUNDED: Budget = Budget::UNLIMITED;
 
 fn options(rules: Rules, nodes: Option<u64>, threads: usize) -> Options {
-    Options { budget: Budget { nodes, ..UNBOUNDED }, rules, threads }
+    Options { budget: Budget { nodes, threads, ..UNBOUNDED }, rules }
 }
 
 /// The rules whose bits are set.
@@ -405,7 +405,7 @@ fn time_budgets_are_kept() {
             let start = source(&region);
             let start_peaks = peaks(&region, &start);
             let allowed = per_instr * region.len() as u32;
-            let options = Options::new(Budget { time_per_instr: Some(per_instr), nodes: None });
+            let options = Options::new(Budget { time_per_instr: Some(per_instr), ..Budget::UNLIMITED });
             let limits: Vec<_> = start_peaks.iter().map(|peak| Some(peak.saturating_sub(2))).collect();
             let measure = |run: &dyn Fn()| {
                 let began = Instant::now();
@@ -415,7 +415,13 @@ fn time_budgets_are_kept() {
             let ways: [(&str, &dyn Fn()); 3] = [
                 ("minimise", &|| drop(minimise(&region, ClassId(0), &[], &start, options))),
                 ("with two threads", &|| {
-                    drop(minimise(&region, ClassId(0), &[], &start, Options { threads: 2, ..options }));
+                    drop(minimise(
+                        &region,
+                        ClassId(0),
+                        &[],
+                        &start,
+                        Options { budget: Budget { threads: 2, ..options.budget }, ..options },
+                    ));
                 }),
                 ("within", &|| drop(within(&region, &limits, &start, options))),
             ];
@@ -445,8 +451,8 @@ fn no_effort_at_all_gives_the_start() {
     for region in regions(0..20, 14).chain(middle_sized(3)) {
         let start = source(&region);
         let start_peaks = peaks(&region, &start);
-        let no_time = Budget { time_per_instr: Some(Duration::ZERO), nodes: None };
-        let no_steps = Budget { time_per_instr: None, nodes: Some(0) };
+        let no_time = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
+        let no_steps = Budget { nodes: Some(0), ..Budget::UNLIMITED };
         for budget in [no_time, no_steps] {
             let answer = minimise(&region, ClassId(0), &[], &start, Options::new(budget));
             assert_true(&region, ClassId(0), start_peaks[0], &answer);

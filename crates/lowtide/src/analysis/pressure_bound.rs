@@ -870,7 +870,7 @@ mod tests {
     use crate::analysis::pressure::Tracker;
     use crate::generate::{Random, Shape, random_order, region, register_program};
 
-    const UNBOUNDED: Budget = Budget { time_per_instr: None, nodes: None };
+    const UNBOUNDED: Budget = Budget::UNLIMITED;
 
     fn peak(region: &Region, class: ClassId, order: &[InstrId]) -> u32 {
         let mut tracker = Tracker::new(region);
@@ -1007,7 +1007,7 @@ mod tests {
             let full = pressure_bound(&region, class, &closure, &order, UNBOUNDED);
             let mut last = 0;
             for steps in (0..14).map(|power| (1 << power) - 1) {
-                let budget = Budget { nodes: Some(steps), time_per_instr: None };
+                let budget = Budget { nodes: Some(steps), ..Budget::UNLIMITED };
                 let bound = pressure_bound(&region, class, &closure, &order, budget);
                 assert!(last <= bound.value && bound.value <= full.value);
                 assert!(!bound.complete || bound.value == full.value);
@@ -1015,7 +1015,7 @@ mod tests {
                 unfinished += usize::from(!bound.complete);
                 last = bound.value;
             }
-            let now = Budget { nodes: None, time_per_instr: Some(std::time::Duration::ZERO) };
+            let now = Budget { time_per_instr: Some(std::time::Duration::ZERO), ..Budget::UNLIMITED };
             assert!(pressure_bound(&region, class, &closure, &order, now).value <= full.value);
         }
         assert!(unfinished > 100);

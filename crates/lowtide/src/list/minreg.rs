@@ -228,7 +228,7 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
     if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
         let closure = Closure::new(region);
-        let budget = Budget { time_per_instr: None, nodes: Some(effort(CUT_STEPS, region.len())) };
+        let budget = Budget { nodes: Some(effort(CUT_STEPS, region.len())), ..Budget::UNLIMITED };
         let cuts = pressure_bound(region, problem.primary_class(), &closure, &best.order, budget);
         bound = cuts.value;
         best.offer(cuts.order);

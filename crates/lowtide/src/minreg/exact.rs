@@ -39,15 +39,12 @@ pub struct Options {
     pub budget: Budget,
     /// By which rules.
     pub rules: Rules,
-    /// With how many threads: two for the two ends of time, and two more for the bound. The answer does not
-    /// depend on it.
-    pub threads: usize,
 }
 
 impl Options {
-    /// All rules, one thread.
+    /// All rules.
     pub fn new(budget: Budget) -> Self {
-        Options { budget, rules: Rules::ALL, threads: 1 }
+        Options { budget, rules: Rules::ALL }
     }
 }
 
@@ -110,7 +107,7 @@ pub fn minimise(
     let closure = Closure::new(region);
     let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
-    let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &effort);
+    let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &mut effort);
     let mut answer = Answer {
         order: start.to_vec(),
         peak: cuts.hint_peak,
@@ -129,7 +126,7 @@ pub fn minimise(
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // With the new dependences, cuts say more.
-        let bound = solver.bound(class, &effort).min(answer.peak);
+        let bound = solver.bound(class, &mut effort).min(answer.peak);
         if bound > answer.bound {
             (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
@@ -202,7 +199,7 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
     let mut start = start.to_vec();
     for class in region.class_ids() {
         let Some(limit) = limits[class.index()] else { continue };
-        let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &effort);
+        let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &mut effort);
         if cuts.value > limit {
             return Decision::Impossible(Reason::Cut(cuts.witness));
         }

@@ -87,7 +87,7 @@ pub(super) fn race(
     let (mut first, mut second) = (search(0, forwards), search(1, backwards));
     let mut verdicts = [Verdict::Open, Verdict::Open];
     let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];
-    if options.threads > 1 {
+    if options.budget.threads > 1 {
         let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
             for (stride, spent) in spent.iter_mut().enumerate() {
                 let verdict;

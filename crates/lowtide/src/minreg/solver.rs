@@ -79,7 +79,7 @@ impl Solver {
     }
 
     /// The bound by cuts of the parts with all their dependences.
-    pub(super) fn bound(&self, class: ClassId, effort: &Effort) -> u32 {
+    pub(super) fn bound(&self, class: ClassId, effort: &mut Effort) -> u32 {
         let bound = |piece: &Piece| {
             let region = &piece.part.region;
             let source: Vec<InstrId> = region.instrs().collect();
@@ -94,7 +94,7 @@ impl Solver {
     }
 
     pub(super) fn threads(&self) -> usize {
-        self.options.threads
+        self.options.budget.threads
     }
 
     fn order(&self) -> Vec<InstrId> {
@@ -284,19 +284,22 @@ pub(super) fn bound_by_cuts(
     closure: &Closure,
     start: &[InstrId],
     rules: Rules,
-    effort: &Effort,
+    effort: &mut Effort,
 ) -> PressureBound {
-    let budget = |share: u64| Budget {
+    let budget = |share: u64, effort: &Effort| Budget {
         time_per_instr: effort.deadline.map(|deadline| {
             deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
         }),
         nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
+        ..Budget::UNLIMITED
     };
-    let bound = pressure_bound(region, class, closure, start, budget(2));
-    match rules.cuts {
-        true => sharper_bound(region, class, closure, bound, budget(8)),
-        false => bound,
+    let mut bound = pressure_bound(region, class, closure, start, budget(2, effort));
+    if rules.cuts {
+        bound = sharper_bound(region, class, closure, bound, budget(8, effort));
     }
+    // Around each cut, all instructions are looked at.
+    effort.steps = effort.steps.saturating_sub(bound.cuts * region.len() as u64);
+    bound
 }
 
 fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {

@@ -117,15 +117,21 @@ impl<'a> IssueTable<'a> {
 }
 
 /// How much effort a search may spend.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Wall time for each instruction of the region; none for no limit.
     pub time_per_instr: Option<Duration>,
     /// Steps of the search; none for no limit. Gives the same result on every machine.
     pub nodes: Option<u64>,
+    /// Threads for the search of one region. The exact search has use for up to four. The result does not
+    /// depend on it, except for what the clock cuts off.
+    pub threads: usize,
 }
 
 impl Budget {
+    /// No limit, one thread.
+    pub const UNLIMITED: Budget = Budget { time_per_instr: None, nodes: None, threads: 1 };
+
     /// What it allows for a region, from now on.
     pub fn effort(&self, region: &Region) -> Effort {
         let deadline = self.time_per_instr.and_then(|time| {
@@ -133,6 +139,12 @@ impl Budget {
             Instant::now().checked_add(time.saturating_mul(count))
         });
         Effort { steps: self.nodes.unwrap_or(u64::MAX), deadline }
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget::UNLIMITED
     }
 }
 

@@ -223,7 +223,7 @@ fn run_model(problem: &Problem, model: Model, solver: &Solver, time: Duration) -
             } else {
                 let closure = Closure::new(region);
                 let rest = time.saturating_sub(began.elapsed()) / region.len() as u32;
-                let budget = Budget { time_per_instr: Some(rest), nodes: None };
+                let budget = Budget { time_per_instr: Some(rest), ..Budget::UNLIMITED };
                 let cuts = pressure_bound(region, class, &closure, &order, budget);
                 (cuts.order, cuts.value, cuts.peak > cuts.value)
             }
