@@ -365,6 +365,18 @@ mod schedule {
     }
 
     #[test]
+    fn threads_of_the_search_make_no_difference() {
+        let with = |threads: u32| {
+            let line =
+                format!("schedule {{}} --goal minreg --json --nodes 2000000 --search-threads {threads}");
+            without_times(&run(&line, &[&corpus()]).ok())
+        };
+        let one = with(1);
+        assert!(one.contains("\"search\""), "some bounds need a search");
+        assert!(with(2) == one && with(4) == one);
+    }
+
+    #[test]
     fn results_keep_the_order_of_the_input() {
         let folder = Folder::new();
         let one = folder.regions("z.jsonl", &[tiny("z2", "r"), tiny("z1", "s"), tiny("z1", "r")]);

@@ -4,21 +4,6 @@
 //! asks whether an order exists with a peak below the best: an order found lowers the peak; if there is none,
 //! the best order is optimal. One such answer is enough, since good heuristics find the optimum nearly
 //! always. While it stays open, the same question is asked for the bound, too, which then rises.
-//!
-//! # Parts
-//! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
-//! is the order that passes through Ti & M first and through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti |
-//! M) <= f(Ti), and the same for the union. So the region can be split at M, and each part ([`Part`]) be
-//! solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
-//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of
-//! the parts.
-//!
-//! # Asking
-//! For each part, dependences that do no harm are added first: by [superiority](super::superiority), and
-//! then, for the limit in question, by [forced order](super::forced_order). If a cut shows that the graph has
-//! no order within the limit, this is the answer. Else two [searches](super::search), from both ends of time,
-//! take turns (or threads) with efforts that double, as real regions are often easy from one end and hard
-//! from the other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,18 @@
 //! The parts of a region, each with what is known about it, and questions about all of them.
+//!
+//! # Parts
+//! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
+//! is the order that passes through Ti & M first and through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti |
+//! M) <= f(Ti), and the same for the union. So the region can be split at M, and each part ([`Part`]) be
+//! solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
+//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of
+//! the parts.
+//!
+//! # Asking
+//! For each part, dependences that do no harm are added first: by [`superiority`], and
+//! then, for the limit in question, by [`forced_order`]. If a cut shows that the graph has
+//! no order within the limit, this is the answer. Else two searches [`race`], from both
+//! ends of time.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
