@@ -42,5 +42,6 @@ pub mod random;
 pub mod region;
 pub mod schedule;
 pub mod target;
+pub mod twopass;
 
 pub use index::{ClassId, InstrId, RegisterId, ValueId};

@@ -19,6 +19,7 @@ use crate::region::{Kernel, Region};
 use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
 use crate::target::{Target, TargetError};
+use crate::twopass::occupancy::most_waves;
 
 /// A way to schedule a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -200,12 +201,25 @@ fn engine_setup<'a>(
     }
 }
 
-/// The best schedule for the goal among those of the source order, latency hiding, the critical path, and
-/// `default`.
+/// The best schedule for the goal: from an order with as many waves as are of use or, where length alone counts, with few registers; among
+/// those of the source and the production order, that order, latency hiding in it, and the critical path.
 fn auto(problem: &Problem, budget: Budget) -> Schedule {
-    let few = Schedule::in_order(problem, minreg::few_registers(problem));
-    let hiding = within_registers(problem, &few);
-    best(problem, [Schedule::source(problem), hiding, run(problem, Algorithm::CriticalPath, budget), few])
+    match problem.goal() {
+        Goal::Occupancy => {
+            let waves = most_waves(std::slice::from_ref(problem), problem.most_waves(), budget);
+            from_order(problem, waves.regions.into_iter().next().map(|region| region.order))
+        }
+        _ => from_order(problem, None),
+    }
+}
+
+fn from_order(problem: &Problem, order: Option<Vec<InstrId>>) -> Schedule {
+    let order = order.unwrap_or_else(|| minreg::few_registers(problem));
+    let order = Schedule::in_order(problem, order);
+    let hiding = within_registers(problem, &order);
+    let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
+    let critical_path = run(problem, Algorithm::CriticalPath, Budget::UNLIMITED);
+    best(problem, [Schedule::source(problem), production, hiding, critical_path, order])
 }
 
 /// The best schedule for the goal; the first one among equals.
@@ -221,7 +235,7 @@ fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
     let for_waves;
     let limits = match problem.goal() {
         Goal::Occupancy => {
-            for_waves = baselines::limits(problem, problem.measure(few).occupancy);
+            for_waves = baselines::limits(problem, problem.measure(few).occupancy.min(problem.most_waves()));
             &for_waves
         }
         _ => problem.limits(),
@@ -349,9 +363,13 @@ pub fn schedule_kernel(
     options: Options,
 ) -> Result<KernelOutcome, TargetError> {
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let problems: Vec<Problem> =
+        kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
+    if (options.goal, options.algorithm) == (Goal::Occupancy, Algorithm::Auto) {
+        return Ok(occupancy_then_length(&problems, most, options.budget));
+    }
     let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };
-    for region in &kernel.regions {
-        let problem = options.problem(region, target)?;
+    for problem in problems {
         let region = schedule_region(&problem, options.algorithm, options.budget);
         let bound = problem.registers().occupancy(&region.bounds.peaks);
         outcome.occupancy = outcome.occupancy.min(region.measure.occupancy);
@@ -359,4 +377,23 @@ pub fn schedule_kernel(
         outcome.regions.push(region);
     }
     Ok(outcome)
+}
+
+/// As many waves as possible for the whole kernel, and then short schedules for each region that keep them.
+fn occupancy_then_length(problems: &[Problem], most: u32, budget: Budget) -> KernelOutcome {
+    let waves = most_waves(problems, most, budget);
+    let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: waves.bound };
+    for (problem, region) in problems.iter().zip(waves.regions) {
+        let problem = problem.clone().with_most_waves(waves.waves);
+        let schedule = from_order(&problem, Some(region.order));
+        check_in_debug_builds(&problem, Algorithm::Auto, &schedule);
+        let bounds = bounds(&problem, schedule.order(), budget, None);
+        let mut result = self::outcome(&problem, schedule, bounds);
+        // More waves than the kernel can have would be of no use.
+        result.optimal = result.measure.spilled == problem.registers().spilled(&result.bounds.peaks)
+            && result.measure.occupancy >= region.bound.min(waves.bound);
+        outcome.occupancy = outcome.occupancy.min(result.measure.occupancy);
+        outcome.regions.push(result);
+    }
+    outcome
 }

@@ -45,6 +45,8 @@ pub struct Problem<'a> {
     primary: ClassId,
     /// For each class, the most registers to use.
     limits: Vec<u32>,
+    /// More waves are of no use.
+    most_waves: u32,
 }
 
 impl<'a> Problem<'a> {
@@ -66,7 +68,8 @@ impl<'a> Problem<'a> {
         for (id, class) in registers.files().iter().flat_map(|bound| &bound.classes) {
             limits[id.index()] = class.max;
         }
-        Ok(Problem { region, target, goal, registers, unit_needs, primary, limits })
+        let most_waves = target.max_waves();
+        Ok(Problem { region, target, goal, registers, unit_needs, primary, limits, most_waves })
     }
 
     /// Limits the registers of the first class; what is over the limit is worse than any length.
@@ -75,6 +78,17 @@ impl<'a> Problem<'a> {
             *own = limit.min(*own);
         }
         self
+    }
+
+    /// More waves than these are of no use: the kernel does not have them, whatever becomes of this region.
+    pub fn with_most_waves(mut self, waves: u32) -> Self {
+        self.most_waves = waves.min(self.most_waves);
+        self
+    }
+
+    /// The most waves that are of use.
+    pub fn most_waves(&self) -> u32 {
+        self.most_waves
     }
 
     /// For each class, the most registers to use: what a wave can address, or fewer if so limited.
@@ -132,7 +146,7 @@ impl<'a> Problem<'a> {
     pub fn cost(&self, measure: &Measure) -> Cost {
         let peak = measure.peaks.get(self.primary.index()).map_or(0, |peak| peak.between);
         let others = measure.peaks.iter().map(|peak| peak.between).sum::<u32>() - peak;
-        let lost = self.target.max_waves() - measure.occupancy;
+        let lost = self.most_waves.saturating_sub(measure.occupancy);
         let Measure { spilled, length, .. } = *measure;
         let over =
             measure.peaks.iter().zip(&self.limits).map(|(peak, limit)| peak.between.saturating_sub(*limit));

@@ -53,6 +53,32 @@ impl Small {
         Small { count, waits_for, pressures }
     }
 
+    /// The peaks of all orders, without those that another order has no higher ones than.
+    pub(crate) fn all_peaks(&self) -> Vec<Vec<u32>> {
+        let mut known: Vec<Vec<Vec<u32>>> = vec![Vec::new(); self.pressures.len()];
+        known[0] = vec![self.pressures[0].clone().expect("nothing is a downset")];
+        // A set comes after all of its subsets.
+        for set in 0..self.pressures.len() {
+            let peaks = std::mem::take(&mut known[set]);
+            if peaks.is_empty() {
+                continue; // no downset
+            }
+            for after in self.next(set).collect::<Vec<_>>() {
+                let pressure = self.pressures[after].as_ref().expect("what can follow is a downset");
+                for peak in &peaks {
+                    let peak: Vec<u32> = peak.iter().zip(pressure).map(|(a, b)| *a.max(b)).collect();
+                    let is_above = |one: &[u32], other: &[u32]| one.iter().zip(other).all(|(a, b)| a >= b);
+                    if !known[after].iter().any(|other| is_above(&peak, other)) {
+                        known[after].retain(|other| !is_above(other, &peak));
+                        known[after].push(peak);
+                    }
+                }
+            }
+            known[set] = peaks;
+        }
+        known.pop().expect("at least the empty set")
+    }
+
     /// The sets that can follow a set, one instruction later.
     fn next(&self, set: usize) -> impl Iterator<Item = usize> + '_ {
         let is_ready = move |&i: &usize| set >> i & 1 == 0 && self.waits_for[i] & !set == 0;
