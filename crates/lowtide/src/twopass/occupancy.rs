@@ -14,6 +14,7 @@
 //! not count then.
 
 use std::cmp::Reverse;
+use std::time::Instant;
 
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
@@ -99,17 +100,30 @@ impl RegionWaves {
     /// Looks for an order with as many waves as possible, at most `target`.
     fn search(&mut self, problem: &Problem, target: u32, budget: Budget) {
         let mut step = target.min(self.bound);
+        // All questions together keep to the budget: in time what is left of it, in steps an equal share.
+        let deadline = budget.effort(problem.region()).deadline;
+        let questions = 2 * u64::from(step.saturating_sub(self.waves).max(1));
+        let rest = || Budget {
+            time_per_instr: deadline.map(|deadline| {
+                deadline.saturating_duration_since(Instant::now()) / problem.region().len() as u32
+            }),
+            nodes: budget.nodes.map(|nodes| nodes / questions),
+            ..budget
+        };
         // With a step that every order without spills has, spills alone are at stake.
         while step > 0 && (step > self.waves || self.spilled > problem.registers().spilled(&self.least_peaks))
         {
             self.is_searched = true;
             let decide =
-                |limits: &[Option<u32>]| within(problem.region(), limits, &self.order, Options::new(budget));
+                |limits: &[Option<u32>]| within(problem.region(), limits, &self.order, Options::new(rest()));
             let limits = self.limits(problem, step, true);
             match decide(&limits) {
                 Decision::Possible(order) => {
                     self.offer(problem, order);
-                    return;
+                    // (In a shared file, what fits class by class may not fit together.)
+                    if self.waves >= step {
+                        return;
+                    }
                 }
                 Decision::Impossible(_) => {
                     // With spills it may be possible. Else neither are more waves.
