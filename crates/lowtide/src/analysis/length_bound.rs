@@ -185,9 +185,11 @@ fn clamp(bound: u64) -> u32 {
 }
 
 /// A unit that can limit more than the issue slots do.
-struct BindingUnit {
-    unit: u32,
-    count: u32,
+pub(crate) struct BindingUnit {
+    /// Position in the target.
+    pub(crate) unit: u32,
+    /// Copies.
+    pub(crate) count: u32,
     /// The largest `k` of its jobs.
     last_job: u32,
 }
@@ -217,7 +219,7 @@ impl BindingUnit {
 
 /// Leaves out units that at most one job of each instruction needs and that have a copy for each slot: the
 /// issue slots are the stricter limit.
-fn binding_units(problem: &Problem) -> Vec<BindingUnit> {
+pub(crate) fn binding_units(problem: &Problem) -> Vec<BindingUnit> {
     let issue = problem.target().issue();
     let mut longest = vec![0; issue.units.len()];
     let mut repeated = vec![false; issue.units.len()];

@@ -69,6 +69,11 @@ impl Packing {
         limits.map(|(class, limit)| self.unit(ClassId::at(class)) * i64::from(limit)).sum()
     }
 
+    /// The classes that count.
+    pub fn classes(&self) -> impl Iterator<Item = ClassId> + '_ {
+        (0..self.fields.len()).filter(|&class| self.fields[class].is_some()).map(ClassId::at)
+    }
+
     /// The pressure of a class that counts.
     pub fn unpack(&self, live: i64, class: ClassId) -> u32 {
         self.fields[class.index()].map_or(0, |(start, bits)| (live >> start & ((1 << bits) - 1)) as u32)
@@ -244,6 +249,8 @@ pub struct Walk<'g> {
     live: i64,
     /// Instructions that became ready or cheaper.
     improved: Vec<u32>,
+    /// What [`Walk::fits_along`] has to take back.
+    passed: Vec<u32>,
 }
 
 impl<'g> Walk<'g> {
@@ -261,6 +268,7 @@ impl<'g> Walk<'g> {
             trail: Vec::with_capacity(graph.count),
             live: graph.live,
             improved: Vec::new(),
+            passed: Vec::new(),
         };
         for instr in 0..graph.count as u32 {
             if walk.waits[instr as usize] == 0 {
@@ -375,6 +383,53 @@ impl<'g> Walk<'g> {
                 }
             }
         }
+    }
+
+    /// Whether the live weight stays within `limit` if `instr` comes next and `others` follow. Each must come after all that it
+    /// depends on; nothing is added.
+    pub fn fits_along(&mut self, instr: u32, others: impl Iterator<Item = u32>, limit: i64) -> bool {
+        let graph = self.graph;
+        let mut live = self.live + self.delta[instr as usize];
+        if !graph.packing.fits(live, limit) {
+            return false;
+        }
+        self.passed.clear();
+        self.pass(instr);
+        let mut fits = true;
+        for other in others {
+            live += self.pass(other);
+            if !graph.packing.fits(live, limit) {
+                fits = false;
+                break;
+            }
+        }
+        while let Some(other) = self.passed.pop() {
+            for &value in graph.opens.row(other as usize) {
+                self.opened[value as usize] -= 1;
+            }
+            for &value in graph.closes.row(other as usize) {
+                self.left[value as usize] += 1;
+            }
+        }
+        fits
+    }
+
+    /// Counts an instruction as passed, and tells by how much that changes the live weight.
+    fn pass(&mut self, instr: u32) -> i64 {
+        let graph = self.graph;
+        let mut change = 0;
+        for &value in graph.opens.row(instr as usize) {
+            let opened = &mut self.opened[value as usize];
+            change += if *opened == 0 { graph.weights[value as usize] } else { 0 };
+            *opened += 1;
+        }
+        for &value in graph.closes.row(instr as usize) {
+            let left = &mut self.left[value as usize];
+            *left -= 1;
+            change -= if *left == 0 { graph.weights[value as usize] } else { 0 };
+        }
+        self.passed.push(instr);
+        change
     }
 
     /// Adds all that does not raise the live weight, again and again. Only what became ready or cheaper since

@@ -2,5 +2,47 @@
 //!
 //! A kernel has as many waves as its worst region allows. So the first pass, [`occupancy`], looks for the most waves
 //! of the kernel, not of each region: a region that is not the bottleneck gets only as few registers as that takes.
+//! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
 
+mod guarded;
+pub mod length;
 pub mod occupancy;
+mod timed;
+
+/// The rules by which pass 2 leaves out what cannot be better. Each can be switched off; the optimum stays the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules {
+    /// Of instructions that do the same, let one go ahead.
+    pub superiority: bool,
+    /// Add the orders of pairs that follow from the limits on registers.
+    pub forced_order: bool,
+    /// Bounds by results that cannot all be in flight within the limits.
+    pub spans: bool,
+    /// Rim and Jain's bound at the states of the search.
+    pub dynamic_bound: bool,
+    /// Leave no slot empty for an instruction if another one could take it without harm.
+    pub no_idling: bool,
+    /// Remember what has failed.
+    pub memory: bool,
+    /// Search from both ends of time, not only from the first instruction.
+    pub both_ends: bool,
+}
+
+impl Rules {
+    /// All rules.
+    pub const ALL: Rules = Rules {
+        superiority: true,
+        forced_order: true,
+        spans: true,
+        dynamic_bound: true,
+        no_idling: true,
+        memory: true,
+        both_ends: true,
+    };
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules::ALL
+    }
+}

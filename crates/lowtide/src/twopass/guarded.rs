@@ -1,0 +1,233 @@
+//! Guarded list scheduling: short schedules under a limit on registers, without dead ends.
+//!
+//! A list scheduler that only looks at the limit now can run into a dead end: all registers taken, and
+//! nothing ready that frees one. The banker's rule avoids that. Keep one order that is known to stay within the limit, the *guard*; issue an
+//! instruction only if the rest of the guard, without what has been issued, still fits after it. Then there is always a way on (the next
+//! of the guard), and no need to go back. Once the rest of the guard is all that is left from some point on, nothing
+//! has to be checked beyond it.
+//!
+//! Among the instructions that the guard allows the one with the best priority issues: the longest way to the other end, less a charge for registers
+//! that grows as they become scarce. Both ends of time are tried, as are several priorities and guards.
+
+use super::timed::{Clock, Timed};
+use crate::analysis::walk::Walk;
+use crate::index::InstrId;
+
+/// An order within the limits, as seen from one end.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    order: Vec<u32>,
+    /// Position in `order`.
+    place: Vec<u32>,
+}
+
+impl Guard {
+    pub(crate) fn new(graph: &Timed, order: &[InstrId]) -> Self {
+        let order = graph.from_here(order);
+        let mut place = vec![0; order.len()];
+        for (position, &instr) in order.iter().enumerate() {
+            place[instr as usize] = position as u32;
+        }
+        Guard { order, place }
+    }
+}
+
+/// How the charge for registers grows with the share of them that is live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scarcity {
+    Linear,
+    Square,
+    /// Nothing up to four fifths.
+    Threshold,
+}
+
+/// What to issue first.
+#[derive(Clone, Debug)]
+pub(crate) struct Priority {
+    /// For each instruction; the larger, the earlier. In sixteenths of a cycle.
+    pub(crate) base: Vec<i32>,
+    /// Charge in cycles for a register more, if all are taken.
+    pub(crate) charge: i32,
+    pub(crate) scarcity: Scarcity,
+    /// How many cycles to wait at most for something better than what is available at once.
+    pub(crate) patience: u32,
+}
+
+/// Sixteenths of a cycle, the unit of priorities.
+pub(crate) const CYCLE: i32 = 16;
+
+/// Builds schedules from one end.
+pub(crate) struct Lister<'g> {
+    graph: &'g Timed,
+    walk: Walk<'g>,
+    clock: Clock,
+    /// For each instruction, the first cycle in which its operands are available, as far as they have been issued.
+    available: Vec<u32>,
+    /// Candidates: priority and instruction.
+    candidates: Vec<(i64, u32)>,
+    /// By class that counts: the charge for one register more.
+    charges: Vec<(crate::index::ClassId, i64)>,
+    limits: Vec<u32>,
+    /// Looks at an instruction, in all runs together.
+    pub(crate) steps: u64,
+}
+
+impl<'g> Lister<'g> {
+    pub(crate) fn new(graph: &'g Timed) -> Self {
+        let packing = graph.live.packing();
+        let charges: Vec<_> = packing.classes().map(|class| (class, 0)).collect();
+        let limits = charges.iter().map(|&(class, _)| packing.unpack(graph.limit, class)).collect();
+        Lister {
+            graph,
+            walk: Walk::new(&graph.live),
+            clock: Clock::new(graph),
+            available: vec![0; graph.len()],
+            candidates: Vec::new(),
+            charges,
+            limits,
+            steps: 0,
+        }
+    }
+
+    /// What has been built, from this end.
+    pub(crate) fn trail(&self) -> &[u32] {
+        self.walk.trail()
+    }
+
+    /// Builds a schedule and tells its length. None as soon as it is clear that it is `below` cycles long or longer.
+    pub(crate) fn run(&mut self, guard: &Guard, priority: &Priority, below: u32) -> Option<u32> {
+        let graph = self.graph;
+        self.walk.restart();
+        self.clock.restart();
+        self.available.fill(0);
+        let (mut first, mut last) = (0, 0);
+        let mut cycle = 0;
+        while !self.walk.is_complete() {
+            self.set_charges(priority);
+            let soonest = self.find_candidates(priority, cycle, below)?;
+            match self.best_safe(guard, first, last) {
+                Some(instr) => {
+                    let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
+                    self.issue(instr, slot);
+                    last = last.max(guard.place[instr as usize] as usize);
+                    while first < guard.order.len() && self.available[guard.order[first] as usize] == ISSUED {
+                        first += 1;
+                    }
+                    cycle = self.clock.slot / graph.width;
+                }
+                // The next of the guard is always safe, so that something to wait for exists.
+                None => cycle = soonest.max(cycle + 1),
+            }
+        }
+        Some((self.clock.slot - 1) / graph.width + 1)
+    }
+
+    /// Builds a schedule in a given order and tells its length.
+    pub(crate) fn in_order(&mut self, order: &[u32]) -> u32 {
+        self.walk.restart();
+        self.clock.restart();
+        self.available.fill(0);
+        for &instr in order {
+            let slot = self.clock.first_slot(self.graph, instr, self.available[instr as usize]);
+            self.issue(instr, slot);
+        }
+        (self.clock.slot - 1) / self.graph.width + 1
+    }
+
+    fn issue(&mut self, instr: u32, slot: u32) {
+        let graph = self.graph;
+        self.clock.issue(graph, instr, slot);
+        self.walk.push(instr);
+        self.walk.forget_improved();
+        for link in graph.next.row(instr as usize) {
+            let available = &mut self.available[link.instr as usize];
+            *available = (*available).max(slot / graph.width + link.cycles);
+        }
+        self.available[instr as usize] = ISSUED;
+    }
+
+    fn set_charges(&mut self, priority: &Priority) {
+        if priority.charge == 0 {
+            return;
+        }
+        let packing = self.graph.live.packing();
+        for ((class, charge), &limit) in self.charges.iter_mut().zip(&self.limits) {
+            let share = (i64::from(packing.unpack(self.walk.live(), *class)) << 8) / i64::from(limit.max(1));
+            let scarcity = match priority.scarcity {
+                Scarcity::Linear => share,
+                Scarcity::Square => share * share >> 8,
+                Scarcity::Threshold if share > 205 => 256,
+                Scarcity::Threshold => 0,
+            };
+            *charge = i64::from(priority.charge * CYCLE) * scarcity >> 8;
+        }
+    }
+
+    /// Collects what could issue in `cycle`, or not long after it, and fits for the moment. Tells when more becomes available. None if the
+    /// schedule becomes too long.
+    fn find_candidates(&mut self, priority: &Priority, cycle: u32, below: u32) -> Option<u32> {
+        let graph = self.graph;
+        let packing = graph.live.packing();
+        let live = self.walk.live();
+        let mut soonest = u32::MAX;
+        self.candidates.clear();
+        self.steps += self.walk.ready().len() as u64;
+        for &instr in self.walk.ready() {
+            let available = self.available[instr as usize].max(cycle);
+            if available + graph.tail[instr as usize] + 1 >= below {
+                return None;
+            }
+            let wait = available - cycle;
+            if wait > 0 {
+                soonest = soonest.min(available);
+                if wait > priority.patience {
+                    continue;
+                }
+            }
+            let change = self.walk.delta(instr);
+            if !packing.fits(live + change, graph.limit) {
+                continue;
+            }
+            let mut key = i64::from(priority.base[instr as usize]) - 3 * i64::from(CYCLE) * i64::from(wait);
+            if priority.charge > 0 && change != 0 {
+                for &(class, charge) in &self.charges {
+                    let change = i64::from(packing.unpack(live + change, class))
+                        - i64::from(packing.unpack(live, class));
+                    key -= charge * change;
+                }
+            }
+            self.candidates.push((key, instr));
+        }
+        Some(soonest)
+    }
+
+    /// The candidate with the best priority after which the guard still fits.
+    fn best_safe(&mut self, guard: &Guard, first: usize, last: usize) -> Option<u32> {
+        while !self.candidates.is_empty() {
+            let best = (0..self.candidates.len()).max_by_key(|&position| {
+                let (key, instr) = self.candidates[position];
+                (key, std::cmp::Reverse(guard.place[instr as usize]))
+            })?;
+            let (_, instr) = self.candidates.swap_remove(best);
+            let place = guard.place[instr as usize] as usize;
+            if place == first {
+                return Some(instr);
+            }
+            let available = &self.available;
+            let mut looked_at = 0;
+            let rest = guard.order[first..last.max(place)].iter().copied().filter(|&other| {
+                looked_at += 1;
+                other != instr && available[other as usize] != ISSUED
+            });
+            let is_safe = self.walk.fits_along(instr, rest, self.graph.limit);
+            self.steps += looked_at;
+            if is_safe {
+                return Some(instr);
+            }
+        }
+        None
+    }
+}
+
+/// In place of the cycle in which operands are available: it has been issued.
+const ISSUED: u32 = u32::MAX;

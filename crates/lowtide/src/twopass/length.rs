@@ -1,0 +1,241 @@
+//! Pass 2: the shortest schedule within limits on registers (paper 2, Section 5.3).
+//!
+//! # Steps
+//! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the start.
+//! 2. [Guarded lists](super::guarded), from both ends of time.
+
+use crate::analysis::flow::Effort;
+use crate::analysis::length_bound::{LengthBound, lower_bound};
+use crate::analysis::pressure::Tracker;
+use crate::analysis::walk::{Direction, Packing};
+use crate::index::InstrId;
+use crate::problem::Problem;
+use crate::random::Random;
+use crate::region::Region;
+use crate::schedule::{Budget, Schedule};
+use crate::twopass::Rules;
+use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
+use crate::twopass::timed::{MOST_SLOTS, Timed};
+
+/// What may be spent, and on what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// For the whole pass.
+    pub budget: Budget,
+    /// Whether to stop after the lists and the bound that does not know of the limits.
+    pub only_lists: bool,
+    /// The rules of the search.
+    pub rules: Rules,
+}
+
+/// What is known about the shortest schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The order of the shortest schedule that was found.
+    pub order: Vec<InstrId>,
+    /// Its length.
+    pub length: u32,
+    /// No schedule within the limits is shorter.
+    pub bound: u32,
+    /// States of the search.
+    pub nodes: u64,
+}
+
+/// Looks for the shortest schedule whose pressure stays within `limits` (one for each class; none for no limit).
+/// None if none of the orders to start from does.
+pub fn shortest(
+    problem: &Problem,
+    limits: &[Option<u32>],
+    starts: &[&[InstrId]],
+    options: Options,
+) -> Option<Answer> {
+    let region = problem.region();
+    let limits = effective(region, limits);
+    let mut orders: Vec<(u32, &[InstrId])> = starts
+        .iter()
+        .filter(|order| is_within(region, order, &limits))
+        .map(|&order| (Schedule::in_order(problem, order.to_vec()).length(), order))
+        .collect();
+    orders.sort_by_key(|(length, _)| *length); // stable: the first one among equals
+    let &(length, order) = orders.first()?;
+    let times = lower_bound(problem);
+    let mut answer = Answer { order: order.to_vec(), length, bound: times.best(), nodes: 0 };
+    let Some(packing) = Packing::within(region, &limits) else { return Some(answer) };
+    if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {
+        return Some(answer);
+    }
+    let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
+    let mut pass =
+        Pass::new(problem, &limits, &packing, &times, &guards, options.budget.effort(region), &mut answer);
+    pass.lists();
+    if !options.only_lists {
+        let slice = pass.effort;
+        pass.relist(slice);
+    }
+    Some(answer)
+}
+
+/// The limits that can be exceeded at all.
+fn effective(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
+    let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
+    region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
+    limits.iter().zip(most).map(|(limit, most)| limit.filter(|&limit| u64::from(limit) < most)).collect()
+}
+
+/// Whether the pressure of an order stays within limits.
+pub(crate) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
+    let mut tracker = Tracker::new(region);
+    order.iter().for_each(|&instr| tracker.schedule(instr));
+    tracker.peaks().iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| peak.between <= limit))
+}
+
+/// The state of the whole pass.
+struct Pass<'a> {
+    problem: &'a Problem<'a>,
+    /// From both ends, first to last and last to first.
+    graphs: [Timed; 2],
+    guards: [Vec<Guard>; 2],
+    effort: Effort,
+    answer: &'a mut Answer,
+    random: Random,
+    has_units: bool,
+}
+
+const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
+
+impl<'a> Pass<'a> {
+    fn new(
+        problem: &'a Problem<'a>,
+        limits: &[Option<u32>],
+        packing: &Packing,
+        times: &LengthBound,
+        guards: &[&[InstrId]],
+        effort: Effort,
+        answer: &'a mut Answer,
+    ) -> Self {
+        let graphs = ENDS.map(|end| Timed::new(problem, end, packing, limits, times));
+        let guards = [0, 1].map(|end| guards.iter().map(|order| Guard::new(&graphs[end], order)).collect());
+        let has_units = !crate::analysis::length_bound::binding_units(problem).is_empty();
+        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units }
+    }
+
+    fn is_done(&self) -> bool {
+        self.answer.length <= self.answer.bound || self.effort.is_spent()
+    }
+
+    /// Keeps an order if it is shorter.
+    fn offer(&mut self, end: usize, trail: &[u32], length: u32) -> bool {
+        if length >= self.answer.length && !self.has_units {
+            return false;
+        }
+        let order = self.graphs[end].in_time(trail);
+        let length = match self.has_units {
+            true => Schedule::in_order(self.problem, order.clone()).length(),
+            false => length,
+        };
+        let is_shorter = length < self.answer.length;
+        if is_shorter {
+            (self.answer.order, self.answer.length) = (order, length);
+        }
+        is_shorter
+    }
+
+    /// Guarded lists from both ends, by several priorities.
+    fn lists(&mut self) {
+        let charges = [
+            (0, Scarcity::Linear),
+            (4, Scarcity::Linear),
+            (20, Scarcity::Square),
+            (50, Scarcity::Threshold),
+            (200, Scarcity::Threshold),
+        ];
+        let graphs = self.graphs.clone();
+        let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
+        for (charge, scarcity) in charges {
+            for end in [0, 1] {
+                for guard in 0..self.guards[end].len() {
+                    if self.is_done() {
+                        return;
+                    }
+                    let base = graphs[end].tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
+                    let priority = Priority { base, charge, scarcity, patience: 0 };
+                    let lister = &mut listers[end];
+                    if let Some(length) =
+                        lister.run(&self.guards[end][guard], &priority, self.answer.length.max(1))
+                    {
+                        self.offer(end, lister.trail(), length);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lists again by the times of the current schedule, with noise, from either end.
+    fn relist(&mut self, slice: Effort) {
+        let count = self.graphs[0].len();
+        let graphs = self.graphs.clone();
+        let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
+        let mut current = self.answer.order.clone();
+        let mut current_length = self.answer.length;
+        let mut cycles = self.cycles(&current);
+        let own = |order: &[InstrId]| [0, 1].map(|end| Guard::new(&graphs[end], order));
+        let mut own_guards = own(&current);
+        let mut priority =
+            Priority { base: vec![0; count], charge: 0, scarcity: Scarcity::Linear, patience: 0 };
+        let mut spent = 0;
+        while !self.is_done() && !(Effort { steps: slice.steps.saturating_sub(spent), ..slice }).is_spent() {
+            let random = &mut self.random;
+            let end = random.below(2);
+            let guard = random.below(self.guards[end].len() + 2);
+            let amplitude = random.pick(&[1, 4, 15, 60]) * CYCLE;
+            priority.charge = random.pick(&[0, 2, 5, 10, 30, 100]);
+            priority.scarcity = random.pick(&[Scarcity::Linear, Scarcity::Square, Scarcity::Threshold]);
+            priority.patience = random.pick(&[0, 0, 1, 3]);
+            let noise = |random: &mut Random| (random.below(2 * amplitude as usize) as i32 - amplitude) / 2;
+            if random.below(3) < 2 {
+                priority.charge = if random.chance(50) { 0 } else { (priority.charge + 4) / 5 };
+                let sign = if end == 0 { -CYCLE } else { CYCLE };
+                for (base, &cycle) in priority.base.iter_mut().zip(&cycles) {
+                    *base = cycle as i32 * sign;
+                }
+                if random.chance(50) {
+                    priority.base.iter_mut().for_each(|base| *base += noise(random));
+                } else {
+                    for _ in 0..1 + random.below(4) {
+                        let instr = random.below(count);
+                        priority.base[instr] += 8 * noise(random) + 2 * amplitude;
+                    }
+                }
+            } else {
+                for (base, &tail) in priority.base.iter_mut().zip(&graphs[end].tail) {
+                    *base = tail as i32 * CYCLE + noise(random);
+                }
+            }
+            let lister = &mut listers[end];
+            let guard = self.guards[end].get(guard).unwrap_or(&own_guards[end]);
+            let before = lister.steps;
+            let found = lister.run(guard, &priority, current_length + 3);
+            spent += lister.steps - before;
+            self.effort.steps = self.effort.steps.saturating_sub(lister.steps - before);
+            let Some(length) = found else { continue };
+            let is_taken = length <= current_length || self.random.below(20) == 0;
+            if is_taken {
+                current = graphs[end].in_time(lister.trail());
+                current_length = length;
+                cycles = self.cycles(&current);
+                own_guards = own(&current);
+            }
+            self.offer(end, lister.trail(), length);
+            if self.random.below(300) == 0 {
+                current = self.answer.order.clone();
+                current_length = self.answer.length;
+                cycles = self.cycles(&current);
+                own_guards = own(&current);
+            }
+        }
+    }
+
+    fn cycles(&self, order: &[InstrId]) -> Vec<u32> {
+        Schedule::in_order(self.problem, order.to_vec()).cycles().to_vec()
+    }
+}
