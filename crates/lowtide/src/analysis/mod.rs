@@ -1,6 +1,7 @@
 //! Facts about a region that never change, and the machinery to track what does.
 
 pub mod closure;
+pub mod distance;
 pub mod fingerprint;
 pub mod flow;
 pub mod length_bound;

@@ -13,17 +13,17 @@
 //! | what the search needs at every state |
 
 pub mod exact;
-mod forced_order;
+pub(crate) mod forced_order;
 mod local_min;
 #[cfg(test)]
 #[path = "../../tests/made/mod.rs"]
 mod made;
 mod memory;
-mod part;
+pub(crate) mod part;
 mod race;
 mod search;
 mod solver;
-mod superiority;
+pub(crate) mod superiority;
 
 /// The pruning rules of the exact search. Each can be switched off; the optimum stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -71,8 +71,10 @@ impl Part {
         for name in whole.classes() {
             builder.class(name);
         }
-        for _ in &instrs {
-            builder.instr(InstrSpec::new("", 0));
+        for &instr in &instrs {
+            let units: Vec<(&str, u32)> =
+                whole.units(instr).iter().map(|need| (&*need.unit, need.cycles)).collect();
+            builder.instr(InstrSpec { units: &units, ..InstrSpec::new("", 0) });
         }
         let mut through: Vec<u32> = whole.class_ids().map(|class| whole.through(class)).collect();
         for (position, value) in whole.values().iter().enumerate() {
@@ -105,7 +107,7 @@ impl Part {
         }
         for &instr in &instrs {
             for edge in whole.preds(instr).iter().filter(|edge| inside(edge.instr)) {
-                builder.depend(renumbered(edge.instr), renumbered(instr), DepKind::Barrier, 0);
+                builder.depend(renumbered(edge.instr), renumbered(instr), DepKind::Barrier, edge.latency);
             }
         }
         for &(from, to) in additional {

@@ -42,15 +42,24 @@
 //! that are matched the last case applies (when y' is born and b in T, y is born, by 2). A value used as 7
 //! says first is free in T' if it is in T: all of its users are in T, with all partners.
 //!
+//! # With latencies
+//! In terms of time, the exchange lets a issue at the earlier of the two times of a and b, and b at the later one. Where
+//! the length counts as well, the new schedule must respect all latencies, and it does if "before" in 1 to 5 means: by at least the
+//! latency of the dependence in question. (If a depends on p of A with a latency of l, say, then p issues at the earlier time of its
+//! pair, l or more before a's own time, and before that of b, by 3.) The last issue is as late as before. Partners must need the same units.
+//!
 //! Dependences that were found are added one after the other; each time the conditions are checked with those
 //! added before.
 
 use rustc_hash::FxHashMap;
 
 use crate::analysis::closure::{Closure, contains};
+use crate::analysis::distance::Distances;
 use crate::analysis::flow::Effort;
+use crate::analysis::times::separation;
 use crate::index::{ClassId, InstrId, ValueId};
-use crate::region::Region;
+use crate::problem::Problem;
+use crate::region::{Edge, Region};
 
 const NONE: u32 = u32::MAX;
 
@@ -61,13 +70,27 @@ const LARGEST: usize = 256;
 /// with.
 const COMPARED: usize = 4;
 
-/// Finds dependences that can be added without loss. They are also added to `closure`.
+/// Finds dependences that can be added without loss of registers. They are also added to `closure`.
 pub(crate) fn superiority(
     region: &Region,
     closure: &mut Closure,
     effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
-    let mut finder = Finder::new(region, closure);
+    find(Finder::new(region, closure, None), effort)
+}
+
+/// Finds dependences that can be added without loss of registers or cycles.
+pub(crate) fn timed_superiority(
+    problem: &Problem,
+    closure: &mut Closure,
+    effort: &mut Effort,
+) -> Vec<(InstrId, InstrId)> {
+    let timing = Timing { problem, distances: Distances::new(problem) };
+    find(Finder::new(problem.region(), closure, Some(timing)), effort)
+}
+
+fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
+    let region = finder.region;
     let mut found = Vec::new();
     // Instructions that could be partners, in source order.
     let mut kinds: Vec<(u32, u32)> =
@@ -106,8 +129,8 @@ pub(crate) fn superiority(
     found
 }
 
-/// A number for each instruction: the same for those with values of the same classes and weights.
-fn kinds(region: &Region) -> Vec<u32> {
+/// A number for each instruction: the same for those with values of the same classes and weights and, where time counts, the same units.
+fn kinds(region: &Region, problem: Option<&Problem>) -> Vec<u32> {
     let mut numbers = FxHashMap::default();
     let kind = |instr: InstrId| {
         let live = region.defined_values(instr).iter().filter(|&&value| !region.is_dead(value));
@@ -121,7 +144,7 @@ fn kinds(region: &Region) -> Vec<u32> {
             })
             .collect();
         kind.sort_unstable();
-        kind
+        (kind, problem.map(|problem| problem.unit_needs(instr)))
     };
     let mut number = |instr| {
         let next = numbers.len() as u32;
@@ -130,11 +153,19 @@ fn kinds(region: &Region) -> Vec<u32> {
     region.instrs().map(&mut number).collect()
 }
 
+/// What is needed to keep to latencies.
+struct Timing<'a> {
+    problem: &'a Problem<'a>,
+    distances: Distances,
+}
+
 struct Finder<'a> {
     region: &'a Region,
     closure: &'a mut Closure,
-    preds: Vec<Vec<u32>>,
-    succs: Vec<Vec<u32>>,
+    timing: Option<Timing<'a>>,
+    /// The other end of each dependence, and its latency; without [`Timing`] that is 0.
+    preds: Vec<Vec<(u32, u32)>>,
+    succs: Vec<Vec<(u32, u32)>>,
     /// Partners have the same kind.
     kinds: Vec<u32>,
     /// The partner in B of an instruction of A, and the other way round.
@@ -144,16 +175,22 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(region: &'a Region, closure: &'a mut Closure) -> Self {
-        let preds =
-            region.instrs().map(|instr| region.preds(instr).iter().map(|edge| edge.instr.0).collect());
-        let succs =
-            region.instrs().map(|instr| region.succs(instr).iter().map(|edge| edge.instr.0).collect());
+    fn new(region: &'a Region, closure: &'a mut Closure, timing: Option<Timing<'a>>) -> Self {
+        let mut preds = vec![Vec::new(); region.len()];
+        let mut succs = vec![Vec::new(); region.len()];
+        for from in region.instrs() {
+            for edge in region.succs(from) {
+                let cycles = timing.as_ref().map_or(0, |timing| separation(timing.problem, from, edge));
+                succs[from.index()].push((edge.instr.0, cycles));
+                preds[edge.instr.index()].push((from.0, cycles));
+            }
+        }
         Finder {
             region,
-            kinds: kinds(region),
-            preds: preds.collect(),
-            succs: succs.collect(),
+            kinds: kinds(region, timing.as_ref().map(|timing| timing.problem)),
+            timing,
+            preds,
+            succs,
             partner_in_b: vec![NONE; region.len()],
             partner_in_a: vec![NONE; region.len()],
             closure,
@@ -163,6 +200,17 @@ impl<'a> Finder<'a> {
 
     fn before(&self, first: u32, second: u32) -> bool {
         contains(self.closure.descendants(InstrId(first)), InstrId(second))
+    }
+
+    /// Whether `second` comes so many cycles after `first`, or more, by dependences alone.
+    fn apart(&self, first: u32, second: u32, cycles: u32) -> bool {
+        match &self.timing {
+            None => self.before(first, second),
+            Some(timing) => {
+                let distance = timing.distances.between(InstrId(first), InstrId(second));
+                first != second && distance.is_some_and(|distance| distance >= cycles)
+            }
+        }
     }
 
     fn is_outside(&self, instr: u32) -> bool {
@@ -215,12 +263,12 @@ impl<'a> Finder<'a> {
     /// What a depends on must come before b, or have a partner on which b depends.
     fn pair_preds(&mut self, a: u32, b: u32) -> bool {
         for position in 0..self.preds[a as usize].len() {
-            let pred = self.preds[a as usize][position];
-            if self.before(pred, b) || self.partner_in_b[pred as usize] != NONE {
+            let (pred, cycles) = self.preds[a as usize][position];
+            if self.apart(pred, b, cycles) || self.partner_in_b[pred as usize] != NONE {
                 continue;
             }
             let candidates = self.preds[b as usize].clone();
-            let mut fitting = candidates.into_iter().filter(|&other| {
+            let mut fitting = candidates.into_iter().map(|(other, _)| other).filter(|&other| {
                 self.is_outside(other)
                     && !self.before(other, a)
                     && self.closure.independent(InstrId(pred), InstrId(other))
@@ -238,12 +286,12 @@ impl<'a> Finder<'a> {
     /// What depends on b must come after a, or have a partner that depends on a.
     fn pair_succs(&mut self, a: u32, b: u32) -> bool {
         for position in 0..self.succs[b as usize].len() {
-            let succ = self.succs[b as usize][position];
-            if self.before(a, succ) || self.partner_in_a[succ as usize] != NONE {
+            let (succ, cycles) = self.succs[b as usize][position];
+            if self.apart(a, succ, cycles) || self.partner_in_a[succ as usize] != NONE {
                 continue;
             }
             let candidates = self.succs[a as usize].clone();
-            let mut fitting = candidates.into_iter().filter(|&other| {
+            let mut fitting = candidates.into_iter().map(|(other, _)| other).filter(|&other| {
                 self.is_outside(other)
                     && !self.before(b, other)
                     && self.closure.independent(InstrId(succ), InstrId(other))
@@ -260,20 +308,23 @@ impl<'a> Finder<'a> {
 
     /// Conditions 1 to 5.
     fn edges_fit(&self, a: u32, b: u32) -> bool {
-        let preds_of_a = self.preds[a as usize].iter().all(|&pred| {
+        let preds_of_a = self.preds[a as usize].iter().all(|&(pred, cycles)| {
             let (in_a, in_b) = (self.partner_in_a[pred as usize], self.partner_in_b[pred as usize]);
             match in_a {
-                NONE => self.before(pred, b) || in_b != NONE && self.before(in_b, b),
-                partner => self.before(partner, a) && self.before(partner, b) && self.before(pred, b),
+                NONE => self.apart(pred, b, cycles) || in_b != NONE && self.apart(in_b, b, cycles),
+                partner => {
+                    let one = self.apart(partner, a, cycles);
+                    one && self.apart(partner, b, cycles) && self.apart(pred, b, cycles)
+                }
             }
         });
-        let preds_of_b = self.preds[b as usize].iter().all(|&pred| {
+        let preds_of_b = self.preds[b as usize].iter().all(|&(pred, cycles)| {
             let partner = self.partner_in_a[pred as usize];
-            partner == NONE || self.before(partner, a) || self.before(partner, b)
+            partner == NONE || self.apart(partner, a, cycles) || self.apart(partner, b, cycles)
         });
-        let succs_of_b = self.succs[b as usize].iter().all(|&succ| {
+        let succs_of_b = self.succs[b as usize].iter().all(|&(succ, cycles)| {
             // (Within A and B: seen as a predecessor.)
-            !self.is_outside(succ) || self.before(a, succ)
+            !self.is_outside(succ) || self.apart(a, succ, cycles)
         });
         preds_of_a && preds_of_b && succs_of_b
     }
@@ -362,8 +413,13 @@ impl<'a> Finder<'a> {
                 continue;
             }
             self.closure.add(InstrId(a), InstrId(b));
-            self.succs[a as usize].push(b);
-            self.preds[b as usize].push(a);
+            let mut cycles = 0;
+            if let Some(timing) = &mut self.timing {
+                cycles = separation(timing.problem, InstrId(a), &Edge { instr: InstrId(b), latency: 0 });
+                timing.distances.add(self.closure, InstrId(a), InstrId(b), cycles);
+            }
+            self.succs[a as usize].push((b, cycles));
+            self.preds[b as usize].push((a, cycles));
             found.push((InstrId(a), InstrId(b)));
         }
     }

@@ -4,17 +4,23 @@
 //! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the start.
 //! 2. [Guarded lists](super::guarded), from both ends of time.
 
+use crate::analysis::closure::Closure;
+use crate::analysis::distance::MOST_FOR_DISTANCES;
 use crate::analysis::flow::Effort;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::walk::{Direction, Packing};
 use crate::index::InstrId;
+use crate::minreg::forced_order::forced_order;
+use crate::minreg::part::Part;
+use crate::minreg::superiority::timed_superiority;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::region::Region;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
+use crate::twopass::search::{Search, Verdict};
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
 /// What may be spent, and on what.
@@ -69,8 +75,7 @@ pub fn shortest(
         Pass::new(problem, &limits, &packing, &times, &guards, options.budget.effort(region), &mut answer);
     pass.lists();
     if !options.only_lists {
-        let slice = pass.effort;
-        pass.relist(slice);
+        pass.prove();
     }
     Some(answer)
 }
@@ -99,6 +104,9 @@ struct Pass<'a> {
     answer: &'a mut Answer,
     random: Random,
     has_units: bool,
+    rules: Rules,
+    limits: Vec<Option<u32>>,
+    packing: Packing,
 }
 
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
@@ -116,7 +124,7 @@ impl<'a> Pass<'a> {
         let graphs = ENDS.map(|end| Timed::new(problem, end, packing, limits, times));
         let guards = [0, 1].map(|end| guards.iter().map(|order| Guard::new(&graphs[end], order)).collect());
         let has_units = !crate::analysis::length_bound::binding_units(problem).is_empty();
-        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units }
+        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units, rules: Rules::ALL, limits: limits.to_vec(), packing: packing.clone() }
     }
 
     fn is_done(&self) -> bool {
@@ -167,6 +175,70 @@ impl<'a> Pass<'a> {
                     }
                 }
             }
+        }
+    }
+
+    fn prove(&mut self) {
+        let region = self.problem.region();
+        if self.is_done() {
+            return;
+        }
+        let t0 = std::time::Instant::now();
+        let lc = self.answer.bound;
+        let words = region.len().div_ceil(64);
+        let mut closure = Closure::new(region);
+        let mut edges = Vec::new();
+        if self.rules.superiority && region.len() <= MOST_FOR_DISTANCES {
+            edges = timed_superiority(self.problem, &mut closure, &mut self.effort);
+        }
+        let sup = edges.len();
+        let t1 = std::time::Instant::now();
+        if self.rules.forced_order {
+            let mut share = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + (d - now) / 2 }), ..self.effort };
+            edges.extend(forced_order(region, &mut closure, &self.limits, &mut share));
+        }
+        let t2 = std::time::Instant::now();
+        let Some(whole) = Part::between(region, &vec![0; words], &vec![u64::MAX; words], &self.answer.order)
+        else {
+            return;
+        };
+        let guide: Vec<InstrId> = whole.region.instrs().collect();
+        let inner: Vec<(InstrId, InstrId)> = {
+            let mut number = vec![0u32; region.len()];
+            for (k, i) in whole.instrs.iter().enumerate() {
+                number[i.index()] = k as u32;
+            }
+            edges.iter().map(|(a, b)| (InstrId(number[a.index()]), InstrId(number[b.index()]))).collect()
+        };
+        let Some(part) = whole.with(&inner, &guide) else { return };
+        let Ok(tight) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else { return };
+        let times = lower_bound(&tight);
+        self.answer.bound = self.answer.bound.max(times.best());
+        let tight_graphs = ENDS.map(|end| Timed::new(&tight, end, &self.packing, &self.limits, &times));
+        let mut searches = [0, 1].map(|end| Search::new(&tight_graphs[end], self.rules));
+        let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
+        let mut most = 2000;
+        let lc2 = self.answer.bound;
+        while !self.is_done() {
+            let slice = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + d.saturating_duration_since(now) / 16 }), steps: self.effort.steps / 16 };
+            self.relist(slice);
+            for end in 0..ends {
+                while !self.is_done() {
+                    match searches[end].run(self.answer.bound, most, &mut self.effort) {
+                        Verdict::Found => {
+                            let order = part.in_whole(&tight_graphs[end].in_time(searches[end].trail()));
+                            (self.answer.order, self.answer.length) = (order, self.answer.bound);
+                        }
+                        Verdict::Impossible => self.answer.bound += 1,
+                        Verdict::Open => break,
+                    }
+                }
+            }
+            most *= 2;
+        }
+        self.answer.nodes = searches.iter().map(|s| s.nodes).sum();
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("n={} sup {} ({:?}) forced {} ({:?}) lc {} -> {} -> {} best {} nodes {} {:?}", region.len(), sup, t1 - t0, edges.len() - sup, t2 - t1, lc, times.best(), self.answer.bound, self.answer.length, self.answer.nodes, t2.elapsed()); let _ = lc2;
         }
     }
 

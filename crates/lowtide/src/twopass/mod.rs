@@ -5,8 +5,10 @@
 //! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
 
 mod guarded;
+mod history;
 pub mod length;
 pub mod occupancy;
+mod search;
 mod timed;
 
 /// The rules by which pass 2 leaves out what cannot be better. Each can be switched off; the optimum stays the same.

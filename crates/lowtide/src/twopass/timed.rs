@@ -113,6 +113,11 @@ impl Timed {
         self.live.len()
     }
 
+    /// Whether an instruction needs a unit that can make others wait.
+    pub(crate) fn needs_units(&self, instr: u32) -> bool {
+        !self.needs.row(instr as usize).is_empty()
+    }
+
     /// The instructions, each after all that it waits for.
     pub(crate) fn topological(&self) -> impl Iterator<Item = u32> + use<> {
         let count = self.len() as u32;

@@ -1,0 +1,81 @@
+//! What has failed in the search for a short schedule (paper 2's history-based domination, with latencies).
+//!
+//! States with the same instructions behind them are *similar*. If one of them has no way to the end within the
+//! target, neither has a similar state that is no better placed: with no more slots left until the target, and
+//! every operand that is still on its way available no earlier. Both are counted from the target, so that what has failed once stays valid as
+//! the target rises: the later state then has more time, and is compared by that.
+//!
+//! A state below which nothing was ever given up for lack of time has failed because of its registers. That holds for every
+//! target, however much time is left.
+
+use rustc_hash::FxHashMap;
+
+/// Something that is not available yet: an instruction (or a copy of a unit), and how many cycles before the target it will be.
+pub(crate) type Pending = (u32, u32);
+
+/// Failed states by the number of their set of instructions.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// The latest record of each set, as a position in `records`.
+    latest: FxHashMap<u128, u32>,
+    /// Records: an older one of the same set, slots left, number of pending ones, and these.
+    records: Vec<u32>,
+}
+
+/// In place of an older record: there is none.
+const NONE: u32 = u32::MAX;
+
+/// In place of the slots left: no number of them suffices.
+const NEVER: u32 = u32::MAX;
+
+/// Most numbers in `records`: 64 MB. Beyond that nothing more is remembered, which costs time, never correctness.
+const MOST: usize = 1 << 24;
+
+/// What is known of a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Known {
+    Nothing,
+    /// There is no way to the end in time.
+    TooLate,
+    /// There is no way to the end at all.
+    Dead,
+}
+
+impl History {
+    /// `slack` tells how many cycles before the target something is available.
+    pub(crate) fn look_up(&self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
+        let mut record = self.latest.get(&set).copied().unwrap_or(NONE);
+        while record != NONE {
+            let [older, slots, count] = [0, 1, 2].map(|part| self.records[record as usize + part]);
+            if slots == NEVER {
+                return Known::Dead;
+            }
+            let pending = &self.records[record as usize + 3..][..2 * count as usize];
+            if slots_left <= slots && pending.chunks_exact(2).all(|pair| slack(pair[0]) <= pair[1]) {
+                return Known::TooLate;
+            }
+            record = older;
+        }
+        Known::Nothing
+    }
+
+    /// Remembers that there is no way from a state in time.
+    pub(crate) fn too_late(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
+        self.add(set, slots_left, pending);
+    }
+
+    /// Remembers that there is no way from a state at all.
+    pub(crate) fn dead(&mut self, set: u128) {
+        self.add(set, NEVER, &[]);
+    }
+
+    fn add(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
+        if self.records.len() + 3 + 2 * pending.len() > MOST {
+            return;
+        }
+        let record = self.records.len() as u32;
+        let older = self.latest.insert(set, record).unwrap_or(NONE);
+        self.records.extend([older, slots_left, pending.len() as u32]);
+        self.records.extend(pending.iter().flat_map(|&(what, slack)| [what, slack]));
+    }
+}

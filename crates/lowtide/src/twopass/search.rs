@@ -1,0 +1,419 @@
+//! Branch and bound for a target length (paper 2, Section 5.1), over orders.
+//!
+//! Pressure depends on the order alone, and an order issued as early as possible is as short as it can be ([`Timed`]). So the
+//! search adds instructions, not cycles: an instruction that has to wait takes the first slot it can, and the slots before it
+//! are the stalls. Those of the paper are *necessary* where nothing is ready, and *optional* where something is that
+//! should wait; here the latter are the choice of an instruction that comes later although another one is ready.
+//!
+//! A state is the set of instructions so far, the next free slot, and when the results on their way are available. It is given up if
+//! - an instruction can no longer issue in time (*ranges*: its release has passed what its tail leaves of the target);
+//! - a similar state has failed that was at least as well placed ([`History`]);
+//! - Rim and Jain's relaxed problem of all instructions that are left has no solution;
+//! - a bound that knows of registers says so.
+//!
+//! *No idling.* A candidate x that would issue in slot s is dropped if a ready instruction y could issue in an earlier slot and does
+//! not raise the pressure. Take any schedule in which x comes next. Move y from its later place into the empty slot: everything else stays where
+//! it is, y's successors have more time than before, and the pressure of every set on the way grows by what y adds to it, which is no more
+//! than what it adds now (pressure is submodular): nothing. So if there is a way with x next, there is one with y before it. (Not if
+//! y needs a unit that can make others wait.)
+
+use super::Rules;
+use super::history::{History, Known, Pending};
+use super::timed::{Clock, Timed};
+use crate::analysis::flow::Effort;
+use crate::analysis::walk::Walk;
+use crate::random::Random;
+
+/// How a search ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// With a schedule of the target length: [`Search::trail`].
+    Found,
+    /// There is none.
+    Impossible,
+    /// The nodes or the effort were spent.
+    Open,
+}
+
+/// A choice that is open: the instruction and its slot.
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    instr: u32,
+    slot: u32,
+    /// How urgent it is, for the order of the children.
+    latest: i64,
+}
+
+/// A state whose children are being tried.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Its children: `children[next..]` of the pool, up to where the next frame's start.
+    start: u32,
+    next: u32,
+    /// The state before the instruction that led here.
+    slot: u32,
+    log: u32,
+    /// Whether anything below was given up for lack of time.
+    is_timed: bool,
+    /// The instruction that the relaxed problem issues next, if it was solved.
+    pick: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A search from one end of time, which can be asked for one target after the other.
+pub(crate) struct Search<'g> {
+    graph: &'g Timed,
+    rules: Rules,
+    walk: Walk<'g>,
+    clock: Clock,
+    /// For each instruction, the first cycle in which the operands that have been issued are available.
+    available: Vec<u32>,
+    is_issued: Vec<bool>,
+    /// Values of `available` to restore.
+    log: Vec<(u32, u32)>,
+    /// The target length in cycles, and the last cycle for each instruction.
+    target: u32,
+    latest: Vec<i64>,
+    /// The set of instructions as the sum of their numbers.
+    set: u128,
+    numbers: Vec<u128>,
+    history: History,
+    frames: Vec<Frame>,
+    children: Vec<Child>,
+    pending: Vec<Pending>,
+    relaxed: Relaxed,
+    /// States so far, in all runs.
+    pub(crate) nodes: u64,
+}
+
+impl<'g> Search<'g> {
+    pub(crate) fn new(graph: &'g Timed, rules: Rules) -> Self {
+        let mut random = Random::new(1);
+        let mut number = || u128::from(random.bits()) << 64 | u128::from(random.bits());
+        Search {
+            graph,
+            rules,
+            walk: Walk::new(&graph.live),
+            clock: Clock::new(graph),
+            available: vec![0; graph.len()],
+            is_issued: vec![false; graph.len()],
+            log: Vec::new(),
+            target: 0,
+            latest: vec![0; graph.len()],
+            set: 0,
+            numbers: (0..graph.len()).map(|_| number()).collect(),
+            history: History::default(),
+            frames: Vec::new(),
+            children: Vec::new(),
+            pending: Vec::new(),
+            relaxed: Relaxed::new(graph),
+            nodes: 0,
+        }
+    }
+
+    /// What has been built, from this end.
+    pub(crate) fn trail(&self) -> &[u32] {
+        self.walk.trail()
+    }
+
+    /// Looks for a schedule of `target` cycles, in so many states at most.
+    pub(crate) fn run(&mut self, target: u32, most: u64, effort: &mut Effort) -> Verdict {
+        self.restart(target);
+        let end = self.nodes.saturating_add(most.min(effort.steps));
+        let before = self.nodes;
+        let verdict = match self.open(0, 0, false) {
+            Some(_) => Verdict::Impossible,
+            None => self.go_on(end, effort),
+        };
+        effort.steps = effort.steps.saturating_sub(self.nodes - before);
+        verdict
+    }
+
+    fn restart(&mut self, target: u32) {
+        self.walk.restart();
+        self.walk.forget_improved();
+        self.clock.restart();
+        self.available.fill(0);
+        self.is_issued.fill(false);
+        self.log.clear();
+        self.set = 0;
+        self.frames.clear();
+        self.children.clear();
+        self.target = target;
+        for (latest, &tail) in self.latest.iter_mut().zip(&self.graph.tail) {
+            *latest = i64::from(target) - 1 - i64::from(tail);
+        }
+    }
+
+    fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict {
+        while let Some(frame) = self.frames.last_mut() {
+            if (frame.next as usize) < self.children.len() {
+                let child = self.children[frame.next as usize];
+                frame.next += 1;
+                let pick = frame.pick;
+                if self.nodes >= end || self.nodes.is_multiple_of(256) && effort.is_spent() {
+                    return Verdict::Open;
+                }
+                self.nodes += 1;
+                let slot = self.clock.slot;
+                let log = self.log.len() as u32;
+                let fits = self.issue(child.instr, child.slot);
+                if self.walk.is_complete() {
+                    return Verdict::Found;
+                }
+                let given_up = match fits {
+                    false => Some(true),
+                    true => self.open(slot, log, child.instr == pick),
+                };
+                if let Some(is_timed) = given_up {
+                    self.take_back(slot, log);
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.is_timed |= is_timed;
+                    }
+                }
+            } else {
+                let frame = *frame;
+                self.remember(frame.is_timed);
+                self.frames.pop();
+                self.children.truncate(frame.start as usize);
+                let Some(parent) = self.frames.last_mut() else { break };
+                parent.is_timed |= frame.is_timed;
+                self.take_back(frame.slot, frame.log);
+            }
+        }
+        Verdict::Impossible
+    }
+
+    /// Issues an instruction; false if that leaves another one too little time.
+    fn issue(&mut self, instr: u32, slot: u32) -> bool {
+        let graph = self.graph;
+        self.clock.issue(graph, instr, slot);
+        self.walk.push(instr);
+        self.walk.forget_improved();
+        self.is_issued[instr as usize] = true;
+        self.set ^= self.numbers[instr as usize];
+        let cycle = slot / graph.width;
+        let mut fits = true;
+        for link in graph.next.row(instr as usize) {
+            let other = link.instr as usize;
+            let available = cycle + link.cycles;
+            if available > self.available[other] {
+                self.log.push((link.instr, self.available[other]));
+                self.available[other] = available;
+                fits &= i64::from(available) <= self.latest[other];
+            }
+        }
+        fits
+    }
+
+    fn take_back(&mut self, slot: u32, log: u32) {
+        let Some(&instr) = self.walk.trail().last() else { return };
+        self.walk.pop();
+        self.clock.take_back(self.graph, instr, slot);
+        self.is_issued[instr as usize] = false;
+        self.set ^= self.numbers[instr as usize];
+        for &(other, available) in self.log[log as usize..].iter().rev() {
+            self.available[other as usize] = available;
+        }
+        self.log.truncate(log as usize);
+    }
+
+    fn slots_left(&self) -> u32 {
+        self.target * self.graph.width - self.clock.slot.min(self.target * self.graph.width)
+    }
+
+    /// Looks at the current state: a new frame if it has to be searched; else whether it was given up for lack of time.
+    fn open(&mut self, slot: u32, log: u32, is_pick: bool) -> Option<bool> {
+        let graph = self.graph;
+        let now = self.clock.slot / graph.width;
+        // Ranges.
+        for &instr in self.walk.ready() {
+            let available = self.available[instr as usize].max(now);
+            if i64::from(available) > self.latest[instr as usize] {
+                return Some(true);
+            }
+        }
+        if self.rules.memory {
+            let (available, target, free) = (&self.available, self.target, self.clock.free());
+            let count = graph.len();
+            let slack = |what: u32| {
+                let when = match (what as usize).checked_sub(count) {
+                    Some(copy) => free[copy],
+                    None => available[what as usize],
+                };
+                target.saturating_sub(when.max(now))
+            };
+            match self.history.look_up(self.set, self.slots_left(), slack) {
+                Known::Nothing => {}
+                Known::TooLate => return Some(true),
+                Known::Dead => return Some(false),
+            }
+        }
+        let mut pick = NONE;
+        if self.rules.dynamic_bound && !is_pick {
+            match self.relaxed.solve(graph, now, &self.available, &self.is_issued, &self.latest, self.target) {
+                Some(first) => pick = first,
+                None => return Some(true),
+            }
+        }
+        self.frames.push(Frame {
+            start: self.children.len() as u32,
+            next: self.children.len() as u32,
+            slot,
+            log,
+            is_timed: false,
+            pick,
+        });
+        let is_timed = self.add_children();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.is_timed = is_timed;
+        }
+        None
+    }
+
+    /// Adds the children of the current state; tells whether one was left out for lack of time.
+    fn add_children(&mut self) -> bool {
+        let graph = self.graph;
+        let packing = graph.live.packing();
+        let live = self.walk.live();
+        let first = self.children.len();
+        let mut idle = u32::MAX;
+        let mut is_timed = false;
+        for &instr in self.walk.ready() {
+            let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
+            let then = live + self.walk.delta(instr);
+            if self.rules.no_idling && packing.fits(then, live) && !graph.needs_units(instr) {
+                idle = idle.min(slot);
+            }
+            if !packing.fits(then, graph.limit) {
+                continue;
+            }
+            let latest = self.latest[instr as usize];
+            if i64::from(slot / graph.width) > latest {
+                is_timed = true;
+                continue;
+            }
+            self.children.push(Child { instr, slot, latest });
+        }
+        let mut kept = first;
+        for position in first..self.children.len() {
+            let child = self.children[position];
+            if child.slot <= idle {
+                self.children[kept] = child;
+                kept += 1;
+            }
+        }
+        self.children.truncate(kept);
+        self.children[first..].sort_unstable_by_key(|child| (child.slot, child.latest, child.instr));
+        is_timed
+    }
+
+    /// Remembers that the current state has failed.
+    fn remember(&mut self, is_timed: bool) {
+        if !self.rules.memory {
+            return;
+        }
+        if !is_timed {
+            self.history.dead(self.set);
+            return;
+        }
+        let graph = self.graph;
+        let now = self.clock.slot / graph.width;
+        self.pending.clear();
+        for instr in 0..graph.len() {
+            if !self.is_issued[instr] && self.available[instr] > now {
+                self.pending.push((instr as u32, self.target.saturating_sub(self.available[instr])));
+            }
+        }
+        for (copy, &free) in self.clock.free().iter().enumerate() {
+            if free > now {
+                self.pending.push(((graph.len() + copy) as u32, self.target.saturating_sub(free)));
+            }
+        }
+        self.history.too_late(self.set, self.slots_left(), &self.pending);
+    }
+}
+
+/// Rim and Jain's relaxed problem of the instructions that are left: [`crate::analysis::length_bound`] has the proof.
+struct Relaxed {
+    /// The instructions by decreasing tail: by increasing deadline, whatever the target is.
+    by_tail: Vec<u32>,
+    topological: Vec<u32>,
+    release: Vec<u32>,
+    /// For each cycle from now on, the first one from there that may have room, and slots taken.
+    room: Vec<u32>,
+    taken: Vec<u32>,
+}
+
+impl Relaxed {
+    fn new(graph: &Timed) -> Self {
+        let topological: Vec<u32> = graph.topological().collect();
+        let mut by_tail = topological.clone();
+        by_tail.sort_by_key(|&instr| std::cmp::Reverse(graph.tail[instr as usize]));
+        Relaxed { by_tail, topological, release: vec![0; graph.len()], room: Vec::new(), taken: Vec::new() }
+    }
+
+    /// None if there is no solution; else what it issues first.
+    fn solve(
+        &mut self,
+        graph: &Timed,
+        now: u32,
+        available: &[u32],
+        is_issued: &[bool],
+        latest: &[i64],
+        target: u32,
+    ) -> Option<u32> {
+        for &instr in &self.topological {
+            if is_issued[instr as usize] {
+                continue;
+            }
+            let mut release = available[instr as usize].max(now);
+            for link in graph.prev.row(instr as usize) {
+                if !is_issued[link.instr as usize] {
+                    release = release.max(self.release[link.instr as usize] + link.cycles);
+                }
+            }
+            if i64::from(release) > latest[instr as usize] {
+                return None;
+            }
+            self.release[instr as usize] = release;
+        }
+        let cycles = target.saturating_sub(now) as usize + 1;
+        self.room.clear();
+        self.room.extend(0..cycles as u32 + 1);
+        self.taken.clear();
+        self.taken.resize(cycles + 1, 0);
+        let mut first = NONE;
+        for place in 0..self.by_tail.len() {
+            let instr = self.by_tail[place];
+            if is_issued[instr as usize] {
+                continue;
+            }
+            let cycle = self.first_room(self.release[instr as usize] - now);
+            if i64::from(cycle + now) > latest[instr as usize] {
+                return None;
+            }
+            if cycle == 0 && first == NONE {
+                first = instr;
+            }
+            self.taken[cycle as usize] += 1;
+            if self.taken[cycle as usize] == graph.width {
+                self.room[cycle as usize] = cycle + 1;
+            }
+        }
+        Some(first)
+    }
+
+    fn first_room(&mut self, from: u32) -> u32 {
+        let mut end = from;
+        while self.room[end as usize] != end {
+            end = self.room[end as usize];
+        }
+        let mut at = from;
+        while self.room[at as usize] != at {
+            at = std::mem::replace(&mut self.room[at as usize], end);
+        }
+        end
+    }
+}
