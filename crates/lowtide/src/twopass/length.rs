@@ -21,6 +21,7 @@ use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::search::{Search, Verdict};
+use crate::twopass::windows::{self, Windows};
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
 /// What may be spent, and on what.
@@ -215,6 +216,29 @@ impl<'a> Pass<'a> {
         let times = lower_bound(&tight);
         self.answer.bound = self.answer.bound.max(times.best());
         let tight_graphs = ENDS.map(|end| Timed::new(&tight, end, &self.packing, &self.limits, &times));
+        let tw = std::time::Instant::now();
+        if self.rules.spans && std::env::var("NOWIN").is_err() {
+            let mut windows = Windows::new(&part.region, &tight_graphs[0], &self.limits);
+            let mut share = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + d.saturating_duration_since(now) / 2 }), ..self.effort };
+            // Refuted below `good`.
+            let (mut step, mut next) = (1, self.answer.bound);
+            let mut top = self.answer.length;
+            if !self.is_done() && windows.narrow(top - 1, &mut share) == windows::Verdict::Refuted {
+                self.answer.bound = top;
+            }
+            while self.answer.bound < top && next < top && !share.is_spent() {
+                if windows.narrow(next, &mut share) == windows::Verdict::Refuted {
+                    self.answer.bound = next + 1;
+                    next = (self.answer.bound + step).min(top - 1).max(self.answer.bound);
+                    step *= 2;
+                } else {
+                    top = next;
+                    next = self.answer.bound + (top - self.answer.bound) / 2;
+                    if self.answer.bound >= top { break; }
+                }
+            }
+        }
+        let tw = tw.elapsed();
         let mut searches = [0, 1].map(|end| Search::new(&tight_graphs[end], self.rules));
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
         let mut most = 2000;
@@ -238,7 +262,7 @@ impl<'a> Pass<'a> {
         }
         self.answer.nodes = searches.iter().map(|s| s.nodes).sum();
         if std::env::var("TRACE").is_ok() {
-            eprintln!("n={} sup {} ({:?}) forced {} ({:?}) lc {} -> {} -> {} best {} nodes {} {:?}", region.len(), sup, t1 - t0, edges.len() - sup, t2 - t1, lc, times.best(), self.answer.bound, self.answer.length, self.answer.nodes, t2.elapsed()); let _ = lc2;
+            eprintln!("n={} sup {} ({:?}) forced {} ({:?}) lc {} -> {} -> {} ({:?}) -> {} best {} nodes {} {:?}", region.len(), sup, t1 - t0, edges.len() - sup, t2 - t1, lc, times.best(), lc2, tw, self.answer.bound, self.answer.length, self.answer.nodes, t2.elapsed());
         }
     }
 

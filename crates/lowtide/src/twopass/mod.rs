@@ -10,6 +10,7 @@ pub mod length;
 pub mod occupancy;
 mod search;
 mod timed;
+mod windows;
 
 /// The rules by which pass 2 leaves out what cannot be better. Each can be switched off; the optimum stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
