@@ -73,8 +73,17 @@ impl Effort {
         self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn spend(&mut self, steps: u64) {
+    pub(crate) fn spend(&mut self, steps: u64) {
         self.steps = self.steps.saturating_sub(steps);
+    }
+
+    /// One of so many parts of what is left, for something that must not take all of it. What it took is for the caller to subtract.
+    pub(crate) fn share(&self, parts: u32) -> Effort {
+        let deadline = self.deadline.map(|deadline| {
+            let now = Instant::now();
+            now + deadline.saturating_duration_since(now) / parts
+        });
+        Effort { steps: if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) }, deadline }
     }
 }
 

@@ -13,13 +13,16 @@ use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
 use crate::index::InstrId;
 use crate::region::Region;
 
-/// Finds dependences that follow from limits, as far as the effort goes. They are also added to `closure`.
+/// Finds dependences that follow from limits, as far as the effort goes. They are also added to `closure`. `known` are orders within the
+/// limits: what is the other way round in one of them need not be asked for.
 pub(crate) fn forced_order(
     region: &Region,
     closure: &mut Closure,
     limits: &[Option<u32>],
+    known: &[&[InstrId]],
     effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
+    let seen = seen_before(closure, region.len(), known);
     let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
     let mut minima: Vec<(DownsetMin, u32)> =
         classes.map(|(class, limit)| (DownsetMin::new(region, class, closure), limit)).collect();
@@ -32,7 +35,7 @@ pub(crate) fn forced_order(
         has_changed = false;
         for b in region.instrs() {
             for (cut, limit) in &mut minima {
-                settled.fill(0);
+                settled.copy_from_slice(&seen[b.index() * closure.words()..][..closure.words()]);
                 for a in region.instrs().filter(|&a| a != b) {
                     if contains(&settled, a) || closure.reaches(a, b) || closure.reaches(b, a) {
                         continue;
@@ -61,6 +64,22 @@ pub(crate) fn forced_order(
     found
 }
 
+/// For each instruction, what comes before it in any of the orders.
+fn seen_before(closure: &Closure, count: usize, orders: &[&[InstrId]]) -> Vec<u64> {
+    let words = closure.words();
+    let mut seen = vec![0; count * words];
+    let mut passed = vec![0u64; words];
+    for order in orders {
+        passed.fill(0);
+        for instr in order.iter() {
+            let own = &mut seen[instr.index() * words..][..words];
+            own.iter_mut().zip(&passed).for_each(|(own, passed)| *own |= passed);
+            passed[instr.index() / 64] |= 1 << (instr.index() % 64);
+        }
+    }
+    seen
+}
+
 /// The moment just before b, with a done.
 fn before(closure: &Closure, a: InstrId, b: InstrId, sides: &mut [Side]) {
     sides.fill(Side::Free);
@@ -79,6 +98,7 @@ mod tests {
     use super::*;
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
+    use crate::region::Peak;
     use crate::schedule::check::check_order;
 
     #[test]
@@ -101,8 +121,10 @@ mod tests {
                 };
                 let mut closure = Closure::new(&region);
                 let steps = if random.chance(20) { random.below(400) as u64 } else { u64::MAX };
-                let found =
-                    forced_order(&region, &mut closure, &limits, &mut Effort { steps, deadline: None });
+                let is_within = |(peak, limit): (&Peak, &Option<u32>)| limit.is_none_or(|limit| peak.between <= limit);
+                let known: &[&[InstrId]] = if peaks.iter().zip(&limits).all(is_within) { &[&order] } else { &[] };
+                let effort = &mut Effort { steps, deadline: None };
+                let found = forced_order(&region, &mut closure, &limits, known, effort);
                 assert!(found.iter().all(|&(b, a)| closure.reaches(b, a) && !closure.reaches(a, b)));
                 without_limits += usize::from(!found.is_empty() && limits.iter().all(Option::is_none));
                 let on_the_way = small.on_the_way(&limits);

@@ -32,12 +32,21 @@ impl Part {
         (!instrs.is_empty()).then(|| Part::new(whole, lower, upper, instrs, &[]))
     }
 
+    /// A whole region with more dependences, in an order that is as near to `guide` as they allow. None if they form a cycle.
+    pub(crate) fn with_dependences(
+        whole: &Region,
+        additional: &[(InstrId, InstrId)],
+        guide: &[InstrId],
+    ) -> Option<Part> {
+        let instrs = topological(whole, additional, guide)?;
+        let words = whole.len().div_ceil(64);
+        Some(Part::new(whole, &vec![0; words], &vec![u64::MAX; words], instrs, additional))
+    }
+
     /// The same part with more dependences, and another guide (both numbered as in the part). None if they
     /// form a cycle.
     pub(crate) fn with(&self, additional: &[(InstrId, InstrId)], guide: &[InstrId]) -> Option<Part> {
-        let instrs = topological(&self.region, additional, guide)?;
-        let words = self.region.len().div_ceil(64);
-        let mut part = Part::new(&self.region, &vec![0; words], &vec![u64::MAX; words], instrs, additional);
+        let mut part = Part::with_dependences(&self.region, additional, guide)?;
         part.instrs.iter_mut().for_each(|instr| *instr = self.instrs[instr.index()]);
         Some(part)
     }

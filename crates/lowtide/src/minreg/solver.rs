@@ -231,7 +231,7 @@ fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, eff
 
 fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
     if rules.forced_order {
-        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, effort);
+        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, &[], effort);
         let source: Vec<InstrId> = part.region.instrs().collect();
         match part.with(&found, &source) {
             Some(tighter) => *part = tighter,

@@ -20,7 +20,7 @@ use crate::region::Region;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
-use crate::twopass::search::{Search, Verdict};
+use crate::twopass::search::{self, Search};
 use crate::twopass::windows::{self, Windows};
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
@@ -108,6 +108,8 @@ struct Pass<'a> {
     rules: Rules,
     limits: Vec<Option<u32>>,
     packing: Packing,
+    /// Orders within the limits, as different as they come.
+    known: Vec<Vec<InstrId>>,
 }
 
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
@@ -123,9 +125,10 @@ impl<'a> Pass<'a> {
         answer: &'a mut Answer,
     ) -> Self {
         let graphs = ENDS.map(|end| Timed::new(problem, end, packing, limits, times));
+        let known = guards.iter().map(|order| order.to_vec()).collect();
         let guards = [0, 1].map(|end| guards.iter().map(|order| Guard::new(&graphs[end], order)).collect());
         let has_units = !crate::analysis::length_bound::binding_units(problem).is_empty();
-        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units, rules: Rules::ALL, limits: limits.to_vec(), packing: packing.clone() }
+        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units, rules: Rules::ALL, limits: limits.to_vec(), packing: packing.clone(), known }
     }
 
     fn is_done(&self) -> bool {
@@ -172,6 +175,7 @@ impl<'a> Pass<'a> {
                     if let Some(length) =
                         lister.run(&self.guards[end][guard], &priority, self.answer.length.max(1))
                     {
+                        self.known.push(graphs[end].in_time(lister.trail()));
                         self.offer(end, lister.trail(), length);
                     }
                 }
@@ -179,90 +183,134 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Finds dependences that can be added, windows for targets, and searches with all of that.
     fn prove(&mut self) {
-        let region = self.problem.region();
         if self.is_done() {
             return;
         }
+        let Some(part) = self.tightened() else { return };
+        let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else { return };
+        let times = lower_bound(&problem);
+        self.raise_bound(times.best());
+        if self.is_done() {
+            return;
+        }
+        let graphs = ENDS.map(|end| Timed::new(&problem, end, &self.packing, &self.limits, &times));
+        let known = part.in_part(&self.answer.order);
+        let mut windows = Windows::new(&part.region, &graphs[0], &self.limits, Some(&known));
+        if self.rules.spans {
+            self.refute(&mut windows);
+        }
+        self.search(&part, &graphs, &mut windows);
+    }
+
+    /// The region with more dependences: those that do no harm, and those that follow from the limits.
+    fn tightened(&mut self) -> Option<Part> {
         let t0 = std::time::Instant::now();
-        let lc = self.answer.bound;
-        let words = region.len().div_ceil(64);
+        let region = self.problem.region();
         let mut closure = Closure::new(region);
         let mut edges = Vec::new();
         if self.rules.superiority && region.len() <= MOST_FOR_DISTANCES {
-            edges = timed_superiority(self.problem, &mut closure, &mut self.effort);
+            let mut share = self.effort.share(8);
+            let before = share.steps;
+            edges = timed_superiority(self.problem, &mut closure, &mut share);
+            self.effort.spend(before - share.steps);
         }
-        let sup = edges.len();
-        let t1 = std::time::Instant::now();
+        let (nsup, t1) = (edges.len(), std::time::Instant::now());
         if self.rules.forced_order {
-            let mut share = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + (d - now) / 2 }), ..self.effort };
-            edges.extend(forced_order(region, &mut closure, &self.limits, &mut share));
+            let known: Vec<&[InstrId]> = self.known.iter().map(|order| &order[..]).collect();
+            let mut share = self.effort.share(4);
+            let before = share.steps;
+            edges.extend(forced_order(region, &mut closure, &self.limits, &known, &mut share));
+            self.effort.spend(before - share.steps);
         }
-        let t2 = std::time::Instant::now();
-        let Some(whole) = Part::between(region, &vec![0; words], &vec![u64::MAX; words], &self.answer.order)
-        else {
-            return;
-        };
-        let guide: Vec<InstrId> = whole.region.instrs().collect();
-        let inner: Vec<(InstrId, InstrId)> = {
-            let mut number = vec![0u32; region.len()];
-            for (k, i) in whole.instrs.iter().enumerate() {
-                number[i.index()] = k as u32;
-            }
-            edges.iter().map(|(a, b)| (InstrId(number[a.index()]), InstrId(number[b.index()]))).collect()
-        };
-        let Some(part) = whole.with(&inner, &guide) else { return };
-        let Ok(tight) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else { return };
-        let times = lower_bound(&tight);
-        self.answer.bound = self.answer.bound.max(times.best());
-        let tight_graphs = ENDS.map(|end| Timed::new(&tight, end, &self.packing, &self.limits, &times));
-        let tw = std::time::Instant::now();
-        if self.rules.spans && std::env::var("NOWIN").is_err() {
-            let mut windows = Windows::new(&part.region, &tight_graphs[0], &self.limits);
-            let mut share = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + d.saturating_duration_since(now) / 2 }), ..self.effort };
-            // Refuted below `good`.
-            let (mut step, mut next) = (1, self.answer.bound);
-            let mut top = self.answer.length;
-            if !self.is_done() && windows.narrow(top - 1, &mut share) == windows::Verdict::Refuted {
-                self.answer.bound = top;
-            }
-            while self.answer.bound < top && next < top && !share.is_spent() {
-                if windows.narrow(next, &mut share) == windows::Verdict::Refuted {
-                    self.answer.bound = next + 1;
-                    next = (self.answer.bound + step).min(top - 1).max(self.answer.bound);
-                    step *= 2;
-                } else {
-                    top = next;
-                    next = self.answer.bound + (top - self.answer.bound) / 2;
-                    if self.answer.bound >= top { break; }
-                }
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("n={} known {} sup {} ({:?}) forced {} ({:?})", region.len(), self.known.len(), nsup, t1 - t0, edges.len() - nsup, t1.elapsed());
+        }
+        Part::with_dependences(region, &edges, &self.answer.order)
+    }
+
+    fn raise_bound(&mut self, bound: u32) {
+        self.answer.bound = self.answer.bound.max(bound);
+    }
+
+    /// Raises the bound by windows: first a try to prove the schedule optimal, then from below in growing steps, then by bisection.
+    fn refute(&mut self, windows: &mut Windows) {
+        let t0 = std::time::Instant::now();
+        let b0 = self.answer.bound;
+        let mut share = self.effort.share(3);
+        let before = share.steps;
+        let mut narrow =
+            |target: u32, share: &mut Effort| windows.narrow(target, share) == windows::Verdict::Refuted;
+        if narrow(self.answer.length - 1, &mut share) {
+            self.raise_bound(self.answer.length);
+        }
+        // Not refuted, as far as known.
+        let mut open = self.answer.length - 1;
+        let mut step = 1;
+        while self.answer.bound < open && !share.is_spent() {
+            let target = match step {
+                0 => self.answer.bound + (open - self.answer.bound) / 2,
+                step => (self.answer.bound + step - 1).min(open - 1),
+            };
+            if narrow(target, &mut share) {
+                self.raise_bound(target + 1);
+                step *= 2;
+            } else {
+                open = target;
+                step = 0;
             }
         }
-        let tw = tw.elapsed();
-        let mut searches = [0, 1].map(|end| Search::new(&tight_graphs[end], self.rules));
+        self.effort.spend(before - share.steps);
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("windows {} -> {} of {} ({:?})", b0, self.answer.bound, self.answer.length, t0.elapsed());
+        }
+    }
+
+    /// Searches from both ends for one target after the other, in turns with more lists.
+    fn search(&mut self, part: &Part, graphs: &[Timed; 2], windows: &mut Windows) {
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
+        let mut searches: Vec<Search> = graphs[..ends].iter().map(|graph| Search::new(graph, self.rules)).collect();
         let mut most = 2000;
-        let lc2 = self.answer.bound;
+        let mut target = 0;
         while !self.is_done() {
-            let slice = Effort { deadline: self.effort.deadline.map(|d| { let now = std::time::Instant::now(); now + d.saturating_duration_since(now) / 16 }), steps: self.effort.steps / 16 };
+            let slice = self.effort.share(16);
             self.relist(slice);
-            for end in 0..ends {
+            for (end, search) in searches.iter_mut().enumerate() {
                 while !self.is_done() {
-                    match searches[end].run(self.answer.bound, most, &mut self.effort) {
-                        Verdict::Found => {
-                            let order = part.in_whole(&tight_graphs[end].in_time(searches[end].trail()));
-                            (self.answer.order, self.answer.length) = (order, self.answer.bound);
+                    if target != self.answer.bound {
+                        target = self.answer.bound;
+                        if !windows.open(target) {
+                            self.raise_bound(target + 1);
+                            continue;
                         }
-                        Verdict::Impossible => self.answer.bound += 1,
-                        Verdict::Open => break,
+                        if self.rules.spans {
+                            let mut share = self.effort.share(16);
+                            let before = share.steps;
+                            let verdict = windows.narrow(target, &mut share);
+                            self.effort.spend(before - share.steps);
+                            if verdict == windows::Verdict::Refuted {
+                                self.raise_bound(target + 1);
+                                continue;
+                            }
+                        }
+                    }
+                    search.aim(target, &windows.first, &windows.last);
+                    match search.run(most, &mut self.effort) {
+                        search::Verdict::Found => {
+                            let order = part.in_whole(&graphs[end].in_time(search.trail()));
+                            (self.answer.order, self.answer.length) = (order, target);
+                        }
+                        search::Verdict::Impossible => self.raise_bound(target + 1),
+                        search::Verdict::Open => break,
                     }
                 }
             }
             most *= 2;
         }
-        self.answer.nodes = searches.iter().map(|s| s.nodes).sum();
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("n={} sup {} ({:?}) forced {} ({:?}) lc {} -> {} -> {} ({:?}) -> {} best {} nodes {} {:?}", region.len(), sup, t1 - t0, edges.len() - sup, t2 - t1, lc, times.best(), lc2, tw, self.answer.bound, self.answer.length, self.answer.nodes, t2.elapsed());
+        self.answer.nodes = searches.iter().map(|search| search.nodes).sum();
+        if std::env::var("TRACE").is_ok() { for s in &searches { eprintln!("open {} range {} late {} dead {} relaxed {} fail {}", s.stat[0], s.stat[1], s.stat[2], s.stat[3], s.stat[4], s.stat[5]); } 
+            eprintln!("n={} end {}..{}", graphs[0].len(), self.answer.bound, self.answer.length);
         }
     }
 

@@ -21,7 +21,7 @@ use super::Rules;
 use super::history::{History, Known, Pending};
 use super::timed::{Clock, Timed};
 use crate::analysis::flow::Effort;
-use crate::analysis::walk::Walk;
+use crate::analysis::walk::{Direction, Walk};
 use crate::random::Random;
 
 /// How a search ended.
@@ -72,8 +72,9 @@ pub(crate) struct Search<'g> {
     is_issued: Vec<bool>,
     /// Values of `available` to restore.
     log: Vec<(u32, u32)>,
-    /// The target length in cycles, and the last cycle for each instruction.
+    /// The target length in cycles, and the first and the last cycle of each instruction that it allows.
     target: u32,
+    earliest: Vec<u32>,
     latest: Vec<i64>,
     /// The set of instructions as the sum of their numbers.
     set: u128,
@@ -85,6 +86,7 @@ pub(crate) struct Search<'g> {
     relaxed: Relaxed,
     /// States so far, in all runs.
     pub(crate) nodes: u64,
+    pub(crate) stat: [u64; 8],
 }
 
 impl<'g> Search<'g> {
@@ -100,6 +102,7 @@ impl<'g> Search<'g> {
             is_issued: vec![false; graph.len()],
             log: Vec::new(),
             target: 0,
+            earliest: vec![0; graph.len()],
             latest: vec![0; graph.len()],
             set: 0,
             numbers: (0..graph.len()).map(|_| number()).collect(),
@@ -109,6 +112,7 @@ impl<'g> Search<'g> {
             pending: Vec::new(),
             relaxed: Relaxed::new(graph),
             nodes: 0,
+            stat: [0; 8],
         }
     }
 
@@ -117,9 +121,23 @@ impl<'g> Search<'g> {
         self.walk.trail()
     }
 
-    /// Looks for a schedule of `target` cycles, in so many states at most.
-    pub(crate) fn run(&mut self, target: u32, most: u64, effort: &mut Effort) -> Verdict {
-        self.restart(target);
+    /// Sets a target, in cycles, and the windows of all instructions for it, first cycles and last cycles (in time that runs forwards).
+    pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
+        self.target = target;
+        for instr in 0..self.graph.len() {
+            let (first, last) = (first[instr], last[instr]);
+            (self.earliest[instr], self.latest[instr]) = match self.graph.direction {
+                Direction::TopDown => (first, i64::from(last)),
+                Direction::BottomUp => (target - 1 - last, i64::from(target - 1 - first)),
+            };
+        }
+        let latest = &self.latest;
+        self.relaxed.by_latest.sort_by_key(|&instr| latest[instr as usize]);
+    }
+
+    /// Looks for a schedule that meets the target, in so many states at most.
+    pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict {
+        self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.open(0, 0, false) {
@@ -130,7 +148,7 @@ impl<'g> Search<'g> {
         verdict
     }
 
-    fn restart(&mut self, target: u32) {
+    fn restart(&mut self) {
         self.walk.restart();
         self.walk.forget_improved();
         self.clock.restart();
@@ -140,10 +158,6 @@ impl<'g> Search<'g> {
         self.set = 0;
         self.frames.clear();
         self.children.clear();
-        self.target = target;
-        for (latest, &tail) in self.latest.iter_mut().zip(&self.graph.tail) {
-            *latest = i64::from(target) - 1 - i64::from(tail);
-        }
     }
 
     fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict {
@@ -164,7 +178,7 @@ impl<'g> Search<'g> {
                 }
                 let given_up = match fits {
                     false => Some(true),
-                    true => self.open(slot, log, child.instr == pick),
+                    true => self.open(slot, log, child.instr == pick || (child.slot == slot && self.nodes % 8 != 0)),
                 };
                 if let Some(is_timed) = given_up {
                     self.take_back(slot, log);
@@ -228,33 +242,37 @@ impl<'g> Search<'g> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
         // Ranges.
+        self.stat[0] += 1;
         for &instr in self.walk.ready() {
-            let available = self.available[instr as usize].max(now);
+            let available = self.available[instr as usize].max(now).max(self.earliest[instr as usize]);
             if i64::from(available) > self.latest[instr as usize] {
+                self.stat[1] += 1;
                 return Some(true);
             }
         }
         if self.rules.memory {
-            let (available, target, free) = (&self.available, self.target, self.clock.free());
+            let (available, earliest, target, free) =
+                (&self.available, &self.earliest, self.target, self.clock.free());
             let count = graph.len();
             let slack = |what: u32| {
                 let when = match (what as usize).checked_sub(count) {
                     Some(copy) => free[copy],
-                    None => available[what as usize],
+                    None => available[what as usize].max(earliest[what as usize]),
                 };
                 target.saturating_sub(when.max(now))
             };
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
-                Known::TooLate => return Some(true),
-                Known::Dead => return Some(false),
+                Known::TooLate => {self.stat[2] += 1; return Some(true)}
+                Known::Dead => {self.stat[3] += 1; return Some(false)}
             }
         }
         let mut pick = NONE;
         if self.rules.dynamic_bound && !is_pick {
-            match self.relaxed.solve(graph, now, &self.available, &self.is_issued, &self.latest, self.target) {
+            self.stat[4] += 1;
+            match self.relaxed.solve(graph, now, &self.available, &self.earliest, &self.is_issued, &self.latest, self.target) {
                 Some(first) => pick = first,
-                None => return Some(true),
+                None => {self.stat[5] += 1; return Some(true)}
             }
         }
         self.frames.push(Frame {
@@ -281,7 +299,8 @@ impl<'g> Search<'g> {
         let mut idle = u32::MAX;
         let mut is_timed = false;
         for &instr in self.walk.ready() {
-            let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
+            let available = self.available[instr as usize];
+            let slot = self.clock.first_slot(graph, instr, available.max(self.earliest[instr as usize]));
             let then = live + self.walk.delta(instr);
             if self.rules.no_idling && packing.fits(then, live) && !graph.needs_units(instr) {
                 idle = idle.min(slot);
@@ -337,8 +356,8 @@ impl<'g> Search<'g> {
 
 /// Rim and Jain's relaxed problem of the instructions that are left: [`crate::analysis::length_bound`] has the proof.
 struct Relaxed {
-    /// The instructions by decreasing tail: by increasing deadline, whatever the target is.
-    by_tail: Vec<u32>,
+    /// The instructions by their last cycle.
+    by_latest: Vec<u32>,
     topological: Vec<u32>,
     release: Vec<u32>,
     /// For each cycle from now on, the first one from there that may have room, and slots taken.
@@ -349,9 +368,7 @@ struct Relaxed {
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
         let topological: Vec<u32> = graph.topological().collect();
-        let mut by_tail = topological.clone();
-        by_tail.sort_by_key(|&instr| std::cmp::Reverse(graph.tail[instr as usize]));
-        Relaxed { by_tail, topological, release: vec![0; graph.len()], room: Vec::new(), taken: Vec::new() }
+        Relaxed { by_latest: topological.clone(), topological, release: vec![0; graph.len()], room: Vec::new(), taken: Vec::new() }
     }
 
     /// None if there is no solution; else what it issues first.
@@ -360,6 +377,7 @@ impl Relaxed {
         graph: &Timed,
         now: u32,
         available: &[u32],
+        earliest: &[u32],
         is_issued: &[bool],
         latest: &[i64],
         target: u32,
@@ -368,7 +386,7 @@ impl Relaxed {
             if is_issued[instr as usize] {
                 continue;
             }
-            let mut release = available[instr as usize].max(now);
+            let mut release = available[instr as usize].max(now).max(earliest[instr as usize]);
             for link in graph.prev.row(instr as usize) {
                 if !is_issued[link.instr as usize] {
                     release = release.max(self.release[link.instr as usize] + link.cycles);
@@ -385,8 +403,8 @@ impl Relaxed {
         self.taken.clear();
         self.taken.resize(cycles + 1, 0);
         let mut first = NONE;
-        for place in 0..self.by_tail.len() {
-            let instr = self.by_tail[place];
+        for place in 0..self.by_latest.len() {
+            let instr = self.by_latest[place];
             if is_issued[instr as usize] {
                 continue;
             }

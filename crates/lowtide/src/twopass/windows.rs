@@ -16,7 +16,7 @@
 //! know alone: that all of several results would have to be on their way at once, say, when only some of them can be.
 
 use super::timed::Timed;
-use crate::analysis::closure::{Closure, members};
+use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
 use crate::index::InstrId;
 use crate::region::Region;
@@ -30,45 +30,95 @@ pub(crate) enum Verdict {
     Open,
 }
 
+/// A moment next to an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Moment {
+    Before,
+    After,
+}
+
 /// Finds windows for one target after the other.
 pub(crate) struct Windows<'a> {
     region: &'a Region,
     graph: &'a Timed,
     closure: Closure,
-    cuts: Vec<(DownsetMin<'a>, u32)>,
+    cuts: Vec<Cut<'a>>,
+    /// What has been issued at a moment, and what has not: one bit for each instruction.
+    inside: Vec<u64>,
+    outside: Vec<u64>,
     sides: Vec<Side>,
+    topological: Vec<u32>,
     /// For each instruction the first and the last cycle.
     pub(crate) first: Vec<u32>,
     pub(crate) last: Vec<u32>,
 }
 
+/// The minimum cuts of one class.
+struct Cut<'a> {
+    minimum: DownsetMin<'a>,
+    limit: u32,
+    /// For each instruction and both moments next to it a downset that was possible then when last asked. As long as
+    /// it is still between the bounds there is nothing to compute.
+    witnesses: Vec<u64>,
+}
+
 impl<'a> Windows<'a> {
-    /// `graph` runs forwards.
-    pub(crate) fn new(region: &'a Region, graph: &'a Timed, limits: &[Option<u32>]) -> Self {
+    /// `graph` runs forwards; `known` is an order within the limits.
+    pub(crate) fn new(
+        region: &'a Region,
+        graph: &'a Timed,
+        limits: &[Option<u32>],
+        known: Option<&[InstrId]>,
+    ) -> Self {
         let closure = Closure::new(region);
+        let words = closure.words();
+        let mut witnesses = vec![0u64; 2 * region.len() * words];
+        let mut passed = vec![0u64; words];
+        for instr in known.into_iter().flatten() {
+            let own = &mut witnesses[2 * instr.index() * words..][..2 * words];
+            own[..words].copy_from_slice(&passed);
+            passed[instr.index() / 64] |= 1 << (instr.index() % 64);
+            own[words..].copy_from_slice(&passed);
+        }
         let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
-        let cuts = classes.map(|(class, limit)| (DownsetMin::new(region, class, &closure), limit)).collect();
+        let cuts = classes
+            .map(|(class, limit)| Cut {
+                minimum: DownsetMin::new(region, class, &closure),
+                limit,
+                witnesses: witnesses.clone(),
+            })
+            .collect();
         Windows {
             region,
             graph,
-            closure,
             cuts,
+            inside: vec![0; words],
+            outside: vec![0; words],
             sides: vec![Side::Free; region.len()],
+            topological: graph.topological().collect(),
             first: vec![0; region.len()],
             last: vec![0; region.len()],
+            closure,
         }
+    }
+
+    /// Sets the windows that latencies and issue slots alone leave for a target; false if there are none.
+    pub(crate) fn open(&mut self, target: u32) -> bool {
+        let graph = self.graph;
+        for instr in 0..graph.len() {
+            let Some(last) = (target - 1).checked_sub(graph.tail[instr]) else { return false };
+            if graph.head[instr] > last {
+                return false;
+            }
+            (self.first[instr], self.last[instr]) = (graph.head[instr], last);
+        }
+        true
     }
 
     /// Narrows the windows for a target until nothing changes.
     pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> Verdict {
-        let graph = self.graph;
-        for instr in 0..graph.len() {
-            let Some(last) = (target - 1).checked_sub(graph.tail[instr]) else { return Verdict::Refuted };
-            self.first[instr] = graph.head[instr];
-            self.last[instr] = last;
-            if self.first[instr] > last {
-                return Verdict::Refuted;
-            }
+        if !self.open(target) {
+            return Verdict::Refuted;
         }
         let mut has_changed = true;
         while has_changed {
@@ -77,23 +127,22 @@ impl<'a> Windows<'a> {
                 if effort.is_spent() {
                     return Verdict::Open;
                 }
-                let last = self.latest_start(instr, effort);
-                if last < self.last[instr.index()] as i64 {
-                    if last < i64::from(self.first[instr.index()]) {
+                let own = instr.index();
+                if let Some(last) = self.earlier_last(instr, effort) {
+                    if last < i64::from(self.first[own]) {
                         return Verdict::Refuted;
                     }
-                    self.last[instr.index()] = last as u32;
+                    self.last[own] = last as u32;
                     has_changed = true;
                     if !self.propagate_last() {
                         return Verdict::Refuted;
                     }
                 }
-                let first = self.earliest_start(instr, effort);
-                if first > self.first[instr.index()] {
-                    if first > self.last[instr.index()] {
+                if let Some(first) = self.later_first(instr, effort) {
+                    if first > self.last[own] {
                         return Verdict::Refuted;
                     }
-                    self.first[instr.index()] = first;
+                    self.first[own] = first;
                     has_changed = true;
                     if !self.propagate_first() {
                         return Verdict::Refuted;
@@ -104,93 +153,104 @@ impl<'a> Windows<'a> {
         Verdict::Open
     }
 
-    fn latest_start(&mut self, instr: InstrId, effort: &mut Effort) -> i64 {
+    /// The last cycle of an instruction, if that is earlier than known.
+    fn earlier_last(&mut self, instr: InstrId, effort: &mut Effort) -> Option<i64> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.can_start_from(instr, last, effort) {
-            return i64::from(last);
+        if self.is_possible(instr, Moment::Before, last, last, effort) {
+            return None;
         }
-        // The largest cycle from which it can.
-        let (mut good, mut bad) = (i64::from(first) - 1, i64::from(last));
-        while bad - good > 1 {
-            let middle = (good + bad).div_euclid(2);
-            if self.can_start_from(instr, middle as u32, effort) {
-                good = middle;
-            } else {
-                bad = middle;
+        let (mut possible, mut impossible) = (i64::from(first) - 1, i64::from(last));
+        while impossible - possible > 1 {
+            let middle = possible + (impossible - possible) / 2;
+            match self.is_possible(instr, Moment::Before, middle as u32, last, effort) {
+                true => possible = middle,
+                false => impossible = middle,
             }
         }
-        good
+        Some(possible)
     }
 
-    fn earliest_start(&mut self, instr: InstrId, effort: &mut Effort) -> u32 {
+    /// The first cycle of an instruction, if that is later than known.
+    fn later_first(&mut self, instr: InstrId, effort: &mut Effort) -> Option<u32> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.can_start_by(instr, first, effort) {
-            return first;
+        if self.is_possible(instr, Moment::After, first, first, effort) {
+            return None;
         }
-        let (mut bad, mut good) = (first, last + 1);
-        while good - bad > 1 {
-            let middle = bad + (good - bad) / 2;
-            if self.can_start_by(instr, middle, effort) {
-                good = middle;
-            } else {
-                bad = middle;
+        let (mut impossible, mut possible) = (first, last + 1);
+        while possible - impossible > 1 {
+            let middle = impossible + (possible - impossible) / 2;
+            match self.is_possible(instr, Moment::After, first, middle, effort) {
+                true => possible = middle,
+                false => impossible = middle,
             }
         }
-        good
+        Some(possible)
     }
 
-    /// Whether there may be a moment just before `instr` in `cycle` or later.
-    fn can_start_from(&mut self, instr: InstrId, cycle: u32, effort: &mut Effort) -> bool {
-        let last = self.last[instr.index()];
-        let one = u32::from(self.graph.width == 1);
-        for other in 0..self.first.len() {
-            // With one instruction in a cycle, two that have only one cycle to share are in order.
-            self.sides[other] = if self.last[other] < cycle + one {
-                Side::In
-            } else if self.first[other] + one > last {
-                Side::Out
-            } else {
-                Side::Free
-            };
-        }
-        members(self.closure.ancestors(instr)).for_each(|other| self.sides[other.index()] = Side::In);
-        members(self.closure.descendants(instr)).for_each(|other| self.sides[other.index()] = Side::Out);
-        self.sides[instr.index()] = Side::Out;
-        self.is_possible(effort)
-    }
-
-    /// Whether there may be a moment just after `instr` in `cycle` or earlier.
-    fn can_start_by(&mut self, instr: InstrId, cycle: u32, effort: &mut Effort) -> bool {
-        let first = self.first[instr.index()];
-        let one = u32::from(self.graph.width == 1);
-        for other in 0..self.first.len() {
-            self.sides[other] = if self.last[other] < first + one {
-                Side::In
-            } else if self.first[other] + one > cycle {
-                Side::Out
-            } else {
-                Side::Free
-            };
-        }
-        members(self.closure.ancestors(instr)).for_each(|other| self.sides[other.index()] = Side::In);
-        members(self.closure.descendants(instr)).for_each(|other| self.sides[other.index()] = Side::Out);
-        self.sides[instr.index()] = Side::In;
-        self.is_possible(effort)
-    }
-
-    fn is_possible(&mut self, effort: &mut Effort) -> bool {
-        for (cut, limit) in &mut self.cuts {
-            if let Minimum::AtLeast(least) = cut.min(&self.sides, *limit + 1, effort)
-                && least > *limit
-            {
-                return false;
+    /// Whether an instruction may issue in a cycle of `from..=to`, as far as the moment before or after it is concerned.
+    fn is_possible(
+        &mut self,
+        instr: InstrId,
+        moment: Moment,
+        from: u32,
+        to: u32,
+        effort: &mut Effort,
+    ) -> bool {
+        self.bound_moment(instr, moment, from, to);
+        let words = self.closure.words();
+        let place = (2 * instr.index() + usize::from(moment == Moment::After)) * words;
+        let mut has_sides = false;
+        for cut in &mut self.cuts {
+            let witness = &mut cut.witnesses[place..][..words];
+            let holds = witness.iter().zip(&self.inside).all(|(set, inside)| inside & !set == 0)
+                && witness.iter().zip(&self.outside).all(|(set, outside)| outside & set == 0);
+            if holds {
+                continue;
+            }
+            if !has_sides {
+                has_sides = true;
+                for (other, side) in self.sides.iter_mut().enumerate() {
+                    let bit = |set: &[u64]| set[other / 64] >> (other % 64) & 1 == 1;
+                    *side = match (bit(&self.inside), bit(&self.outside)) {
+                        (true, _) => Side::In,
+                        (_, true) => Side::Out,
+                        _ => Side::Free,
+                    };
+                }
+            }
+            effort.spend(words as u64);
+            match cut.minimum.min(&self.sides, cut.limit + 1, effort) {
+                Minimum::Exact(_) => cut.minimum.largest(witness),
+                Minimum::AtLeast(least) if least > cut.limit => return false,
+                Minimum::AtLeast(_) => {}
             }
         }
         true
     }
 
+    /// What has been issued next to an instruction that issues in `from..=to`, and what has not. With one instruction in a cycle, two
+    /// that have only one cycle to share are in order.
+    fn bound_moment(&mut self, instr: InstrId, moment: Moment, from: u32, to: u32) {
+        let one = u32::from(self.graph.width == 1);
+        self.inside.copy_from_slice(self.closure.ancestors(instr));
+        self.outside.copy_from_slice(self.closure.descendants(instr));
+        for other in 0..self.first.len() {
+            let is_in = self.last[other] < from + one;
+            let is_out = self.first[other] + one > to;
+            self.inside[other / 64] |= u64::from(is_in) << (other % 64);
+            self.outside[other / 64] |= u64::from(is_out) << (other % 64);
+        }
+        let (word, bit) = (instr.index() / 64, 1 << (instr.index() % 64));
+        self.inside[word] &= !bit;
+        self.outside[word] &= !bit;
+        match moment {
+            Moment::Before => self.outside[word] |= bit,
+            Moment::After => self.inside[word] |= bit,
+        }
+    }
+
     fn propagate_first(&mut self) -> bool {
-        for instr in self.graph.topological() {
+        for &instr in &self.topological {
             let own = self.first[instr as usize];
             for link in self.graph.next.row(instr as usize) {
                 let other = link.instr as usize;
@@ -204,8 +264,7 @@ impl<'a> Windows<'a> {
     }
 
     fn propagate_last(&mut self) -> bool {
-        let order: Vec<u32> = self.graph.topological().collect();
-        for &instr in order.iter().rev() {
+        for &instr in self.topological.iter().rev() {
             let own = self.last[instr as usize];
             for link in self.graph.prev.row(instr as usize) {
                 let other = link.instr as usize;
