@@ -131,8 +131,6 @@ impl<'g> Search<'g> {
                 Direction::BottomUp => (target - 1 - last, i64::from(target - 1 - first)),
             };
         }
-        let latest = &self.latest;
-        self.relaxed.by_latest.sort_by_key(|&instr| latest[instr as usize]);
     }
 
     /// Looks for a schedule that meets the target, in so many states at most.
@@ -154,6 +152,7 @@ impl<'g> Search<'g> {
         self.clock.restart();
         self.available.fill(0);
         self.is_issued.fill(false);
+        self.relaxed.restart(&self.latest);
         self.log.clear();
         self.set = 0;
         self.frames.clear();
@@ -178,7 +177,7 @@ impl<'g> Search<'g> {
                 }
                 let given_up = match fits {
                     false => Some(true),
-                    true => self.open(slot, log, child.instr == pick || (child.slot == slot && self.nodes % 8 != 0)),
+                    true => self.open(slot, log, child.instr == pick),
                 };
                 if let Some(is_timed) = given_up {
                     self.take_back(slot, log);
@@ -206,6 +205,7 @@ impl<'g> Search<'g> {
         self.walk.push(instr);
         self.walk.forget_improved();
         self.is_issued[instr as usize] = true;
+        self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
         let cycle = slot / graph.width;
         let mut fits = true;
@@ -226,6 +226,7 @@ impl<'g> Search<'g> {
         self.walk.pop();
         self.clock.take_back(self.graph, instr, slot);
         self.is_issued[instr as usize] = false;
+        self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
         for &(other, available) in self.log[log as usize..].iter().rev() {
             self.available[other as usize] = available;
@@ -270,7 +271,7 @@ impl<'g> Search<'g> {
         let mut pick = NONE;
         if self.rules.dynamic_bound && !is_pick {
             self.stat[4] += 1;
-            match self.relaxed.solve(graph, now, &self.available, &self.earliest, &self.is_issued, &self.latest, self.target) {
+            match self.relaxed.solve(graph, now, &self.available, (&self.earliest, &self.latest), self.target) {
                 Some(first) => pick = first,
                 None => {self.stat[5] += 1; return Some(true)}
             }
@@ -356,9 +357,14 @@ impl<'g> Search<'g> {
 
 /// Rim and Jain's relaxed problem of the instructions that are left: [`crate::analysis::length_bound`] has the proof.
 struct Relaxed {
-    /// The instructions by their last cycle.
-    by_latest: Vec<u32>,
+    /// The instructions, each after all that it waits for, and the place of each; those that are left, one bit for each place.
     topological: Vec<u32>,
+    place: Vec<u32>,
+    left: Vec<u64>,
+    /// The same by the last cycle of each.
+    by_latest: Vec<u32>,
+    rank: Vec<u32>,
+    left_by_latest: Vec<u64>,
     release: Vec<u32>,
     /// For each cycle from now on, the first one from there that may have room, and slots taken.
     room: Vec<u32>,
@@ -368,61 +374,111 @@ struct Relaxed {
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
         let topological: Vec<u32> = graph.topological().collect();
-        Relaxed { by_latest: topological.clone(), topological, release: vec![0; graph.len()], room: Vec::new(), taken: Vec::new() }
+        let words = graph.len().div_ceil(64);
+        let mut relaxed = Relaxed {
+            by_latest: topological.clone(),
+            place: vec![0; graph.len()],
+            rank: vec![0; graph.len()],
+            left: vec![0; words],
+            left_by_latest: vec![0; words],
+            release: vec![0; graph.len()],
+            room: Vec::new(),
+            taken: Vec::new(),
+            topological,
+        };
+        for (place, &instr) in relaxed.topological.iter().enumerate() {
+            relaxed.place[instr as usize] = place as u32;
+        }
+        relaxed
     }
 
-    /// None if there is no solution; else what it issues first.
+    /// Sorts the instructions by their last cycles. Nothing has been issued then.
+    fn restart(&mut self, latest: &[i64]) {
+        self.by_latest.sort_by_key(|&instr| latest[instr as usize]);
+        self.left.fill(0);
+        self.left_by_latest.fill(0);
+        for rank in 0..self.by_latest.len() {
+            let instr = self.by_latest[rank];
+            self.rank[instr as usize] = rank as u32;
+            self.flip(instr);
+        }
+    }
+
+    /// Counts an instruction as issued, or as left again.
+    #[inline]
+    fn flip(&mut self, instr: u32) {
+        let (place, rank) = (self.place[instr as usize], self.rank[instr as usize]);
+        self.left[place as usize / 64] ^= 1 << (place % 64);
+        self.left_by_latest[rank as usize / 64] ^= 1 << (rank % 64);
+    }
+
+    fn is_left(&self, instr: u32) -> bool {
+        let place = self.place[instr as usize];
+        self.left[place as usize / 64] >> (place % 64) & 1 == 1
+    }
+
+    /// None if there is no solution; else what it issues first. `windows` are the first and the last cycles.
     fn solve(
         &mut self,
         graph: &Timed,
         now: u32,
         available: &[u32],
-        earliest: &[u32],
-        is_issued: &[bool],
-        latest: &[i64],
+        windows: (&[u32], &[i64]),
         target: u32,
     ) -> Option<u32> {
-        for &instr in &self.topological {
-            if is_issued[instr as usize] {
-                continue;
-            }
-            let mut release = available[instr as usize].max(now).max(earliest[instr as usize]);
-            for link in graph.prev.row(instr as usize) {
-                if !is_issued[link.instr as usize] {
-                    release = release.max(self.release[link.instr as usize] + link.cycles);
+        let (earliest, latest) = windows;
+        for word in 0..self.left.len() {
+            let mut bits = self.left[word];
+            while bits != 0 {
+                let place = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let instr = self.topological[place] as usize;
+                let mut release = available[instr].max(now).max(earliest[instr]);
+                for link in graph.prev.row(instr) {
+                    if self.is_left(link.instr) {
+                        release = release.max(self.release[link.instr as usize] + link.cycles);
+                    }
                 }
+                if i64::from(release) > latest[instr] {
+                    return None;
+                }
+                self.release[instr] = release;
             }
-            if i64::from(release) > latest[instr as usize] {
-                return None;
-            }
-            self.release[instr as usize] = release;
         }
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
         self.room.extend(0..cycles as u32 + 1);
-        self.taken.clear();
-        self.taken.resize(cycles + 1, 0);
+        if graph.width > 1 {
+            self.taken.clear();
+            self.taken.resize(cycles + 1, 0);
+        }
         let mut first = NONE;
-        for place in 0..self.by_latest.len() {
-            let instr = self.by_latest[place];
-            if is_issued[instr as usize] {
-                continue;
-            }
-            let cycle = self.first_room(self.release[instr as usize] - now);
-            if i64::from(cycle + now) > latest[instr as usize] {
-                return None;
-            }
-            if cycle == 0 && first == NONE {
-                first = instr;
-            }
-            self.taken[cycle as usize] += 1;
-            if self.taken[cycle as usize] == graph.width {
-                self.room[cycle as usize] = cycle + 1;
+        for word in 0..self.left_by_latest.len() {
+            let mut bits = self.left_by_latest[word];
+            while bits != 0 {
+                let rank = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let instr = self.by_latest[rank];
+                let cycle = self.first_room(self.release[instr as usize] - now);
+                if i64::from(cycle + now) > latest[instr as usize] {
+                    return None;
+                }
+                if cycle == 0 && first == NONE {
+                    first = instr;
+                }
+                let is_full = graph.width == 1 || {
+                    self.taken[cycle as usize] += 1;
+                    self.taken[cycle as usize] == graph.width
+                };
+                if is_full {
+                    self.room[cycle as usize] = cycle + 1;
+                }
             }
         }
         Some(first)
     }
 
+    #[inline]
     fn first_room(&mut self, from: u32) -> u32 {
         let mut end = from;
         while self.room[end as usize] != end {
