@@ -124,6 +124,63 @@ impl Small {
         }
         (0..=all).filter(|&set| reaches[set]).collect()
     }
+
+    /// A random order within limits; none if there is none.
+    pub(crate) fn order_within(&self, limits: &[Option<u32>], random: &mut Random) -> Option<Vec<InstrId>> {
+        let sets = self.on_the_way(limits);
+        let mut set = *sets.first()?;
+        let mut order = Vec::with_capacity(self.count);
+        while order.len() < self.count {
+            let next: Vec<usize> = self.next(set).filter(|next| sets.contains(next)).collect();
+            let after = random.pick(&next);
+            order.push(InstrId::at((after ^ set).trailing_zeros() as usize));
+            set = after;
+        }
+        Some(order)
+    }
+}
+
+/// The same region with other latencies and other needs for units. Made regions have one latency for all, which hides what
+/// stalls can do. Few different latencies leave instructions that are alike; every dependence with its own leaves none.
+pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Random) -> Region {
+    let mut latency = || match random.below(10) {
+        0 => 20 + random.below(61) as u32,
+        _ => random.below(13) as u32,
+    };
+    let few = [latency(), latency(), latency()];
+    let slow = latency();
+    let mut builder = RegionBuilder::new(region.name());
+    for (class, name) in region.class_ids().zip(region.classes()) {
+        let same = builder.class(name);
+        builder.through(same, region.through(class));
+    }
+    for (number, register) in region.registers().iter().enumerate() {
+        let name = region.register_name(RegisterId::at(number));
+        builder.register(name, register.class, register.lanes, register.lane_weight);
+    }
+    region.live_in().iter().for_each(|operand| builder.live_in(operand.register, operand.lanes));
+    region.live_out().iter().for_each(|operand| builder.live_out(operand.register, operand.lanes));
+    let kinds = 1 + random.below(few.len());
+    let mut latencies = Vec::new();
+    for instr in region.instrs() {
+        latencies.push(random.pick(&few[..kinds]));
+        let units = if units.is_empty() { &[] } else { random.pick(units) };
+        builder.instr(InstrSpec { units, ..InstrSpec::new(region.opcode(instr), latencies[instr.index()]) });
+        for def in region.defs(instr) {
+            builder.defs_with(instr, def.operand.register, def.operand.lanes, def.flags);
+        }
+        region.uses(instr).iter().for_each(|operand| builder.uses(instr, operand.register, operand.lanes));
+    }
+    let own = random.pick(&[0, 0, 20, 100]);
+    for dep in region.deps() {
+        let latency = match dep.kind {
+            _ if random.chance(own) => random.below(slow.max(4) as usize) as u32,
+            DepKind::Data => latencies[dep.from.index()],
+            _ => dep.latency,
+        };
+        builder.depend(dep.from, dep.to, dep.kind, latency);
+    }
+    builder.build().expect("only latencies and units differ")
 }
 
 /// A region under construction: instructions that read some registers and write new ones.
