@@ -7,7 +7,10 @@ use std::ops::Not;
 use prost::encoding::message;
 
 use crate::SolverError;
-use crate::messages::{Constraint, Hint, Kind, Linear, Literals, Objective, Variable, model_field};
+use crate::messages::{
+    AllDifferent, Constraint, Cumulative, Expression, Hint, Interval, Kind, Largest, Linear, Literals,
+    Objective, Variable, model_field,
+};
 
 /// Larger models are refused: the solver needs many times as much memory, and reads at most 2 GiB.
 const MOST_BYTES: usize = 1 << 28;
@@ -82,11 +85,44 @@ impl Sum {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Number(i32);
 
+/// A moment: so long after the value of a number, or after 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Time {
+    number: Option<Number>,
+    after: i64,
+}
+
+impl Time {
+    pub(crate) fn known(after: i64) -> Time {
+        Time { number: None, after }
+    }
+
+    pub(crate) fn after(number: Number, after: i64) -> Time {
+        Time { number: Some(number), after }
+    }
+
+    fn expression(self) -> Expression {
+        let variables: Vec<i32> = self.number.iter().map(|number| number.0).collect();
+        Expression { weights: vec![1; variables.len()], variables, offset: self.after }
+    }
+}
+
+impl From<Number> for Time {
+    fn from(number: Number) -> Time {
+        Time::after(number, 0)
+    }
+}
+
+/// The number of a constraint that says from when to when something lasts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lasting(i32);
+
 /// A model under construction.
 #[derive(Default)]
 pub(crate) struct Builder {
     bytes: Vec<u8>,
     variables: i32,
+    constraints: i32,
     hint: Hint,
 }
 
@@ -107,6 +143,7 @@ impl Builder {
 
     fn constraint(&mut self, kind: Kind) {
         message::encode(model_field::CONSTRAINT, &Constraint { kind: Some(kind) }, &mut self.bytes);
+        self.constraints += 1;
     }
 
     /// At least one of the bits is set.
@@ -140,6 +177,44 @@ impl Builder {
         self.constraint(Kind::Linear(Linear { variables: sum.variables, weights: sum.weights, domain }));
     }
 
+    /// One number is the largest of others.
+    pub(crate) fn largest(&mut self, largest: Number, of: &[Number]) {
+        let expression = |number: Number| Time::from(number).expression();
+        let of = of.iter().map(|number| expression(*number)).collect();
+        self.constraint(Kind::Largest(Largest { target: Some(expression(largest)), of }));
+    }
+
+    pub(crate) fn all_different(&mut self, numbers: &[Number]) {
+        let expressions = numbers.iter().map(|number| Time::from(*number).expression()).collect();
+        self.constraint(Kind::AllDifferent(AllDifferent { expressions }));
+    }
+
+    /// Something lasts from `start` to before `end`, which is `size` later.
+    pub(crate) fn lasts(&mut self, start: Time, size: Time, end: Time) -> Lasting {
+        let mut sum = Sum::default();
+        for (weight, time) in [(1, start), (1, size), (-1, end)] {
+            sum.add_known(weight * time.after);
+            time.number.into_iter().for_each(|number| sum.add_number(weight, number));
+        }
+        // (Two times after the same number are as far apart as they are.)
+        if start.number != end.number {
+            self.between(0, sum, 0);
+        }
+        let [start, end, size] = [start, end, size].map(|time| Some(time.expression()));
+        self.constraint(Kind::Interval(Interval { start, end, size }));
+        Lasting(self.constraints - 1)
+    }
+
+    /// What lasts at the same time takes no more than `capacity` together.
+    pub(crate) fn within(&mut self, all: &[(Lasting, i64)], capacity: i64) {
+        let known = |number: i64| Time::known(number).expression();
+        self.constraint(Kind::Cumulative(Cumulative {
+            capacity: Some(known(capacity)),
+            intervals: all.iter().map(|(lasting, _)| lasting.0).collect(),
+            demands: all.iter().map(|(_, demand)| known(*demand)).collect(),
+        }));
+    }
+
     pub(crate) fn minimise(&mut self, number: Number) {
         let objective = Objective { variables: vec![number.0], weights: vec![1] };
         message::encode(model_field::OBJECTIVE, &objective, &mut self.bytes);
@@ -152,6 +227,12 @@ impl Builder {
             self.hint.variables.push(if is_opposite { (!literal).0 } else { literal.0 });
             self.hint.values.push(i64::from(value != is_opposite));
         }
+    }
+
+    /// Suggests a value for a number.
+    pub(crate) fn hint_number(&mut self, number: Number, value: i64) {
+        self.hint.variables.push(number.0);
+        self.hint.values.push(value);
     }
 
     /// Fails as soon as the model is too large to go on.
@@ -180,4 +261,9 @@ pub(crate) fn value_of(bit: Bit, solution: &[i64]) -> Option<bool> {
         }
         Bit::Open(opposite) => solution.get((!opposite).0 as usize).map(|value| *value == 0),
     }
+}
+
+/// The value of a number in a solution.
+pub(crate) fn value_of_number(number: Number, solution: &[i64]) -> Option<i64> {
+    solution.get(number.0 as usize).copied()
 }

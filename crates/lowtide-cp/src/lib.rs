@@ -1,6 +1,7 @@
-//! Fewest registers by a general constraint solver: a cross-check for the exact search, and what it is to be compared with.
+//! Fewest registers, and shortest schedules within few registers, by a general constraint solver: a cross-check for the exact
+//! searches, and what they are to be compared with.
 //!
-//! Two models of the same problem, for one register class: that of Chen's paper, Section III (`paper.rs`), and a better one (`improved.rs`). Both are
+//! Two models of the same problem, for one register class: that of Chen's paper, Section III (`paper.rs`), and a better one (`improved.rs`). A third model (`length.rs`) is for the shortest schedule within limits on all classes. All are
 //! solved by CP-SAT of OR-Tools, a library that `scripts/install-ortools` fetches and that is loaded at run time;
 //! without it, everything else works. What the solver says about an order is never taken for granted: the independent
 //! [checker](lowtide::schedule::check) looks at each one. Only its bounds have to be believed.
@@ -20,6 +21,7 @@
 mod builder;
 mod find;
 mod improved;
+mod length;
 mod library;
 mod messages;
 mod paper;
@@ -38,6 +40,7 @@ use prost::Message;
 use thiserror::Error;
 
 use improved::ImprovedModel;
+pub use length::LengthAnswer;
 use library::CpSat;
 use messages::{Parameters, Response, Status};
 use paper::PaperModel;
@@ -131,6 +134,9 @@ pub enum SolverError {
     /// The order to start from is not an order of the region.
     #[error("the order to start from is illegal: {0}")]
     BadStart(String),
+    /// The model does not know of something that the target has.
+    #[error("the constraint model has no place for {0}")]
+    NotModelled(&'static str),
     /// The solver and the checker do not agree, or the solver does not understand the model: a mistake in this crate or in the solver.
     #[error("the answer of the constraint solver is refused: {0}")]
     Refused(String),
@@ -197,6 +203,30 @@ impl Solver {
         let seconds = began.elapsed().as_secs_f64();
         Ok(Answer { proved: peak == Some(bound), order, peak, bound, seconds })
     }
+
+    fn ask(
+        &self,
+        model: &[u8],
+        linearization_level: Option<i32>,
+        limits: &Limits,
+        deadline: Instant,
+    ) -> Result<Response, SolverError> {
+        let parameters = Parameters {
+            random_seed: Some((limits.seed & i32::MAX as u32) as i32),
+            max_time_in_seconds: Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
+            linearization_level,
+            // Interrupts end the program as they always do.
+            catch_interrupts: Some(false),
+            workers: Some(limits.threads.clamp(1, 1024) as i32),
+        };
+        let answer = self.library.solve(model, &parameters.encode_to_vec(), limits.stop);
+        let response = Response::decode(&answer[..])
+            .map_err(|error| SolverError::Refused(format!("it is not understood ({error})")))?;
+        match response.status() {
+            Status::ModelInvalid => Err(SolverError::Refused(format!("invalid model ({})", response.info))),
+            _ => Ok(response),
+        }
+    }
 }
 
 /// Longer times are the same to anyone who waits, and fit into all clocks.
@@ -217,7 +247,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn paper(&mut self) -> Result<(), SolverError> {
         let model = PaperModel::new(self.region, self.class)?;
-        let response = self.ask(&model.bytes, None)?;
+        let response = self.solver.ask(&model.bytes, None, self.limits, self.deadline)?;
         match response.status() {
             Status::Optimal | Status::Feasible => {
                 let claimed = response.objective.round();
@@ -247,7 +277,8 @@ impl Search<'_> {
             return Ok(());
         }
         let model = ImprovedModel::new(self.region, self.class, start, self.bound..=peak - 1)?;
-        let response = self.ask(&model.bytes, Some(improved::LINEARIZATION_LEVEL))?;
+        let level = Some(improved::LINEARIZATION_LEVEL);
+        let response = self.solver.ask(&model.bytes, level, self.limits, self.deadline)?;
         match response.status() {
             Status::Optimal | Status::Feasible => {
                 self.take(model.order(&response.solution), response.objective.round())?;
@@ -257,24 +288,6 @@ impl Search<'_> {
             Status::Unknown | Status::ModelInvalid => self.raise_bound(response.bound.min(peak.into())),
         }
         Ok(())
-    }
-
-    fn ask(&self, model: &[u8], linearization_level: Option<i32>) -> Result<Response, SolverError> {
-        let parameters = Parameters {
-            random_seed: Some((self.limits.seed & i32::MAX as u32) as i32),
-            max_time_in_seconds: Some(self.deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
-            linearization_level,
-            // Interrupts end the program as they always do.
-            catch_interrupts: Some(false),
-            workers: Some(self.limits.threads.clamp(1, 1024) as i32),
-        };
-        let answer = self.solver.library.solve(model, &parameters.encode_to_vec(), self.limits.stop);
-        let response = Response::decode(&answer[..])
-            .map_err(|error| SolverError::Refused(format!("it is not understood ({error})")))?;
-        match response.status() {
-            Status::ModelInvalid => Err(SolverError::Refused(format!("invalid model ({})", response.info))),
-            _ => Ok(response),
-        }
     }
 
     /// Takes an order after the checker has looked at it.
@@ -291,10 +304,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes a bound that the solver has proven. Bounds are whole numbers, up to rounding; without any, it says minus infinity.
+    /// Takes a bound that the solver has proven.
     fn raise_bound(&mut self, bound: f64) {
-        if bound.is_finite() && bound > 0.0 {
-            self.bound = self.bound.max((bound - 1e-6).ceil() as u32);
-        }
+        self.bound = self.bound.max(whole(bound));
     }
+}
+
+/// A bound that the solver has proven. Bounds are whole numbers, up to rounding; without any, it says minus infinity.
+fn whole(bound: f64) -> u32 {
+    if bound.is_finite() && bound > 0.0 { (bound - 1e-6).ceil() as u32 } else { 0 }
 }

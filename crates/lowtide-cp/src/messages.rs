@@ -28,9 +28,58 @@ pub(crate) struct Linear {
     pub(crate) domain: Vec<i64>,
 }
 
+/// A weighted sum of variables and a number.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Expression {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) variables: Vec<i32>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(crate) weights: Vec<i64>,
+    #[prost(int64, tag = "3")]
+    pub(crate) offset: i64,
+}
+
+/// One expression is the largest of others.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Largest {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) target: Option<Expression>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) of: Vec<Expression>,
+}
+
+/// No two of the expressions are equal.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct AllDifferent {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) expressions: Vec<Expression>,
+}
+
+/// From a start to before an end. That the size lies between the two has to be said by another constraint.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Interval {
+    #[prost(message, optional, tag = "4")]
+    pub(crate) start: Option<Expression>,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) end: Option<Expression>,
+    #[prost(message, optional, tag = "6")]
+    pub(crate) size: Option<Expression>,
+}
+
+/// At every moment, the demands of the intervals (by number of their constraints) that hold it stay within the capacity.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Cumulative {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) capacity: Option<Expression>,
+    #[prost(int32, repeated, tag = "2")]
+    pub(crate) intervals: Vec<i32>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) demands: Vec<Expression>,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Constraint {
-    #[prost(oneof = "Kind", tags = "3, 12, 29")]
+    #[prost(oneof = "Kind", tags = "3, 12, 13, 19, 22, 27, 29")]
     pub(crate) kind: Option<Kind>,
 }
 
@@ -40,6 +89,14 @@ pub(crate) enum Kind {
     Or(Literals),
     #[prost(message, tag = "12")]
     Linear(Linear),
+    #[prost(message, tag = "13")]
+    AllDifferent(AllDifferent),
+    #[prost(message, tag = "19")]
+    Interval(Interval),
+    #[prost(message, tag = "22")]
+    Cumulative(Cumulative),
+    #[prost(message, tag = "27")]
+    Largest(Largest),
     #[prost(message, tag = "29")]
     ExactlyOne(Literals),
 }

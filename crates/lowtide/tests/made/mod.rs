@@ -5,6 +5,7 @@
 
 use lowtide::generate::{self, Random, Shape};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
+use lowtide::target::Target;
 use lowtide::{ClassId, InstrId, RegisterId, ValueId};
 
 pub(crate) fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
@@ -124,6 +125,189 @@ impl Small {
         }
         (0..=all).filter(|&set| reaches[set]).collect()
     }
+
+    /// A random order within limits; none if there is none.
+    pub(crate) fn order_within(&self, limits: &[Option<u32>], random: &mut Random) -> Option<Vec<InstrId>> {
+        let sets = self.on_the_way(limits);
+        let mut set = *sets.first()?;
+        let mut order = Vec::with_capacity(self.count);
+        while order.len() < self.count {
+            let next: Vec<usize> = self.next(set).filter(|next| sets.contains(next)).collect();
+            let after = random.pick(&next);
+            order.push(InstrId::at((after ^ set).trailing_zeros() as usize));
+            set = after;
+        }
+        Some(order)
+    }
+}
+
+/// The most instructions that are tried in all orders, and the most copies of units that a machine has.
+pub(crate) const MOST: usize = 9;
+const COPIES: usize = 3;
+
+/// The issue model, written apart from that of the library: it reads the raw dependences and the numbers of the target.
+pub(crate) struct Machine {
+    pub(crate) count: usize,
+    width: u32,
+    /// For each instruction, what waits for it and for how long.
+    waiting: Vec<Vec<(usize, u32)>>,
+    /// For each instruction, the copies of the units that it needs, as a range of places, and for how long.
+    needs: Vec<Vec<(std::ops::Range<usize>, u32)>>,
+}
+
+/// All that the rest of an order depends on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct State {
+    /// The next slot. Cycle `c` has the slots from `c * width` on.
+    slot: u32,
+    /// The first cycle for each instruction that has not been issued, as far as dependences tell.
+    ready: [u32; MOST],
+    /// The first cycle in which each copy of each unit is free; for each unit in rising order.
+    free: [u32; COPIES],
+}
+
+impl State {
+    pub(crate) const START: State = State { slot: 0, ready: [0; MOST], free: [0; COPIES] };
+
+    /// Whether nothing is later than in another state with the same instructions. Then the same rest of an order issues
+    /// no later, instruction by instruction: the next one finds its slot, its operands and its units no later, and after
+    /// it this holds again. (For a unit, the first copy that is free is replaced in both states, and what replaces it is no later.)
+    fn is_as_good(&self, other: &State) -> bool {
+        let none_later = |own: &[u32], other: &[u32]| own.iter().zip(other).all(|(own, other)| own <= other);
+        self.slot <= other.slot
+            && none_later(&self.ready, &other.ready)
+            && none_later(&self.free, &other.free)
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(region: &Region, target: &Target) -> Self {
+        let count = region.len();
+        assert!(count <= MOST);
+        let mut waiting = vec![Vec::new(); count];
+        region.deps().iter().for_each(|dep| waiting[dep.from.index()].push((dep.to.index(), dep.latency)));
+        let mut places = Vec::new();
+        let mut end = 0;
+        for unit in &target.issue().units {
+            places.push((unit.name.as_str(), end..end + unit.count as usize));
+            end += unit.count as usize;
+        }
+        assert!(end <= COPIES);
+        let needs = (region.instrs())
+            .map(|instr| {
+                let needs = region.units(instr).iter().filter(|need| need.cycles > 0);
+                let place = |name: &str| {
+                    places.iter().find(|(unit, _)| *unit == name).map(|(_, place)| place.clone())
+                };
+                needs.filter_map(|need| Some((place(&need.unit)?, need.cycles))).collect()
+            })
+            .collect();
+        Machine { count, width: target.issue().width, waiting, needs }
+    }
+
+    /// Issues an instruction as early as possible; gives its cycle.
+    pub(crate) fn issue(&self, state: &mut State, instr: usize) -> u32 {
+        let mut from = state.ready[instr];
+        for (copies, _) in &self.needs[instr] {
+            from = from.max(state.free[copies.start]);
+        }
+        let slot = state.slot.max(from * self.width);
+        let cycle = slot / self.width;
+        state.slot = slot + 1;
+        state.ready[instr] = 0;
+        for &(other, latency) in &self.waiting[instr] {
+            state.ready[other] = state.ready[other].max(cycle + latency);
+        }
+        for (copies, busy) in &self.needs[instr] {
+            state.free[copies.start] = cycle + busy;
+            state.free[copies.clone()].sort_unstable();
+        }
+        cycle
+    }
+
+    pub(crate) fn length(&self, state: &State) -> u32 {
+        state.slot.div_ceil(self.width)
+    }
+
+    /// The length of an order with necessary stalls.
+    pub(crate) fn length_of(&self, order: &[InstrId]) -> u32 {
+        let mut state = State::START;
+        order.iter().for_each(|instr| _ = self.issue(&mut state, instr.index()));
+        self.length(&state)
+    }
+
+    /// The length of the shortest schedule whose pressures are all fine; none if there is no such schedule. Tries all orders, but for
+    /// what comes after a state that another one is as good as.
+    pub(crate) fn shortest(&self, small: &Small, is_fine: impl Fn(&[u32]) -> bool) -> Option<u32> {
+        let mut states: Vec<Vec<State>> = vec![Vec::new(); 1 << self.count];
+        let fits = |set: usize| small.pressures[set].as_ref().is_some_and(|pressure| is_fine(pressure));
+        if fits(0) {
+            states[0].push(State::START);
+        }
+        // A set comes after all of its subsets.
+        for set in 0..states.len() - 1 {
+            let here = std::mem::take(&mut states[set]);
+            if here.is_empty() {
+                continue;
+            }
+            // (What is no downset has no pressure.)
+            for instr in (0..self.count).filter(|instr| set >> instr & 1 == 0 && fits(set | 1 << instr)) {
+                let after = &mut states[set | 1 << instr];
+                for state in &here {
+                    let mut state = *state;
+                    self.issue(&mut state, instr);
+                    if !after.iter().any(|other| other.is_as_good(&state)) {
+                        after.retain(|other| !state.is_as_good(other));
+                        after.push(state);
+                    }
+                }
+            }
+        }
+        states.pop()?.iter().map(|state| self.length(state)).min()
+    }
+}
+
+/// The same region with other latencies and other needs for units. Made regions have one latency for all, which hides what
+/// stalls can do. Few different latencies leave instructions that are alike; every dependence with its own leaves none.
+pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Random) -> Region {
+    let mut latency = || match random.below(10) {
+        0 => 20 + random.below(61) as u32,
+        _ => random.below(13) as u32,
+    };
+    let few = [latency(), latency(), latency()];
+    let slow = latency();
+    let mut builder = RegionBuilder::new(region.name());
+    for (class, name) in region.class_ids().zip(region.classes()) {
+        let same = builder.class(name);
+        builder.through(same, region.through(class));
+    }
+    for (number, register) in region.registers().iter().enumerate() {
+        let name = region.register_name(RegisterId::at(number));
+        builder.register(name, register.class, register.lanes, register.lane_weight);
+    }
+    region.live_in().iter().for_each(|operand| builder.live_in(operand.register, operand.lanes));
+    region.live_out().iter().for_each(|operand| builder.live_out(operand.register, operand.lanes));
+    let kinds = 1 + random.below(few.len());
+    let mut latencies = Vec::new();
+    for instr in region.instrs() {
+        latencies.push(random.pick(&few[..kinds]));
+        let units = if units.is_empty() { &[] } else { random.pick(units) };
+        builder.instr(InstrSpec { units, ..InstrSpec::new(region.opcode(instr), latencies[instr.index()]) });
+        for def in region.defs(instr) {
+            builder.defs_with(instr, def.operand.register, def.operand.lanes, def.flags);
+        }
+        region.uses(instr).iter().for_each(|operand| builder.uses(instr, operand.register, operand.lanes));
+    }
+    let own = random.pick(&[0, 0, 20, 100]);
+    for dep in region.deps() {
+        let latency = match dep.kind {
+            _ if random.chance(own) => random.below(slow.max(4) as usize) as u32,
+            DepKind::Data => latencies[dep.from.index()],
+            _ => dep.latency,
+        };
+        builder.depend(dep.from, dep.to, dep.kind, latency);
+    }
+    builder.build().expect("only latencies and units differ")
 }
 
 /// A region under construction: instructions that read some registers and write new ones.
