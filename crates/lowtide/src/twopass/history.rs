@@ -16,13 +16,14 @@ pub(crate) type Pending = (u32, u32);
 /// Failed states by the number of their set of instructions.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The latest record of each set, as a position in `records`.
-    latest: FxHashMap<u128, u32>,
-    /// Records: an older one of the same set, slots left, number of pending ones, and these.
+    /// The first record of each set, as a position in `records`.
+    first: FxHashMap<u128, u32>,
+    /// Records: the next one of the same set, slots left, number of pending ones, and these. Those with the most slots come first, so that a state
+    /// with more slots left than a record need not look at any further one.
     records: Vec<u32>,
 }
 
-/// In place of an older record: there is none.
+/// In place of the next record: there is none.
 const NONE: u32 = u32::MAX;
 
 /// In place of the slots left: no number of them suffices.
@@ -44,19 +45,26 @@ pub(crate) enum Known {
 impl History {
     /// `slack` tells how many cycles before the target something is available.
     pub(crate) fn look_up(&self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
-        let mut record = self.latest.get(&set).copied().unwrap_or(NONE);
+        let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
-            let [older, slots, count] = [0, 1, 2].map(|part| self.records[record as usize + part]);
+            let [next, slots] = [0, 1].map(|part| self.records[record as usize + part]);
             if slots == NEVER {
                 return Known::Dead;
             }
-            let pending = &self.records[record as usize + 3..][..2 * count as usize];
-            if slots_left <= slots && pending.chunks_exact(2).all(|pair| slack(pair[0]) <= pair[1]) {
+            if slots_left > slots {
+                break;
+            }
+            if self.pending(record).all(|(what, known)| slack(what) <= known) {
                 return Known::TooLate;
             }
-            record = older;
+            record = next;
         }
         Known::Nothing
+    }
+
+    fn pending(&self, record: u32) -> impl Iterator<Item = Pending> + '_ {
+        let count = self.records[record as usize + 2] as usize;
+        self.records[record as usize + 3..][..2 * count].chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 
     /// Remembers that there is no way from a state in time.
@@ -74,8 +82,30 @@ impl History {
             return;
         }
         let record = self.records.len() as u32;
-        let older = self.latest.insert(set, record).unwrap_or(NONE);
-        self.records.extend([older, slots_left, pending.len() as u32]);
+        let mut before = NONE;
+        let mut next = self.first.get(&set).copied().unwrap_or(NONE);
+        while next != NONE && self.records[next as usize + 1] > slots_left {
+            before = next;
+            next = self.records[next as usize];
+        }
+        // What the new record covers is not needed any more.
+        while next != NONE && self.covers(slots_left, pending, next) {
+            next = self.records[next as usize];
+        }
+        self.records.extend([next, slots_left, pending.len() as u32]);
         self.records.extend(pending.iter().flat_map(|&(what, slack)| [what, slack]));
+        match before {
+            NONE => drop(self.first.insert(set, record)),
+            before => self.records[before as usize] = record,
+        }
+    }
+
+    /// Whether a record with these slots and pending ones applies wherever an older one with no more slots does.
+    fn covers(&self, slots_left: u32, pending: &[Pending], older: u32) -> bool {
+        let slots = self.records[older as usize + 1];
+        debug_assert!(slots <= slots_left);
+        pending.iter().all(|&(what, slack)| {
+            slots <= slack || self.pending(older).any(|(other, known)| other == what && known <= slack)
+        })
     }
 }

@@ -112,6 +112,12 @@ struct Pass<'a> {
     known: Vec<Vec<InstrId>>,
 }
 
+/// Looks at an instruction by a lister that count as one step.
+const LOOKS_PER_STEP: u64 = 16;
+
+/// Looks that the lists may take for each state of the search: a fifth of the time or so.
+const LOOKS_PER_NODE: u64 = 100;
+
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
 
 impl<'a> Pass<'a> {
@@ -274,8 +280,7 @@ impl<'a> Pass<'a> {
         let mut most = 2000;
         let mut target = 0;
         while !self.is_done() {
-            let slice = self.effort.share(16);
-            self.relist(slice);
+            self.relist(LOOKS_PER_NODE * most);
             for (end, search) in searches.iter_mut().enumerate() {
                 while !self.is_done() {
                     if target != self.answer.bound {
@@ -314,8 +319,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Lists again by the times of the current schedule, with noise, from either end.
-    fn relist(&mut self, slice: Effort) {
+    /// Lists again by the times of the current schedule, with noise, from either end, with so many looks at an instruction.
+    fn relist(&mut self, looks: u64) {
         let count = self.graphs[0].len();
         let graphs = self.graphs.clone();
         let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
@@ -327,7 +332,7 @@ impl<'a> Pass<'a> {
         let mut priority =
             Priority { base: vec![0; count], charge: 0, scarcity: Scarcity::Linear, patience: 0 };
         let mut spent = 0;
-        while !self.is_done() && !(Effort { steps: slice.steps.saturating_sub(spent), ..slice }).is_spent() {
+        while !self.is_done() && spent < looks {
             let random = &mut self.random;
             let end = random.below(2);
             let guard = random.below(self.guards[end].len() + 2);
@@ -360,7 +365,7 @@ impl<'a> Pass<'a> {
             let before = lister.steps;
             let found = lister.run(guard, &priority, current_length + 3);
             spent += lister.steps - before;
-            self.effort.steps = self.effort.steps.saturating_sub(lister.steps - before);
+            self.effort.spend((lister.steps - before).div_ceil(LOOKS_PER_STEP));
             let Some(length) = found else { continue };
             let is_taken = length <= current_length || self.random.below(20) == 0;
             if is_taken {
