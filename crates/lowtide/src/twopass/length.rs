@@ -116,7 +116,10 @@ struct Pass<'a> {
 const LOOKS_PER_STEP: u64 = 16;
 
 /// Looks that the lists may take for each state of the search: a fifth of the time or so.
-const LOOKS_PER_NODE: u64 = 100;
+const LOOKS_PER_NODE: u64 = 50;
+
+/// States of the first turn of the search, for each target.
+const FIRST_TURN: u64 = 1000;
 
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
 
@@ -217,7 +220,7 @@ impl<'a> Pass<'a> {
         let mut closure = Closure::new(region);
         let mut edges = Vec::new();
         if self.rules.superiority && region.len() <= MOST_FOR_DISTANCES {
-            let mut share = self.effort.share(8);
+            let mut share = self.effort.share(4);
             let before = share.steps;
             edges = timed_superiority(self.problem, &mut closure, &mut share);
             self.effort.spend(before - share.steps);
@@ -273,41 +276,30 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Searches from both ends for one target after the other, in turns with more lists.
+    /// Searches from both ends, in turns with more lists. Each turn looks for a schedule that is one cycle shorter than the best one, and then
+    /// raises the bound, in steps that grow as long as they succeed. A turn is twice as long as the one before.
     fn search(&mut self, part: &Part, graphs: &[Timed; 2], windows: &mut Windows) {
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
-        let mut searches: Vec<Search> = graphs[..ends].iter().map(|graph| Search::new(graph, self.rules)).collect();
-        let mut most = 2000;
-        let mut target = 0;
+        let mut searches: Vec<Search> =
+            graphs[..ends].iter().map(|graph| Search::new(graph, self.rules)).collect();
+        let mut most = FIRST_TURN;
         while !self.is_done() {
             self.relist(LOOKS_PER_NODE * most);
-            for (end, search) in searches.iter_mut().enumerate() {
+            for search in &mut searches {
                 while !self.is_done() {
-                    if target != self.answer.bound {
-                        target = self.answer.bound;
-                        if !windows.open(target) {
-                            self.raise_bound(target + 1);
-                            continue;
-                        }
-                        if self.rules.spans {
-                            let mut share = self.effort.share(16);
-                            let before = share.steps;
-                            let verdict = windows.narrow(target, &mut share);
-                            self.effort.spend(before - share.steps);
-                            if verdict == windows::Verdict::Refuted {
-                                self.raise_bound(target + 1);
-                                continue;
-                            }
-                        }
+                    let target = self.answer.length - 1;
+                    if self.try_target(part, search, windows, target, most) != search::Verdict::Found {
+                        break;
                     }
-                    search.aim(target, &windows.first, &windows.last);
-                    match search.run(most, &mut self.effort) {
-                        search::Verdict::Found => {
-                            let order = part.in_whole(&graphs[end].in_time(search.trail()));
-                            (self.answer.order, self.answer.length) = (order, target);
-                        }
-                        search::Verdict::Impossible => self.raise_bound(target + 1),
-                        search::Verdict::Open => break,
+                }
+                let mut step = 1;
+                while !self.is_done() {
+                    let target = (self.answer.bound + step - 1).min(self.answer.length - 1);
+                    match self.try_target(part, search, windows, target, most) {
+                        search::Verdict::Found => step = 1,
+                        search::Verdict::Impossible => step *= 2,
+                        search::Verdict::Open if step == 1 => break,
+                        search::Verdict::Open => step = 1,
                     }
                 }
             }
@@ -317,6 +309,41 @@ impl<'a> Pass<'a> {
         if std::env::var("TRACE").is_ok() { for s in &searches { eprintln!("open {} range {} late {} dead {} relaxed {} fail {}", s.stat[0], s.stat[1], s.stat[2], s.stat[3], s.stat[4], s.stat[5]); } 
             eprintln!("n={} end {}..{}", graphs[0].len(), self.answer.bound, self.answer.length);
         }
+    }
+
+    /// Looks for a schedule of so many cycles, and keeps what comes out.
+    fn try_target(
+        &mut self,
+        part: &Part,
+        search: &mut Search,
+        windows: &mut Windows,
+        target: u32,
+        most: u64,
+    ) -> search::Verdict {
+        let mut is_refuted = !windows.open(target);
+        if !is_refuted && self.rules.spans {
+            let mut share = self.effort.share(8);
+            let before = share.steps;
+            is_refuted = windows.narrow(target, &mut share) == windows::Verdict::Refuted;
+            self.effort.spend(before - share.steps);
+        }
+        let verdict = match is_refuted {
+            true => search::Verdict::Impossible,
+            false => {
+                search.aim(target, &windows.first, &windows.last);
+                search.run(most, &mut self.effort)
+            }
+        };
+        match verdict {
+            search::Verdict::Found => {
+                let order = part.in_whole(&search.order());
+                let length = Schedule::in_order(self.problem, order.clone()).length();
+                (self.answer.order, self.answer.length) = (order, length);
+            }
+            search::Verdict::Impossible => self.raise_bound(target + 1),
+            search::Verdict::Open => {}
+        }
+        verdict
     }
 
     /// Lists again by the times of the current schedule, with noise, from either end, with so many looks at an instruction.

@@ -22,12 +22,13 @@ use super::history::{History, Known, Pending};
 use super::timed::{Clock, Timed};
 use crate::analysis::flow::Effort;
 use crate::analysis::walk::{Direction, Walk};
+use crate::index::InstrId;
 use crate::random::Random;
 
 /// How a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// With a schedule of the target length: [`Search::trail`].
+    /// With a schedule of the target length: [`Search::order`].
     Found,
     /// There is none.
     Impossible,
@@ -116,9 +117,9 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// What has been built, from this end.
-    pub(crate) fn trail(&self) -> &[u32] {
-        self.walk.trail()
+    /// What has been built, from first to last.
+    pub(crate) fn order(&self) -> Vec<InstrId> {
+        self.graph.in_time(self.walk.trail())
     }
 
     /// Sets a target, in cycles, and the windows of all instructions for it, first cycles and last cycles (in time that runs forwards).
