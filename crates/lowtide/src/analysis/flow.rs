@@ -368,11 +368,38 @@ pub struct DownsetMin<'a> {
     is_exact: bool,
 }
 
+/// What [`DownsetMin`] adds up for a downset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Weights {
+    /// For each register that is live.
+    pub live: u32,
+    /// For each instruction of the downset.
+    pub inside: u32,
+    /// For each instruction that is not in it.
+    pub outside: u32,
+}
+
+impl Weights {
+    /// The pressure alone.
+    pub const PRESSURE: Weights = Weights { live: 1, inside: 0, outside: 0 };
+}
+
 impl<'a> DownsetMin<'a> {
-    /// Prepares the network for one class.
+    /// Prepares the network for the pressure of one class.
     pub fn new(region: &'a Region, class: ClassId, closure: &Closure) -> Self {
+        Self::weighing(region, class, closure, Weights::PRESSURE)
+    }
+
+    /// Prepares the network for the pressure of one class and the number of instructions, each with a weight. (An instruction that costs
+    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.)
+    pub fn weighing(region: &'a Region, class: ClassId, closure: &Closure, weights: Weights) -> Self {
         let mut last_uses = LastUses::new(region, closure);
-        let kept = kept_instrs(region, class);
+        let mut kept = kept_instrs(region, class);
+        if weights.inside + weights.outside > 0 {
+            for instr in region.instrs() {
+                kept[instr.index() / 64] |= 1 << (instr.index() % 64);
+            }
+        }
         let mut node_of = vec![LEFT_OUT; region.len()];
         let mut nodes = 2;
         for instr in members(&kept) {
@@ -386,21 +413,30 @@ impl<'a> DownsetMin<'a> {
                 builder.arc(node, node_of[ancestor.index()], UNLIMITED);
             });
         }
-        let mut constant = region.through(class);
+        for instr in members(&kept) {
+            if weights.outside > 0 {
+                builder.arc(SOURCE, node_of[instr.index()], weights.outside);
+            }
+            if weights.inside > 0 {
+                builder.arc(node_of[instr.index()], SINK, weights.inside);
+            }
+        }
+        let mut constant = weights.live * region.through(class);
         for id in class_values(region, class) {
             let value = &region.values()[id.index()];
+            let weight = weights.live * value.weight;
             let from = value.def.map_or(SOURCE, |def| node_of[def.index()]);
             if value.live_out {
                 match value.def {
-                    Some(_) => builder.arc(from, SINK, value.weight),
-                    None => constant += value.weight,
+                    Some(_) => builder.arc(from, SINK, weight),
+                    None => constant += weight,
                 }
                 continue;
             }
             match last_uses.of(id) {
-                [only] => builder.arc(from, node_of[only.index()], value.weight),
+                [only] => builder.arc(from, node_of[only.index()], weight),
                 several => {
-                    builder.arc(from, nodes, value.weight);
+                    builder.arc(from, nodes, weight);
                     for instr in several {
                         builder.arc(nodes, node_of[instr.index()], UNLIMITED);
                     }

@@ -17,9 +17,15 @@
 
 use super::timed::Timed;
 use crate::analysis::closure::Closure;
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side, Weights};
 use crate::index::InstrId;
 use crate::region::Region;
+
+/// Weights of registers and instructions with which a set is looked for that is large enough, or small enough.
+const COUNTING: [Weights; 2] = [
+    Weights { live: 1, inside: 0, outside: 1 },
+    Weights { live: 1, inside: 1, outside: 0 },
+];
 
 /// What became of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +52,10 @@ pub(crate) struct Windows<'a> {
     /// What has been issued at a moment, and what has not: one bit for each instruction.
     inside: Vec<u64>,
     outside: Vec<u64>,
+    found: Vec<u64>,
     sides: Vec<Side>,
     topological: Vec<u32>,
+    target: u32,
     /// For each instruction the first and the last cycle.
     pub(crate) first: Vec<u32>,
     pub(crate) last: Vec<u32>,
@@ -55,7 +63,9 @@ pub(crate) struct Windows<'a> {
 
 /// The minimum cuts of one class.
 struct Cut<'a> {
-    minimum: DownsetMin<'a>,
+    pressure: DownsetMin<'a>,
+    /// Pressure and number of instructions together, by their weights.
+    counting: Vec<(DownsetMin<'a>, Weights)>,
     limit: u32,
     /// For each instruction and both moments next to it a downset that was possible then when last asked. As long as
     /// it is still between the bounds there is nothing to compute.
@@ -82,10 +92,15 @@ impl<'a> Windows<'a> {
         }
         let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
         let cuts = classes
-            .map(|(class, limit)| Cut {
-                minimum: DownsetMin::new(region, class, &closure),
-                limit,
-                witnesses: witnesses.clone(),
+            .map(|(class, limit)| {
+                let counting = COUNTING.into_iter();
+                let counting = counting.map(|weights| (DownsetMin::weighing(region, class, &closure, weights), weights));
+                Cut {
+                    pressure: DownsetMin::new(region, class, &closure),
+                    counting: counting.collect(),
+                    limit,
+                    witnesses: witnesses.clone(),
+                }
             })
             .collect();
         Windows {
@@ -94,6 +109,8 @@ impl<'a> Windows<'a> {
             cuts,
             inside: vec![0; words],
             outside: vec![0; words],
+            found: vec![0; words],
+            target: 0,
             sides: vec![Side::Free; region.len()],
             topological: graph.topological().collect(),
             first: vec![0; region.len()],
@@ -105,6 +122,7 @@ impl<'a> Windows<'a> {
     /// Sets the windows that latencies and issue slots alone leave for a target; false if there are none.
     pub(crate) fn open(&mut self, target: u32) -> bool {
         let graph = self.graph;
+        self.target = target;
         for instr in 0..graph.len() {
             let Some(last) = (target - 1).checked_sub(graph.tail[instr]) else { return false };
             if graph.head[instr] > last {
@@ -199,12 +217,18 @@ impl<'a> Windows<'a> {
         self.bound_moment(instr, moment, from, to);
         let words = self.closure.words();
         let place = (2 * instr.index() + usize::from(moment == Moment::After)) * words;
+        // How many instructions have been issued then: what is left must fit into the slots that are left, and what is not must have.
+        let (count, width) = (self.first.len() as u32, self.graph.width);
+        let own = u32::from(moment == Moment::After);
+        let least = (count + own).saturating_sub(width.saturating_mul(self.target - from));
+        let most = (width * (to + 1) - 1 + own).min(count);
         let mut has_sides = false;
         for cut in &mut self.cuts {
             let witness = &mut cut.witnesses[place..][..words];
             let holds = witness.iter().zip(&self.inside).all(|(set, inside)| inside & !set == 0)
                 && witness.iter().zip(&self.outside).all(|(set, outside)| outside & set == 0);
-            if holds {
+            let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
+            if holds && (least..=most).contains(&size(witness)) {
                 continue;
             }
             if !has_sides {
@@ -219,10 +243,31 @@ impl<'a> Windows<'a> {
                 }
             }
             effort.spend(words as u64);
-            match cut.minimum.min(&self.sides, cut.limit + 1, effort) {
-                Minimum::Exact(_) => cut.minimum.largest(witness),
-                Minimum::AtLeast(least) if least > cut.limit => return false,
-                Minimum::AtLeast(_) => {}
+            if !holds {
+                match cut.pressure.min(&self.sides, cut.limit + 1, effort) {
+                    Minimum::Exact(_) => cut.pressure.largest(witness),
+                    Minimum::AtLeast(least) if least > cut.limit => return false,
+                    Minimum::AtLeast(_) => {}
+                }
+            }
+            for (minimum, weights) in &mut cut.counting {
+                let now = size(witness);
+                if (weights.inside == 0 && now >= least) || (weights.outside == 0 && now <= most) {
+                    continue;
+                }
+                let limit = weights.live * cut.limit + weights.outside * (count - least) + weights.inside * most;
+                match minimum.min(&self.sides, limit + 1, effort) {
+                    Minimum::Exact(value) => {
+                        minimum.largest(&mut self.found);
+                        let size = size(&self.found);
+                        let live = value - weights.outside * (count - size) - weights.inside * size;
+                        if live <= weights.live * cut.limit {
+                            witness.copy_from_slice(&self.found);
+                        }
+                    }
+                    Minimum::AtLeast(least) if least > limit => return false,
+                    Minimum::AtLeast(_) => {}
+                }
             }
         }
         true
