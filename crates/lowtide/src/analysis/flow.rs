@@ -387,12 +387,18 @@ impl Weights {
 impl<'a> DownsetMin<'a> {
     /// Prepares the network for the pressure of one class.
     pub fn new(region: &'a Region, class: ClassId, closure: &Closure) -> Self {
-        Self::weighing(region, class, closure, Weights::PRESSURE)
+        Self::weighing(region, class, closure, Weights::PRESSURE, |_| true)
     }
 
     /// Prepares the network for the pressure of one class and the number of instructions, each with a weight. (An instruction that costs
-    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.)
-    pub fn weighing(region: &'a Region, class: ClassId, closure: &Closure, weights: Weights) -> Self {
+    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.) Only values that pass `counts` count.
+    pub fn weighing(
+        region: &'a Region,
+        class: ClassId,
+        closure: &Closure,
+        weights: Weights,
+        counts: impl Fn(ValueId) -> bool,
+    ) -> Self {
         let mut last_uses = LastUses::new(region, closure);
         let mut kept = kept_instrs(region, class);
         if weights.inside + weights.outside > 0 {
@@ -422,7 +428,7 @@ impl<'a> DownsetMin<'a> {
             }
         }
         let mut constant = weights.live * region.through(class);
-        for id in class_values(region, class) {
+        for id in class_values(region, class).filter(|&id| counts(id)) {
             let value = &region.values()[id.index()];
             let weight = weights.live * value.weight;
             let from = value.def.map_or(SOURCE, |def| node_of[def.index()]);

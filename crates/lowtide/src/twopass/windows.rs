@@ -16,9 +16,9 @@
 //! know alone: that all of several results would have to be on their way at once, say, when only some of them can be.
 
 use super::timed::Timed;
-use crate::analysis::closure::Closure;
+use crate::analysis::closure::{Closure, members};
 use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side, Weights};
-use crate::index::InstrId;
+use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
 /// Weights of registers and instructions with which a set is looked for that is large enough, or small enough.
@@ -53,6 +53,7 @@ pub(crate) struct Windows<'a> {
     inside: Vec<u64>,
     outside: Vec<u64>,
     found: Vec<u64>,
+    fetches: Vec<Fetches<'a>>,
     sides: Vec<Side>,
     topological: Vec<u32>,
     target: u32,
@@ -70,6 +71,85 @@ struct Cut<'a> {
     /// For each instruction and both moments next to it a downset that was possible then when last asked. As long as
     /// it is still between the bounds there is nothing to compute.
     witnesses: Vec<u64>,
+}
+
+/// Results of long latency that take the same number of registers.
+struct Fetches<'a> {
+    /// Cycles that each is on its way, at least.
+    cycles: u32,
+    weight: u32,
+    limit: u32,
+    /// The loads, each with what waits for it so long.
+    spans: Vec<(InstrId, Vec<InstrId>)>,
+    /// Whether something that waits for one is itself one.
+    touch: bool,
+    /// The pressure of everything but these results.
+    minimum: DownsetMin<'a>,
+}
+
+/// Latencies below this are not worth waves.
+const LONG: u32 = 5;
+
+/// So many groups at most, those of the longest latencies.
+const MOST_GROUPS: usize = 4;
+
+/// All that can be on its way at once.
+const WHOLE: u64 = 1 << 32;
+
+fn fetches<'a>(
+    region: &'a Region,
+    graph: &Timed,
+    limits: &[Option<u32>],
+    closure: &Closure,
+) -> Vec<Fetches<'a>> {
+    // (latency, class, weight, value, load, uses)
+    let mut all = Vec::new();
+    for load in region.instrs() {
+        let Some(cycles) = graph.next.row(load.index()).iter().map(|link| link.cycles).max() else { continue };
+        if cycles < LONG {
+            continue;
+        }
+        let waiting = graph.next.row(load.index()).iter().filter(|link| link.cycles == cycles);
+        let uses: Vec<InstrId> = waiting.map(|link| InstrId(link.instr)).collect();
+        for class in region.class_ids().filter(|class| limits[class.index()].is_some()) {
+            let values: Vec<ValueId> = region
+                .defined_values(load)
+                .iter()
+                .copied()
+                .filter(|value| {
+                    let is_own = region.values()[value.index()].class == class;
+                    is_own && region.value_uses(*value).iter().any(|user| uses.contains(user))
+                })
+                .collect();
+            let weight: u32 = values.iter().map(|value| region.values()[value.index()].weight).sum();
+            if weight > 0 {
+                all.push((cycles, class, weight, values, load, uses.clone()));
+            }
+        }
+    }
+    let mut kinds: Vec<(u32, ClassId, u32)> = all.iter().map(|fetch| (fetch.0, fetch.1, fetch.2)).collect();
+    kinds.sort_unstable_by(|one, other| other.cmp(one));
+    kinds.dedup();
+    kinds.truncate(MOST_GROUPS);
+    let group = |(cycles, class, weight): (u32, ClassId, u32)| {
+        let members: Vec<_> =
+            all.iter().filter(|fetch| fetch.0 >= cycles && fetch.1 == class && fetch.2 >= weight).collect();
+        if members.len() < 2 {
+            return None;
+        }
+        let spans: Vec<(InstrId, Vec<InstrId>)> =
+            members.iter().map(|fetch| (fetch.4, fetch.5.clone())).collect();
+        let counted = |value: ValueId| !members.iter().any(|fetch| fetch.3.contains(&value));
+        Some(Fetches {
+            cycles,
+            weight,
+            limit: limits[class.index()]?,
+            touch: spans.iter().any(|(_, uses)| spans.iter().any(|(load, _)| uses.contains(load))),
+            minimum: DownsetMin::weighing(region, class, closure, Weights::PRESSURE, counted),
+            spans,
+        })
+    };
+    kinds.into_iter().filter_map(group).collect()
 }
 
 impl<'a> Windows<'a> {
@@ -94,7 +174,7 @@ impl<'a> Windows<'a> {
         let cuts = classes
             .map(|(class, limit)| {
                 let counting = COUNTING.into_iter();
-                let counting = counting.map(|weights| (DownsetMin::weighing(region, class, &closure, weights), weights));
+                let counting = counting.map(|weights| (DownsetMin::weighing(region, class, &closure, weights, |_| true), weights));
                 Cut {
                     pressure: DownsetMin::new(region, class, &closure),
                     counting: counting.collect(),
@@ -110,6 +190,7 @@ impl<'a> Windows<'a> {
             inside: vec![0; words],
             outside: vec![0; words],
             found: vec![0; words],
+            fetches: fetches(region, graph, limits, &closure),
             target: 0,
             sides: vec![Side::Free; region.len()],
             topological: graph.topological().collect(),
@@ -168,7 +249,88 @@ impl<'a> Windows<'a> {
                 }
             }
         }
-        Verdict::Open
+        match self.needs_more_waves(effort) {
+            true => Verdict::Refuted,
+            false => Verdict::Open,
+        }
+    }
+
+    /// Whether results cannot all be fetched in time, as only some of them can be on their way at once.
+    fn needs_more_waves(&mut self, effort: &mut Effort) -> bool {
+        for position in 0..self.fetches.len() {
+            if effort.is_spent() {
+                return false;
+            }
+            if self.group_needs_more_waves(position, effort) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn group_needs_more_waves(&mut self, position: usize, effort: &mut Effort) -> bool {
+        let count = self.fetches[position].spans.len();
+        // (first cycle of the load, last cycle of the first use, share)
+        let mut shares: Vec<(u32, u32, u64)> = Vec::with_capacity(count);
+        for span in 0..count {
+            let Some(share) = self.share(position, span, effort) else { return false };
+            let group = &self.fetches[position];
+            let (load, uses) = &group.spans[span];
+            let last = uses.iter().map(|user| self.last[user.index()]).min().unwrap_or(0);
+            shares.push((self.first[load.index()], last, share));
+        }
+        let group = &self.fetches[position];
+        let apart = group.cycles + u32::from(self.graph.width == 1 && !group.touch);
+        // All loads that start from some cycle on and must be over by another.
+        shares.sort_unstable_by_key(|share| share.1);
+        for &(from, _, _) in &shares {
+            let mut sum = 0;
+            for &(first, last, share) in &shares {
+                if first < from {
+                    continue;
+                }
+                sum += share;
+                let waves = sum.div_ceil(WHOLE);
+                let needed = u64::from(from) + (waves - 1) * u64::from(apart) + u64::from(group.cycles);
+                if needed > u64::from(last) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The share of what can be on its way at once that a load takes, of [`WHOLE`]: with it on its way, so many others of the same weight can be.
+    fn share(&mut self, position: usize, span: usize, effort: &mut Effort) -> Option<u64> {
+        let group = &mut self.fetches[position];
+        let (load, uses) = &group.spans[span];
+        let last = uses.iter().map(|user| self.last[user.index()]).min()?;
+        let first = self.first[load.index()];
+        let one = u32::from(self.graph.width == 1);
+        for (other, side) in self.sides.iter_mut().enumerate() {
+            *side = if self.last[other] < first + one {
+                Side::In
+            } else if self.first[other] + one > last {
+                Side::Out
+            } else {
+                Side::Free
+            };
+        }
+        for other in members(self.closure.ancestors(*load)) {
+            self.sides[other.index()] = Side::In;
+        }
+        self.sides[load.index()] = Side::In;
+        for user in uses {
+            self.sides[user.index()] = Side::Out;
+            for other in members(self.closure.descendants(*user)) {
+                self.sides[other.index()] = Side::Out;
+            }
+        }
+        let least = match group.minimum.min(&self.sides, group.limit + 1, effort) {
+            Minimum::Exact(value) | Minimum::AtLeast(value) => value,
+        };
+        let at_once = (group.limit.saturating_sub(least) / group.weight).max(1);
+        Some(WHOLE / u64::from(at_once))
     }
 
     /// The last cycle of an instruction, if that is earlier than known.
