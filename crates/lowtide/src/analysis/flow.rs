@@ -83,7 +83,10 @@ impl Effort {
             let now = Instant::now();
             now + deadline.saturating_duration_since(now) / parts
         });
-        Effort { steps: if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) }, deadline }
+        Effort {
+            steps: if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) },
+            deadline,
+        }
     }
 }
 
@@ -387,17 +390,18 @@ impl Weights {
 impl<'a> DownsetMin<'a> {
     /// Prepares the network for the pressure of one class.
     pub fn new(region: &'a Region, class: ClassId, closure: &Closure) -> Self {
-        Self::weighing(region, class, closure, Weights::PRESSURE, |_| true)
+        Self::weighing(region, class, closure, Weights::PRESSURE, |_| 1)
     }
 
     /// Prepares the network for the pressure of one class and the number of instructions, each with a weight. (An instruction that costs
-    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.) Only values that pass `counts` count.
+    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.) For a value, `live` is the weight of each
+    /// of its registers instead of `weights.live`.
     pub fn weighing(
         region: &'a Region,
         class: ClassId,
         closure: &Closure,
         weights: Weights,
-        counts: impl Fn(ValueId) -> bool,
+        live: impl Fn(ValueId) -> u32,
     ) -> Self {
         let mut last_uses = LastUses::new(region, closure);
         let mut kept = kept_instrs(region, class);
@@ -428,9 +432,9 @@ impl<'a> DownsetMin<'a> {
             }
         }
         let mut constant = weights.live * region.through(class);
-        for id in class_values(region, class).filter(|&id| counts(id)) {
+        for id in class_values(region, class).filter(|&id| live(id) > 0) {
             let value = &region.values()[id.index()];
-            let weight = weights.live * value.weight;
+            let weight = live(id) * value.weight;
             let from = value.def.map_or(SOURCE, |def| node_of[def.index()]);
             if value.live_out {
                 match value.def {

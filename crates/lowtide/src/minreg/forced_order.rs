@@ -121,8 +121,10 @@ mod tests {
                 };
                 let mut closure = Closure::new(&region);
                 let steps = if random.chance(20) { random.below(400) as u64 } else { u64::MAX };
-                let is_within = |(peak, limit): (&Peak, &Option<u32>)| limit.is_none_or(|limit| peak.between <= limit);
-                let known: &[&[InstrId]] = if peaks.iter().zip(&limits).all(is_within) { &[&order] } else { &[] };
+                let is_within =
+                    |(peak, limit): (&Peak, &Option<u32>)| limit.is_none_or(|limit| peak.between <= limit);
+                let known: &[&[InstrId]] =
+                    if peaks.iter().zip(&limits).all(is_within) { &[&order] } else { &[] };
                 let effort = &mut Effort { steps, deadline: None };
                 let found = forced_order(&region, &mut closure, &limits, known, effort);
                 assert!(found.iter().all(|&(b, a)| closure.reaches(b, a) && !closure.reaches(a, b)));

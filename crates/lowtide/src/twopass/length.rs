@@ -21,8 +21,8 @@ use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::search::{self, Search};
-use crate::twopass::windows::{self, Windows};
 use crate::twopass::timed::{MOST_SLOTS, Timed};
+use crate::twopass::windows::{self, Windows};
 
 /// What may be spent, and on what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -137,7 +137,19 @@ impl<'a> Pass<'a> {
         let known = guards.iter().map(|order| order.to_vec()).collect();
         let guards = [0, 1].map(|end| guards.iter().map(|order| Guard::new(&graphs[end], order)).collect());
         let has_units = !crate::analysis::length_bound::binding_units(problem).is_empty();
-        Pass { problem, graphs, guards, effort, answer, random: Random::new(1), has_units, rules: Rules::ALL, limits: limits.to_vec(), packing: packing.clone(), known }
+        Pass {
+            problem,
+            graphs,
+            guards,
+            effort,
+            answer,
+            random: Random::new(1),
+            has_units,
+            rules: Rules::ALL,
+            limits: limits.to_vec(),
+            packing: packing.clone(),
+            known,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -198,7 +210,9 @@ impl<'a> Pass<'a> {
             return;
         }
         let Some(part) = self.tightened() else { return };
-        let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else { return };
+        let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else {
+            return;
+        };
         let times = lower_bound(&problem);
         self.raise_bound(times.best());
         if self.is_done() {
@@ -234,7 +248,15 @@ impl<'a> Pass<'a> {
             self.effort.spend(before - share.steps);
         }
         if std::env::var("TRACE").is_ok() {
-            eprintln!("n={} known {} sup {} ({:?}) forced {} ({:?})", region.len(), self.known.len(), nsup, t1 - t0, edges.len() - nsup, t1.elapsed());
+            eprintln!(
+                "n={} known {} sup {} ({:?}) forced {} ({:?})",
+                region.len(),
+                self.known.len(),
+                nsup,
+                t1 - t0,
+                edges.len() - nsup,
+                t1.elapsed()
+            );
         }
         Part::with_dependences(region, &edges, &self.answer.order)
     }
@@ -272,7 +294,13 @@ impl<'a> Pass<'a> {
         }
         self.effort.spend(before - share.steps);
         if std::env::var("TRACE").is_ok() {
-            eprintln!("windows {} -> {} of {} ({:?})", b0, self.answer.bound, self.answer.length, t0.elapsed());
+            eprintln!(
+                "windows {} -> {} of {} ({:?})",
+                b0,
+                self.answer.bound,
+                self.answer.length,
+                t0.elapsed()
+            );
         }
     }
 
@@ -306,7 +334,13 @@ impl<'a> Pass<'a> {
             most *= 2;
         }
         self.answer.nodes = searches.iter().map(|search| search.nodes).sum();
-        if std::env::var("TRACE").is_ok() { for s in &searches { eprintln!("open {} range {} late {} dead {} relaxed {} fail {}", s.stat[0], s.stat[1], s.stat[2], s.stat[3], s.stat[4], s.stat[5]); } 
+        if std::env::var("TRACE").is_ok() {
+            for s in &searches {
+                eprintln!(
+                    "open {} range {} late {} dead {} relaxed {} fail {}",
+                    s.stat[0], s.stat[1], s.stat[2], s.stat[3], s.stat[4], s.stat[5]
+                );
+            }
             eprintln!("n={} end {}..{}", graphs[0].len(), self.answer.bound, self.answer.length);
         }
     }

@@ -265,16 +265,26 @@ impl<'g> Search<'g> {
             };
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
-                Known::TooLate => {self.stat[2] += 1; return Some(true)}
-                Known::Dead => {self.stat[3] += 1; return Some(false)}
+                Known::TooLate => {
+                    self.stat[2] += 1;
+                    return Some(true);
+                }
+                Known::Dead => {
+                    self.stat[3] += 1;
+                    return Some(false);
+                }
             }
         }
         let mut pick = NONE;
         if self.rules.dynamic_bound && !is_pick {
             self.stat[4] += 1;
-            match self.relaxed.solve(graph, now, &self.available, (&self.earliest, &self.latest), self.target) {
+            match self.relaxed.solve(graph, now, &self.available, (&self.earliest, &self.latest), self.target)
+            {
                 Some(first) => pick = first,
-                None => {self.stat[5] += 1; return Some(true)}
+                None => {
+                    self.stat[5] += 1;
+                    return Some(true);
+                }
             }
         }
         self.frames.push(Frame {

@@ -22,10 +22,8 @@ use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
 /// Weights of registers and instructions with which a set is looked for that is large enough, or small enough.
-const COUNTING: [Weights; 2] = [
-    Weights { live: 1, inside: 0, outside: 1 },
-    Weights { live: 1, inside: 1, outside: 0 },
-];
+const COUNTING: [Weights; 2] =
+    [Weights { live: 1, inside: 0, outside: 1 }, Weights { live: 1, inside: 1, outside: 0 }];
 
 /// What became of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,8 +81,8 @@ struct Fetches<'a> {
     spans: Vec<(InstrId, Vec<InstrId>)>,
     /// Whether something that waits for one is itself one.
     touch: bool,
-    /// The pressure of everything but these results.
-    minimum: DownsetMin<'a>,
+    /// The pressure, each register counted so many times, but those of these results once less.
+    minima: Vec<(DownsetMin<'a>, u32)>,
 }
 
 /// Latencies below this are not worth waves.
@@ -105,7 +103,9 @@ fn fetches<'a>(
     // (latency, class, weight, value, load, uses)
     let mut all = Vec::new();
     for load in region.instrs() {
-        let Some(cycles) = graph.next.row(load.index()).iter().map(|link| link.cycles).max() else { continue };
+        let Some(cycles) = graph.next.row(load.index()).iter().map(|link| link.cycles).max() else {
+            continue;
+        };
         if cycles < LONG {
             continue;
         }
@@ -139,13 +139,18 @@ fn fetches<'a>(
         }
         let spans: Vec<(InstrId, Vec<InstrId>)> =
             members.iter().map(|fetch| (fetch.4, fetch.5.clone())).collect();
-        let counted = |value: ValueId| !members.iter().any(|fetch| fetch.3.contains(&value));
+        let is_fetched = |value: ValueId| members.iter().any(|fetch| fetch.3.contains(&value));
+        let minimum = |times: u32| {
+            let weights = Weights { live: times, ..Weights::PRESSURE };
+            let live = |value| times - u32::from(is_fetched(value));
+            (DownsetMin::weighing(region, class, closure, weights, live), times)
+        };
         Some(Fetches {
             cycles,
             weight,
             limit: limits[class.index()]?,
             touch: spans.iter().any(|(_, uses)| spans.iter().any(|(load, _)| uses.contains(load))),
-            minimum: DownsetMin::weighing(region, class, closure, Weights::PRESSURE, counted),
+            minima: [1, 2, 4].map(minimum).into(),
             spans,
         })
     };
@@ -170,11 +175,14 @@ impl<'a> Windows<'a> {
             passed[instr.index() / 64] |= 1 << (instr.index() % 64);
             own[words..].copy_from_slice(&passed);
         }
-        let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
+        let classes =
+            region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
         let cuts = classes
             .map(|(class, limit)| {
                 let counting = COUNTING.into_iter();
-                let counting = counting.map(|weights| (DownsetMin::weighing(region, class, &closure, weights, |_| true), weights));
+                let counting = counting.map(|weights| {
+                    (DownsetMin::weighing(region, class, &closure, weights, |_| weights.live), weights)
+                });
                 Cut {
                     pressure: DownsetMin::new(region, class, &closure),
                     counting: counting.collect(),
@@ -326,10 +334,13 @@ impl<'a> Windows<'a> {
                 self.sides[other.index()] = Side::Out;
             }
         }
-        let least = match group.minimum.min(&self.sides, group.limit + 1, effort) {
-            Minimum::Exact(value) | Minimum::AtLeast(value) => value,
-        };
-        let at_once = (group.limit.saturating_sub(least) / group.weight).max(1);
+        let mut at_once = u32::MAX;
+        for (minimum, times) in &mut group.minima {
+            let limit = *times * group.limit;
+            let (Minimum::Exact(least) | Minimum::AtLeast(least)) =
+                minimum.min(&self.sides, limit + 1, effort);
+            at_once = at_once.min((limit.saturating_sub(least) / group.weight).max(1));
+        }
         Some(WHOLE / u64::from(at_once))
     }
 
@@ -417,7 +428,8 @@ impl<'a> Windows<'a> {
                 if (weights.inside == 0 && now >= least) || (weights.outside == 0 && now <= most) {
                     continue;
                 }
-                let limit = weights.live * cut.limit + weights.outside * (count - least) + weights.inside * most;
+                let limit =
+                    weights.live * cut.limit + weights.outside * (count - least) + weights.inside * most;
                 match minimum.min(&self.sides, limit + 1, effort) {
                     Minimum::Exact(value) => {
                         minimum.largest(&mut self.found);
