@@ -147,11 +147,11 @@ pub(crate) struct TargetArgs {
 /// How much effort to spend.
 #[derive(clap::Args)]
 pub(crate) struct BudgetArgs {
-    /// Time for each instruction, such as 250us, 1ms or 2s [default: 1ms unless --nodes is given]
+    /// Time for each instruction and pass, such as 250us, 1ms or 2s [default: 1ms unless --nodes is given]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
-    /// Search steps for each region: gives the same result on every machine
+    /// Search steps for each region and pass: gives the same result on every machine
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
@@ -227,6 +227,11 @@ pub(crate) struct ScheduleArgs {
     /// Use at most N registers of the target's first class, if that is possible at all
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
+
+    /// Take every wave more, whatever it costs; else up to 3 more than the production compiler has are not taken if all regions
+    /// together become more than 63 cycles longer
+    #[arg(long)]
+    pub(crate) no_filter: bool,
 
     /// Print why each instruction was chosen, instead of the table
     #[arg(long, conflicts_with_all = ["json", "output", "summary"])]

@@ -41,6 +41,7 @@ pub mod problem;
 pub mod random;
 pub mod region;
 pub mod schedule;
+pub mod solved;
 pub mod target;
 pub mod twopass;
 
