@@ -262,7 +262,7 @@ mod schedule {
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{widest:?}");
         let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
-        assert_eq!(summary.lines().count(), 4, "{summary}");
+        assert_eq!(summary.lines().count(), 5, "{summary}");
     }
 
     #[test]

@@ -355,29 +355,29 @@ impl Totals {
         let mut names: Vec<&str> = targets.to_vec();
         names.sort_unstable();
         names.dedup();
-        let share = |count: u64| {
-            let share = 100.0 * count as f64 / self.regions.max(1) as f64;
-            format!("{} ({share:.1} %)", grouped(count))
-        };
+        let share = |count: u64| 100.0 * count as f64 / self.regions.max(1) as f64;
         let mut text = format!(
-            "{} kernels, {} regions ({} not new), {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
+            "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
              length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
-             proven: {} regions are as good as possible for the goal; waves of {}, length of {}",
+             proven: {} regions ({:.1} %) are as good as possible for the goal (waves {:.1} %, length {:.1} %)\n\
+             new:    {} regions; {} have the graph of another one",
             grouped(targets.len() as u64),
             grouped(self.regions),
-            grouped(self.repeated),
             grouped(self.instructions),
             names.join(" and "),
             algorithm.name(),
             self.seconds,
+            grouped(self.proven),
             share(self.proven),
             share(self.proven_waves),
             share(self.proven_length),
+            grouped(self.regions - self.repeated),
+            grouped(self.repeated),
         );
         if self.filtered > 0 {
             text += &format!(
-                "\nfilter: {} kernels have fewer waves than they could, which would cost too many cycles (--no-filter)",
+                "\nfilter: {} kernels could have more waves, which would cost too many cycles (--no-filter)",
                 grouped(self.filtered)
             );
         }
