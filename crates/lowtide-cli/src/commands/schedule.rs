@@ -284,7 +284,9 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
         row.extend(figures);
         rows.add_row(row);
     }
-    format!("{rows}\n\nBounds in brackets, where they are not reached.\n{summary}")
+    format!(
+        "{rows}\n\nBounds in brackets, where they are not reached; proven: regions that cannot be better.\n{summary}"
+    )
 }
 
 /// The figures of a kernel, which are also added to the totals.

@@ -23,7 +23,7 @@ use crate::args::OccupancyArgs;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
-use crate::report::{grouped, table};
+use crate::report::{grouped, table, trimmed};
 
 /// What the two passes are compared with.
 const OTHERS: [Algorithm; 4] =
@@ -65,7 +65,8 @@ struct Document {
     /// Kernels that the filter gives fewer waves than they could have.
     filtered: u64,
     distinct: Counts,
-    /// States of the searches of each pass for each second that it took, over all graphs.
+    /// What each pass took, over all graphs and threads, and states of its searches for each second.
+    pass_seconds: [f64; 2],
     states_per_second: [f64; 2],
     list: List,
     /// What each budget gives. The figures above are those of the first one.
@@ -346,6 +347,7 @@ impl Document {
         self.filtered = filtered.kernels.iter().filter(|kernel| kernel.is_filtered).count() as u64;
         [self.pass1, self.pass2] = counts.passes.clone();
         self.distinct = counts.clone();
+        self.pass_seconds = solved.spent().map(|spent| spent.time.as_secs_f64());
         self.states_per_second =
             solved.spent().map(|spent| spent.states as f64 / spent.time.as_secs_f64().max(1e-9));
     }
@@ -379,25 +381,29 @@ impl Document {
         let [first, second] = self.states_per_second.map(|states| grouped(states.round() as u64));
         let mut text = format!(
             "{} kernels, {} regions ({} without a production order), {} instructions, {} threads\n\n\
-             All kernels, and what twopass has more or less than each other (paper 2, Table 4):\n{rows}\n\n\
-             filtered is twopass where few waves more must not cost many cycles: it gives up waves of {} kernels.\n\
-             The bound on the length is for as many waves as twopass has.\n\n\
+             All kernels, and what twopass has more or less than each other (paper 2, Table 4):\n{}\n\n\
+             The bound on the length is for as many waves as twopass has. filtered is twopass where a few\n\
+             waves more must not cost many cycles: it gives up waves of {} kernels.\n\n\
              {} distinct graphs of {} to {most} instructions ({} instructions):\n{}\n\n\
              What was searched of them, and what came of it (paper 2, Table 3):\n{}\n\n\
-             Searched: pass 1, if the known orders have fewer waves than may be possible; pass 2, if the order of pass 1 is longer\n\
-             than the bound that is known beforehand. States per second: {first} in pass 1, {second} in pass 2.\n\
+             Searched: pass 1, if the known orders have fewer waves than may be possible; pass 2, if the\n\
+             order of pass 1 is longer than the bound that is known beforehand.\n\
+             Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
              list takes {:.2} µs for each instruction, and {:.4} times the length of twopass.",
             grouped(self.kernels),
             grouped(self.regions),
             grouped(self.not_recorded),
             grouped(self.instructions),
             self.threads,
+            trimmed(&rows),
             grouped(self.filtered),
             grouped(self.distinct.regions),
             args.min_size,
             grouped(self.distinct.instructions),
             self.distinct.in_words(),
             self.distinct.table(),
+            self.pass_seconds[0],
+            self.pass_seconds[1],
             self.list.us_per_instruction,
             self.list.length_ratio,
         );
@@ -425,6 +431,6 @@ impl Document {
                 paper.to_string(),
             ]);
         }
-        rows.to_string()
+        trimmed(&rows)
     }
 }
