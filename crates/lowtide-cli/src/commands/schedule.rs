@@ -335,6 +335,11 @@ fn with_bound(before: u64, after: u64, relation: char, bound: u64) -> String {
     }
 }
 
+/// `1 kernel`, `2 kernels`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 #[derive(Default)]
 struct Totals {
     regions: u64,
@@ -363,7 +368,7 @@ impl Totals {
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
              length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
              proven: {} regions ({:.1} %) are as good as possible for the goal (waves {:.1} %, length {:.1} %)\n\
-             new:    {} regions; {} have the graph of another one",
+             new:    {}; {} have the graph of another one",
             grouped(targets.len() as u64),
             grouped(self.regions),
             grouped(self.instructions),
@@ -374,13 +379,13 @@ impl Totals {
             share(self.proven),
             share(self.proven_waves),
             share(self.proven_length),
-            grouped(self.regions - self.repeated),
+            counted(self.regions - self.repeated, "region"),
             grouped(self.repeated),
         );
         if self.filtered > 0 {
             text += &format!(
-                "\nfilter: {} kernels could have more waves, which would cost too many cycles (--no-filter)",
-                grouped(self.filtered)
+                "\nfilter: {} could have more waves, which would cost too many cycles (--no-filter)",
+                counted(self.filtered, "kernel")
             );
         }
         text

@@ -1,6 +1,6 @@
 //! All regions of a kernel together: as many waves as possible, and then short schedules that keep them.
 
-use super::{Algorithm, Way, best, by_cuts, check_in_debug_builds, outcome, run, schedule_shared};
+use super::{Algorithm, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared};
 use crate::analysis::length_bound::lower_bound;
 use crate::index::{ClassId, InstrId};
 use crate::problem::{Goal, Measure, Problem};
@@ -214,12 +214,7 @@ fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: leng
     let source = Schedule::source(&problem);
     let production = run(&problem, Algorithm::Production, Budget::UNLIMITED);
     let few = shared.few_registers();
-    let mut starts = vec![start.order()];
-    for order in [source.order(), production.order(), &few] {
-        if !starts.contains(&order) {
-            starts.push(order);
-        }
-    }
+    let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
     let passes = Passes {
         is_searched: first.is_searched,
         is_improved: (first.spilled, first.waves) != first.known,

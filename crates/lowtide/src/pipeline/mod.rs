@@ -310,6 +310,7 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
     let production = region.production().map(|production| production.order.clone());
     let mut known: Vec<Vec<InstrId>> = [source].into_iter().chain(production).collect();
     known.push(shared.few_registers());
+    known.push(run(problem, Algorithm::CriticalPath, budget).order().to_vec());
     let peaks = |order: &Vec<InstrId>| -> Vec<u32> {
         let measure = problem.measure(&Schedule::in_order(problem, order.clone()));
         measure.peaks.iter().map(|peak| peak.between).collect()
@@ -334,7 +335,7 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
         }
         known.push(nearest);
     }
-    let starts: Vec<&[InstrId]> = known.iter().map(Vec::as_slice).collect();
+    let starts = distinct(known.iter().map(Vec::as_slice));
     let options = length::Options { budget, only_lists, ..length::Options::default() };
     let (found, bound) = match shared.shortest(&limits, &starts, options) {
         Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),
@@ -343,6 +344,17 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
     };
     let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
     (best(problem, [found, Schedule::source(problem), production]), bound)
+}
+
+/// Orders to start from, each once.
+fn distinct<'o>(orders: impl Iterator<Item = &'o [InstrId]>) -> Vec<&'o [InstrId]> {
+    let mut distinct = Vec::new();
+    orders.for_each(|order| {
+        if !distinct.contains(&order) {
+            distinct.push(order);
+        }
+    });
+    distinct
 }
 
 /// Bounds on peaks that cuts prove, and one on the length.

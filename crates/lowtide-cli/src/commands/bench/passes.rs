@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::report::{grouped, table};
 
+/// A line of the table: its name, our figure, and the paper's for both passes.
+type Line = (&'static str, fn(&PassCounts) -> u64, [&'static str; 2]);
+
 /// The regions that a pass searched, and what came of it.
 #[derive(Serialize, Default, Clone)]
 pub(super) struct PassCounts {
@@ -100,7 +103,7 @@ impl Counts {
     /// Paper 2, Table 3: ours beside theirs, for each pass.
     pub(super) fn table(&self) -> String {
         let mut rows = table(1, &["", "pass 1", "%", "paper 2", "pass 2", "%", "paper 2"]);
-        let figures: [(&str, fn(&PassCounts) -> u64, [&str; 2]); 5] = [
+        let figures: [Line; 5] = [
             ("searched", |pass| pass.searched, ["3.3 %", "63.3 %"]),
             ("proven and improved", |pass| pass.proved_improved, ["11.7 %", "90.3 %"]),
             ("proven, not improved", |pass| pass.proved_same, ["1.3 %", "0.0 %"]),
@@ -117,7 +120,7 @@ impl Counts {
             }
             rows.add_row(row);
         }
-        let sizes: [(&str, fn(&PassCounts) -> u64, [&str; 2]); 3] = [
+        let sizes: [Line; 3] = [
             ("mean size searched", |pass| pass.mean_size.round() as u64, ["209", "70"]),
             ("largest proven", |pass| pass.largest_proved as u64, ["287", "877"]),
             ("largest improved", |pass| pass.largest_improved as u64, ["921", "921"]),
