@@ -5,7 +5,7 @@
 //! ([`fingerprint`]), the target, the budget, the limits without what only passes through the region, and the orders to start from.
 //!
 //! Whoever asks first, the answer must be the same; else results would depend on the order of kernels and on threads. So every question is asked of the
-//! [bare](Region::bare) graph, which is the same for all regions that have it. If two threads ask at the same time, one waits for the other.
+//! bare graph, which is the same for all regions that have it. If two threads ask at the same time, one waits for the other.
 
 use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
