@@ -60,6 +60,51 @@ pub(crate) enum BenchCommand {
     ///
     /// Every distinct graph counts once. Example: lowtide bench minreg corpus/ --max-size 600
     Minreg(MinregArgs),
+    /// Waves and lengths of whole kernels, and what the two passes prove (paper 2, Tables 3, 4 and 8)
+    ///
+    /// Sums are over all kernels; the passes are counted on distinct graphs.
+    /// Example: lowtide bench occupancy corpus/ --budget 1ms,250us,5ms
+    Occupancy(OccupancyArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct OccupancyArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+
+    /// Time for each instruction and pass; with several, each is measured, and the first one in full [default: 1ms unless --nodes is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, value_delimiter = ',')]
+    budget: Vec<Duration>,
+
+    /// Search steps for each region and pass: gives the same result on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+
+    /// Count the passes on graphs of so many instructions or more
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) min_size: usize,
+
+    /// Count the passes on graphs of so many instructions or fewer
+    #[arg(long, value_name = "N")]
+    pub(crate) max_size: Option<usize>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl OccupancyArgs {
+    /// The budgets to measure, at least one.
+    pub(crate) fn budgets(&self) -> Vec<Budget> {
+        let of = |time_per_instr| Budget { time_per_instr, nodes: self.nodes, threads: 1 };
+        match (self.budget.as_slice(), self.nodes) {
+            ([], None) => vec![of(Some(Duration::from_millis(1)))],
+            ([], Some(_)) => vec![of(None)],
+            (times, _) => times.iter().map(|time| of(Some(*time))).collect(),
+        }
+    }
 }
 
 #[derive(clap::Args)]
@@ -147,11 +192,11 @@ pub(crate) struct TargetArgs {
 /// How much effort to spend.
 #[derive(clap::Args)]
 pub(crate) struct BudgetArgs {
-    /// Time for each instruction, such as 250us, 1ms or 2s [default: 1ms unless --nodes is given]
+    /// Time for each instruction and pass, such as 250us, 1ms or 2s [default: 1ms unless --nodes is given]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
-    /// Search steps for each region: gives the same result on every machine
+    /// Search steps for each region and pass: gives the same result on every machine
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
@@ -227,6 +272,11 @@ pub(crate) struct ScheduleArgs {
     /// Use at most N registers of the target's first class, if that is possible at all
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
+
+    /// Take every wave more, whatever it costs; else up to 3 more than the production compiler has are not taken if all regions
+    /// together become more than 63 cycles longer
+    #[arg(long)]
+    pub(crate) no_filter: bool,
 
     /// Print why each instruction was chosen, instead of the table
     #[arg(long, conflicts_with_all = ["json", "output", "summary"])]

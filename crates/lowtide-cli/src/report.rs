@@ -21,6 +21,11 @@ pub(crate) fn table(left: usize, header: &[&str]) -> Table {
     table
 }
 
+/// A table without blanks at the ends of lines, which empty cells of the last columns leave.
+pub(crate) fn trimmed(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
+}
+
 /// A name cut in the middle, where long ones say least.
 pub(crate) fn shorten(name: &str, most: usize) -> String {
     let length = name.chars().count();

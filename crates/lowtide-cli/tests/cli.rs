@@ -262,7 +262,7 @@ mod schedule {
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{widest:?}");
         let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
-        assert_eq!(summary.lines().count(), 4, "{summary}");
+        assert_eq!(summary.lines().count(), 5, "{summary}");
     }
 
     #[test]
@@ -290,6 +290,53 @@ mod schedule {
                 }
             }
         }
+    }
+
+    /// A graph that was seen before is not solved again, and not counted as new.
+    #[test]
+    fn repeated_graphs_are_counted() {
+        let folder = Folder::new();
+        let mut other = tiny("other", "r");
+        other["instructions"][0]["op"] = "another".into();
+        let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s"), other]);
+        let document = run("schedule {} --json", &[&file]).json();
+        assert_eq!(document["repeated"], 2);
+        let summary = run("schedule {} --summary", &[&file]).ok();
+        assert!(summary.contains("new:    1 region; 2 have the graph of another one"), "{summary}");
+    }
+
+    /// 30 pairs of load and store: the production order loads everything first, which leaves 8 waves. Ten would take
+    /// more than 63 cycles more.
+    #[test]
+    fn few_waves_are_not_bought_with_many_cycles() {
+        let folder = Folder::new();
+        let mut wide = tiny("wide", "r");
+        let names: Vec<String> = (0..30).map(|number| format!("r{number}")).collect();
+        let pairs = |name: &String| {
+            let load = json!({"op": "load", "latency": 100, "defs": [name]});
+            [load, json!({"op": "store", "latency": 1, "uses": [name]})]
+        };
+        wide["registers"] = names.iter().map(|name| json!({"name": name, "class": "vgpr"})).collect();
+        wide["instructions"] = names.iter().flat_map(pairs).collect();
+        wide["deps"] = (0..30).map(|number| json!([2 * number, 2 * number + 1, "data", 100])).collect();
+        let order: Vec<u32> = (0..60).step_by(2).chain((1..60).step_by(2)).collect();
+        wide["production"] = json!({"by": "test", "order": order});
+        wide.as_object_mut().expect("an object").remove("source_peaks");
+        let file = folder.regions("k.jsonl", &[wide]);
+        let figures = |line: &str| {
+            let document = run(line, &[&file]).json();
+            let kernel = &document["kernels"][0];
+            (
+                number(&kernel["occupancy"]),
+                number(&kernel["regions"][0]["length"]),
+                kernel["filtered"].clone(),
+            )
+        };
+        assert_eq!(figures("schedule {} --json --nodes 5000"), (8, 130, true.into()));
+        let (waves, length, filtered) = figures("schedule {} --json --nodes 5000 --no-filter");
+        assert!(waves == 10 && length > 130 + 63 && filtered == false, "{waves} waves, {length} cycles");
+        let summary = run("schedule {} --nodes 5000 --summary", &[&file]).ok();
+        assert!(summary.contains("filter: 1 kernel could have more waves"), "{summary}");
     }
 
     fn check_region(region: &Value, goal: &str) {
@@ -324,10 +371,12 @@ mod schedule {
         assert!(bound <= length);
         assert_eq!(Some(length - 1), cycles.iter().copied().max());
         let optimal = region["optimal"].as_bool().expect("optimal is a bool");
+        let proven = |key: &str| region[key].as_bool().expect("a bool");
+        assert_eq!(proven("proven_length"), length == bound);
         match goal {
             "minreg" => assert_eq!(optimal, peaks["vgpr"] == bounds["vgpr"]),
             "length" => assert_eq!(optimal, length == bound),
-            _ => {}
+            _ => assert_eq!(optimal, proven("proven_waves") && length == bound),
         }
     }
 
@@ -336,7 +385,7 @@ mod schedule {
         let folder = Folder::new();
         let output = folder.path("schedules.jsonl");
         for goal in ["minreg", "occupancy", "length"] {
-            for algorithm in ["auto", "source", "production", "critical-path"] {
+            for algorithm in ["auto", "source", "production", "critical-path", "list", "twopass"] {
                 let line = format!("schedule {{}} -o {{}} --nodes 10 --goal {goal} --algorithm {algorithm}");
                 run(&line, &[&corpus(), &output]).ok();
                 let told = run("check {} {}", &[&corpus(), &output]).ok();
@@ -471,6 +520,47 @@ mod bench {
         "default",
         "exact",
     ];
+
+    #[test]
+    fn occupancy_carries_its_figures_for_programs() {
+        let document = run("bench occupancy {} --json --nodes 2000", &[&corpus()]).json();
+        assert_eq!((number(&document["kernels"]), number(&document["regions"])), (26, 284));
+        let sum = |figure: &str, name: &str| number(&document[figure][name]);
+        for name in ["production", "source", "list", "twopass", "default", "filtered"] {
+            assert!(sum("occupancy", name) <= number(&document["occupancy_bound"]), "{name}");
+            assert!(document["seconds"][name].is_f64(), "{name}");
+        }
+        assert!(sum("length", "twopass") >= number(&document["length_bound"]));
+        for name in ["production", "source", "default"] {
+            assert!(sum("occupancy", name) <= sum("occupancy", "twopass"), "{name}");
+        }
+        assert!(sum("length", "twopass") < sum("length", "production"));
+        for pass in ["pass1", "pass2"] {
+            let parts = ["proved_improved", "proved_same", "timeout_improved", "timeout_same"];
+            let parts: u64 = parts.iter().map(|key| number(&document[pass][*key])).sum();
+            assert_eq!(parts, number(&document[pass]["searched"]), "{pass}");
+        }
+        assert!(number(&document["pass2"]["searched"]) > 50);
+        let distinct = number(&document["distinct"]["regions"]);
+        assert!(distinct > 100 && distinct < 284);
+        let larger = run("bench occupancy {} --json --nodes 2000 --min-size 48 --max-size 600", &[&corpus()]);
+        let larger = larger.json();
+        assert!(number(&larger["distinct"]["regions"]) < distinct);
+        assert_eq!(larger["occupancy"], document["occupancy"], "all kernels count");
+    }
+
+    #[test]
+    fn occupancy_prints_tables_like_the_papers() {
+        let text = run("bench occupancy {} --budget 20us,50us", &[&corpus()]).ok();
+        for part in ["Table 3", "Table 4", "Table 8", "production ", "proven and improved", "90.3 %"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{widest:?}");
+        assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+        let error = run("bench occupancy {} --min-size 100000", &[&corpus()]).error();
+        assert!(error.contains("no region has a size in the range"), "{error}");
+    }
 
     #[test]
     fn minreg_carries_its_figures_for_programs() {
@@ -648,8 +738,8 @@ mod registers {
                 .map(|region| (number(&region["peak"]["vgpr"]), number(&region["length"])))
                 .collect::<Vec<_>>()
         };
-        let free = peaks("schedule {} --json --goal length --nodes 1");
-        let limited = peaks("schedule {} --json --goal length --nodes 1 --registers 24");
+        let free = peaks("schedule {} --json --goal length --nodes 5000");
+        let limited = peaks("schedule {} --json --goal length --nodes 5000 --registers 24");
         let lowest = peaks("schedule {} --json --goal minreg --nodes 1");
         let mut changed = 0;
         for ((free, limited), lowest) in free.into_iter().zip(limited).zip(lowest) {

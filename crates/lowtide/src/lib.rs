@@ -6,7 +6,7 @@
 //! 2. A region on a [`Target`](target::Target) with a [`Goal`](problem::Goal) is a
 //!    [`Problem`](problem::Problem).
 //! 3. [`analysis`] finds the facts that never change: closure, times, bounds.
-//! 4. A scheduler of [`list`] or [`minreg`] makes a [`Schedule`](schedule::Schedule); [`pipeline`] says which one when.
+//! 4. A scheduler of [`list`], [`minreg`] or [`twopass`] makes a [`Schedule`](schedule::Schedule); [`pipeline`] says which one when.
 //! 5. The independent [checker](schedule::check) tells whether it is legal and what it amounts to.
 //!
 //! ```
@@ -19,7 +19,8 @@
 //! let region = region(Shape::UnrolledLoop, 100, 1);
 //! let target = Target::builtin("gfx906").unwrap();
 //! let problem = Problem::new(&region, &target, Goal::Length)?;
-//! let outcome = schedule_region(&problem, Algorithm::Auto, Budget::default());
+//! let budget = Budget { nodes: Some(10_000), ..Budget::UNLIMITED };
+//! let outcome = schedule_region(&problem, Algorithm::Auto, budget);
 //! assert!(outcome.bounds.length <= outcome.measure.length);
 //!
 //! let report = check(&region, &target, &outcome.schedule).expect("a legal schedule");
@@ -41,6 +42,7 @@ pub mod problem;
 pub mod random;
 pub mod region;
 pub mod schedule;
+pub mod solved;
 pub mod target;
 pub mod twopass;
 

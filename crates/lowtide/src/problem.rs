@@ -86,6 +86,20 @@ impl<'a> Problem<'a> {
         self
     }
 
+    /// The same problem for a region with the same graph.
+    pub(crate) fn of<'b>(&self, region: &'b Region) -> Problem<'b>
+    where
+        'a: 'b,
+    {
+        Problem { region, ..self.clone() }
+    }
+
+    /// The same problem with another goal.
+    pub(crate) fn with_goal(mut self, goal: Goal) -> Self {
+        self.goal = goal;
+        self
+    }
+
     /// The most waves that are of use.
     pub fn most_waves(&self) -> u32 {
         self.most_waves

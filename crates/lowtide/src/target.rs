@@ -55,7 +55,7 @@ pub enum TargetError {
 }
 
 /// A GPU, as far as scheduling needs to know it.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     name: String,
@@ -66,7 +66,7 @@ pub struct Target {
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Issue {
     /// Instructions in one cycle.
@@ -77,7 +77,7 @@ pub struct Issue {
 }
 
 /// A kind of functional unit.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
     /// The name that instructions ask for.
@@ -92,7 +92,7 @@ fn one() -> u32 {
 }
 
 /// A register file: what all waves of a SIMD share.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
     /// Its name, for reports.
@@ -108,7 +108,7 @@ pub struct RegisterFile {
 }
 
 /// A register class and its place in a file.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileClass {
     /// The name that regions use, or `*` for any other.

@@ -250,10 +250,11 @@ fn every_schedule_of_every_algorithm_is_legal() {
 }
 
 fn every_algorithm(problem: &Problem) {
-    let source = run(problem, Algorithm::Source, Budget::default());
+    let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+    let source = run(problem, Algorithm::Source, budget);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
-        let schedule = run(problem, algorithm, Budget::default());
+        let schedule = run(problem, algorithm, budget);
         let report = check(problem.region(), problem.target(), &schedule).unwrap_or_else(|violations| {
             panic!("{} on {}: {violations:?}", algorithm.name(), problem.region().name())
         });

@@ -60,7 +60,7 @@ impl Constraints {
         options: Options,
     ) -> Result<KernelOutcome, Failure> {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-        let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };
+        let mut outcome = KernelOutcome::new(most);
         for region in &kernel.regions {
             let problem = options
                 .problem(region, target)
@@ -71,9 +71,8 @@ impl Constraints {
                 Failure::Message(format!("kernel {:?}, region {name}: {error}", kernel.name))
             })?;
             let bound = problem.registers().occupancy(&region.bounds.peaks);
-            outcome.occupancy = outcome.occupancy.min(region.measure.occupancy);
             outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
-            outcome.regions.push(region);
+            outcome.push(region);
         }
         Ok(outcome)
     }

@@ -21,6 +21,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Schedule(args) => schedule::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
+        Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use lowtide::pipeline::{Algorithm, Options, explain, schedule_kernel};
+use lowtide::pipeline::{Algorithm, Filter, Options, explain, schedule_kernel};
 use lowtide::problem::Problem;
 use lowtide::region::Region;
 use lowtide::schedule::{Outcome, Schedule};
+use lowtide::solved::Solved;
 use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};
 use serde::Serialize;
 
@@ -21,6 +22,8 @@ use crate::report::{change, grouped, shorten, table};
 #[derive(Serialize)]
 struct Document {
     kernels: Vec<KernelResult>,
+    /// Regions that have the graph of another one.
+    repeated: u64,
 }
 
 #[derive(Serialize)]
@@ -30,6 +33,8 @@ struct KernelResult {
     target: String,
     occupancy: u32,
     occupancy_bound: u32,
+    /// Whether waves were given up for length.
+    filtered: bool,
     seconds: f64,
     regions: Vec<RegionResult>,
     #[serde(skip)]
@@ -55,6 +60,9 @@ struct RegionResult {
     peak_bound_by: BTreeMap<String, BoundReason>,
     length: u32,
     length_bound: u32,
+    /// Whether waves and length are proven to be as good as possible, one by one.
+    proven_waves: bool,
+    proven_length: bool,
     optimal: bool,
     #[serde(skip)]
     primary: (u32, u32),
@@ -70,7 +78,7 @@ impl RegionResult {
             let classes = region.classes().iter().enumerate();
             classes.map(|(class, name)| (name.to_string(), figure(class))).collect()
         };
-        let Outcome { schedule, measure, bounds, optimal } = outcome;
+        let Outcome { schedule, measure, bounds, proven_waves, optimal } = outcome;
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
         let reasoned = PeakBound::all(region, &bounds);
@@ -85,6 +93,8 @@ impl RegionResult {
             peak_bound_by: reasoned.iter().map(|bound| (bound.class.clone(), bound.by.clone())).collect(),
             length: measure.length,
             length_bound: bounds.length,
+            proven_waves,
+            proven_length: measure.length == bounds.length,
             optimal,
             primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
             schedule,
@@ -103,6 +113,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         },
         budget: args.budget.budget(),
         registers: args.registers,
+        filter: (!args.no_filter).then(Filter::default),
     };
     let constraints = match args.algorithm {
         Method::Algorithm(_) => None,
@@ -117,7 +128,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         .map(LineWriter::create)
         .transpose()
         .map_err(|error| write_failure(args, error))?;
-    let mut document = Document { kernels: Vec::new() };
+    let solved = Solved::new();
+    let mut document = Document { kernels: Vec::new(), repeated: 0 };
     for_each_kernel(
         &args.input,
         |kernel| {
@@ -126,7 +138,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             let start = Instant::now();
             let outcome = match &constraints {
                 Some(constraints) => constraints.schedule_kernel(&kernel, target, options)?,
-                None => schedule_kernel(&kernel, target, options).map_err(fail)?,
+                None => schedule_kernel(&kernel, target, options, &solved).map_err(fail)?,
             };
             let seconds = start.elapsed().as_secs_f64();
             let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
@@ -147,6 +159,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                 target: target.name().to_string(),
                 occupancy: outcome.occupancy,
                 occupancy_bound: outcome.occupancy_bound,
+                filtered: outcome.is_filtered,
                 seconds,
                 regions,
                 source,
@@ -169,6 +182,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
+    document.repeated = solved.repeated();
     if let Some(constraints) = &constraints {
         constraints.report_too_large();
     }
@@ -240,7 +254,7 @@ const GAP: usize = 3;
 const FIGURES: [&str; 6] = ["size", "waves", "peak", "length", "proven", "ms"];
 
 fn as_table(document: &Document, args: &ScheduleArgs) -> String {
-    let mut total = Totals::default();
+    let mut total = Totals { repeated: document.repeated, ..Totals::default() };
     let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
@@ -270,7 +284,9 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
         row.extend(figures);
         rows.add_row(row);
     }
-    format!("{rows}\n\nBounds in brackets, where they are not reached.\n{summary}")
+    format!(
+        "{rows}\n\nBounds in brackets, where they are not reached; proven: regions that cannot be better.\n{summary}"
+    )
 }
 
 /// The figures of a kernel, which are also added to the totals.
@@ -283,6 +299,9 @@ fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIGURES.len()]
     let proven = kernel.regions.iter().filter(|region| region.optimal).count();
     total.regions += kernel.regions.len() as u64;
     total.proven += proven as u64;
+    total.proven_waves += kernel.regions.iter().filter(|region| region.proven_waves).count() as u64;
+    total.proven_length += kernel.regions.iter().filter(|region| region.proven_length).count() as u64;
+    total.filtered += u64::from(kernel.filtered);
     total.instructions += instructions as u64;
     total.occupancy[0] += u64::from(kernel.source.occupancy);
     total.occupancy[1] += u64::from(kernel.occupancy);
@@ -316,10 +335,19 @@ fn with_bound(before: u64, after: u64, relation: char, bound: u64) -> String {
     }
 }
 
+/// `1 kernel`, `2 kernels`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 #[derive(Default)]
 struct Totals {
     regions: u64,
+    repeated: u64,
     proven: u64,
+    proven_waves: u64,
+    proven_length: u64,
+    filtered: u64,
     instructions: u64,
     /// Of the source order, of the result, and the bound.
     occupancy: [u64; 3],
@@ -334,12 +362,13 @@ impl Totals {
         let mut names: Vec<&str> = targets.to_vec();
         names.sort_unstable();
         names.dedup();
-        let share = 100.0 * self.proven as f64 / self.regions.max(1) as f64;
-        format!(
+        let share = |count: u64| 100.0 * count as f64 / self.regions.max(1) as f64;
+        let mut text = format!(
             "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
              length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
-             proven: {} regions ({share:.1} %) are as good as possible for the goal",
+             proven: {} regions ({:.1} %) are as good as possible for the goal (waves {:.1} %, length {:.1} %)\n\
+             new:    {}; {} have the graph of another one",
             grouped(targets.len() as u64),
             grouped(self.regions),
             grouped(self.instructions),
@@ -347,6 +376,18 @@ impl Totals {
             algorithm.name(),
             self.seconds,
             grouped(self.proven),
-        )
+            share(self.proven),
+            share(self.proven_waves),
+            share(self.proven_length),
+            counted(self.regions - self.repeated, "region"),
+            grouped(self.repeated),
+        );
+        if self.filtered > 0 {
+            text += &format!(
+                "\nfilter: {} could have more waves, which would cost too many cycles (--no-filter)",
+                counted(self.filtered, "kernel")
+            );
+        }
+        text
     }
 }

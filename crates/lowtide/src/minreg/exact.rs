@@ -175,10 +175,20 @@ fn ask_and_climb(
 
 /// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
 pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
+    decide(region, limits, start, options).0
+}
+
+/// As [`within`], with the number of states that were expanded.
+pub(crate) fn decide(
+    region: &Region,
+    limits: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+) -> (Decision, u64) {
     let mut effort = options.budget.effort(region);
     let limits = limits_that_matter(region, limits);
     if is_within(region, start, &limits) {
-        return Decision::Possible(start.to_vec());
+        return (Decision::Possible(start.to_vec()), 0);
     }
     let closure = Closure::new(region);
     let mut start = start.to_vec();
@@ -186,32 +196,34 @@ pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], option
         let Some(limit) = limits[class.index()] else { continue };
         let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &mut effort);
         if cuts.value > limit {
-            return Decision::Impossible(Reason::Cut(cuts.witness));
+            return (Decision::Impossible(Reason::Cut(cuts.witness)), 0);
         }
         start = cuts.order;
         if is_within(region, &start, &limits) {
-            return Decision::Possible(start);
+            return (Decision::Possible(start), 0);
         }
     }
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
-        return Decision::Possible(start);
+        return (Decision::Possible(start), 0);
     };
     if region.len() > MOST_FOR_SEARCH {
-        return Decision::Open;
+        return (Decision::Open, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
     let mut solver = Solver::new(region, &closure, limits, &start, options, &mut effort);
     let mut turn = FIRST_STRIDE;
-    while !effort.is_spent() {
+    let mut decision = Decision::Open;
+    while decision == Decision::Open && !effort.is_spent() {
         match solver.ask(first, limit, turn, &mut effort) {
-            Verdict::Found(order) => return Decision::Possible(order),
+            Verdict::Found(order) => decision = Decision::Possible(order),
             Verdict::Failed => {
-                return Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
+                decision =
+                    Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
             }
             Verdict::Open => turn *= GROWTH,
         }
     }
-    Decision::Open
+    (decision, solver.states)
 }
 
 /// A limit for each class, or none where no order could exceed it. What is left can be counted with.

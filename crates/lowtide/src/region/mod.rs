@@ -432,6 +432,19 @@ impl Region {
         self.production.as_ref()
     }
 
+    /// The graph alone: without what passes through and what a compiler made of it, and with values in an order that does
+    /// not depend on registers. Schedulers see no difference between two of these whose graphs have the same
+    /// [fingerprint](crate::analysis::fingerprint::fingerprint).
+    pub(crate) fn bare(&self) -> Region {
+        Region {
+            through: vec![0; self.through.len()],
+            values: self.values.sorted(self.len()),
+            source_peaks: None,
+            production: None,
+            ..self.clone()
+        }
+    }
+
     /// `#7 V_ADD_F32`: how messages name an instruction.
     pub fn describe(&self, instr: InstrId) -> String {
         format!("#{instr} {}", self.opcode(instr))

@@ -25,6 +25,37 @@ pub(crate) struct Values {
     pub(crate) overwritten: Rows<(ClassId, u32)>,
 }
 
+impl Values {
+    /// The same values of `count` instructions in an order that does not depend on how registers are numbered.
+    pub(super) fn sorted(&self, count: usize) -> Values {
+        let mut ids: Vec<usize> = (0..self.values.len()).collect();
+        ids.sort_by_key(|&id| {
+            let value = &self.values[id];
+            (value.def, value.class, value.weight, value.live_out, self.uses.row(id))
+        });
+        let mut uses = Rows::with_capacity(ids.len(), self.uses.items().len());
+        for &id in &ids {
+            self.uses.row(id).iter().for_each(|&instr| uses.push(instr));
+            uses.end_row();
+        }
+        let values = ids.into_iter().map(|id| self.values[id]).collect();
+        Values::new(count, values, uses, self.overwritten.clone())
+    }
+
+    fn new(
+        count: usize,
+        values: Vec<Value>,
+        uses: Rows<InstrId>,
+        overwritten: Rows<(ClassId, u32)>,
+    ) -> Values {
+        let defs = values.iter().map(|value| value.def);
+        let defined =
+            Rows::group(count, defs.zip(0..).filter_map(|(def, id)| Some((def?.index(), ValueId(id)))));
+        let used = uses.transposed(count, |id, instr| (instr.index(), ValueId::at(id)));
+        Values { values, uses, defined, used, overwritten }
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 /// Lanes of one register with the same definition and the same uses so far.
@@ -298,10 +329,6 @@ impl Derivation<'_> {
             uses.open_row().reverse();
             uses.end_row();
         }
-        let defs = values.iter().map(|value| value.def);
-        let defined =
-            Rows::group(count, defs.zip(0..).filter_map(|(def, id)| Some((def?.index(), ValueId(id)))));
-        let used = uses.transposed(count, |id, instr| (instr.index(), ValueId::at(id)));
-        Values { values, uses, defined, used, overwritten }
+        Values::new(count, values, uses, overwritten)
     }
 }

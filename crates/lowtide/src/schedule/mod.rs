@@ -117,7 +117,7 @@ impl<'a> IssueTable<'a> {
 }
 
 /// How much effort a search may spend.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Budget {
     /// Wall time for each instruction of the region; none for no limit.
     pub time_per_instr: Option<Duration>,
@@ -131,6 +131,15 @@ pub struct Budget {
 impl Budget {
     /// No limit, one thread.
     pub const UNLIMITED: Budget = Budget { time_per_instr: None, nodes: None, threads: 1 };
+
+    /// Half of it, for one of two questions.
+    pub(crate) fn half(&self) -> Budget {
+        Budget {
+            time_per_instr: self.time_per_instr.map(|time| time / 2),
+            nodes: self.nodes.map(|nodes| nodes / 2),
+            ..*self
+        }
+    }
 
     /// What it allows for a region, from now on.
     pub fn effort(&self, region: &Region) -> Effort {
@@ -155,7 +164,9 @@ pub struct Bounds {
     pub peaks: Vec<u32>,
     /// Why, for each class.
     pub reasons: Vec<Reason>,
-    /// No schedule is shorter.
+    /// No schedule is shorter of all that count: for [`Goal::Occupancy`](crate::problem::Goal::Occupancy) those with at least as many waves as the kernel, for
+    /// [`Goal::Length`](crate::problem::Goal::Length) those within the limits on registers, and for both those that need
+    /// no more of any class beyond these; else all.
     pub length: u32,
 }
 
@@ -184,6 +195,9 @@ pub struct Outcome {
     pub measure: Measure,
     /// What is proven about all others.
     pub bounds: Bounds,
-    /// Whether the first criterion of the goal is proven to be as good as it can be.
+    /// Whether no schedule spills less, and none has more waves that are of use.
+    pub proven_waves: bool,
+    /// Whether the schedule is proven to be as good as it can be: in the peak of the first class, in waves and length, or in
+    /// length, by goal.
     pub optimal: bool,
 }

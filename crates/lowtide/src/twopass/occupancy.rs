@@ -3,7 +3,7 @@
 //! Every region starts with the best of its known orders: the source order, the recorded production order, and that of `default`. The
 //! target is what the kernel's own limits and the bounds of all regions allow. Regions that meet it are left alone. The others are searched,
 //! the worst one first: is there an order for the target, for one step less, and so on? Only steps of
-//! occupancy matter, not single registers, and all classes are asked for at once ([`within`]). Whatever a region ends with
+//! occupancy matter, not single registers, and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends with
 //! lowers the target for all that follow, since more would be of no use.
 //!
 //! Spills come first: an order without them is better than one with more waves. A class that no order can keep within what a wave can address
@@ -16,13 +16,12 @@
 use std::cmp::Reverse;
 use std::time::Instant;
 
-use crate::analysis::closure::Closure;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{Moment, pressure_at_ends};
 use crate::index::{ClassId, InstrId};
-use crate::list::minreg::few_registers;
-use crate::minreg::exact::{Decision, Options, within};
+use crate::minreg::exact::Decision;
 use crate::problem::Problem;
 use crate::schedule::{Budget, Schedule};
+use crate::solved::Shared;
 use crate::target::FileClass;
 
 /// What is known about the waves of one region.
@@ -37,9 +36,11 @@ pub struct RegionWaves {
     /// Whether the region was searched.
     pub is_searched: bool,
     /// Registers that have to be spilled.
-    spilled: u32,
-    /// No order has a lower peak of the class.
-    least_peaks: Vec<u32>,
+    pub spilled: u32,
+    /// Spills and waves of the best order before the search.
+    pub known: (u32, u32),
+    /// No order has a lower peak of the class, and why.
+    pub peak_bounds: Vec<(u32, Moment)>,
 }
 
 /// What is known about the waves of a kernel.
@@ -53,39 +54,57 @@ pub struct KernelWaves {
     pub bound: u32,
 }
 
-/// Looks for the most waves, at most `most`, that all regions of a kernel allow. The budget is for each region.
-pub fn most_waves(problems: &[Problem], most: u32, budget: Budget) -> KernelWaves {
-    let mut regions: Vec<RegionWaves> = problems.iter().map(|problem| start(problem, budget)).collect();
-    let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
-    // The worst one first: it lowers the target for the others.
-    let mut by_waves: Vec<usize> = (0..regions.len()).collect();
-    by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
-    for position in by_waves {
-        regions[position].search(&problems[position], target, budget);
-        target = target.min(regions[position].waves);
+/// How to look for waves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// For each region.
+    pub budget: Budget,
+    /// Whether to stop at the best of the known orders and at the bound that takes no time.
+    pub only_known: bool,
+}
+
+/// Looks for the most waves, at most `most`, that all regions of a kernel allow.
+pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves {
+    let mut regions: Vec<RegionWaves> = shared.iter().map(|shared| start(shared, options)).collect();
+    if !options.only_known {
+        let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
+        // The worst one first: it lowers the target for the others.
+        let mut by_waves: Vec<usize> = (0..regions.len()).collect();
+        by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
+        for position in by_waves {
+            regions[position].search(&shared[position], target, options.budget);
+            target = target.min(regions[position].waves);
+        }
     }
+    let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
     let bound = regions.iter().map(|region| region.bound).fold(most, u32::min);
-    KernelWaves { regions, waves: target, bound }
+    KernelWaves { regions, waves, bound }
 }
 
 /// The best of the known orders, and the bound by cuts.
-fn start(problem: &Problem, budget: Budget) -> RegionWaves {
+fn start(shared: &Shared, options: Options) -> RegionWaves {
+    let problem = shared.problem();
     let region = problem.region();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
-    let few = few_registers(problem);
-    let mut least_peaks: Vec<u32> = pressure_at_ends(region).into_iter().map(|(peak, _)| peak).collect();
-    if region.len() <= MOST_FOR_CUTS {
-        let closure = Closure::new(region);
-        for class in region.class_ids() {
-            least_peaks[class.index()] = pressure_bound(region, class, &closure, &few, budget).value;
-        }
-    }
-    let bound = problem.registers().occupancy(&least_peaks);
-    let (spilled, waves) = spilled_and_waves(problem, &source);
-    let mut best = RegionWaves { order: source, waves, bound, is_searched: false, spilled, least_peaks };
+    let peak_bounds = match options.only_known {
+        true => pressure_at_ends(region),
+        false => shared.peak_bounds(),
+    };
+    let known = spilled_and_waves(problem, &source);
+    let mut best = RegionWaves {
+        order: source,
+        waves: known.1,
+        bound: 0,
+        is_searched: false,
+        spilled: known.0,
+        known,
+        peak_bounds,
+    };
+    best.bound = problem.registers().occupancy(&best.least_peaks());
     production.into_iter().for_each(|order| best.offer(problem, order));
-    best.offer(problem, few);
+    best.offer(problem, shared.few_registers());
+    best.known = (best.spilled, best.waves);
     best
 }
 
@@ -97,8 +116,15 @@ impl RegionWaves {
         }
     }
 
+    /// For each class, a peak that every order has at least.
+    pub fn least_peaks(&self) -> Vec<u32> {
+        self.peak_bounds.iter().map(|(peak, _)| *peak).collect()
+    }
+
     /// Looks for an order with as many waves as possible, at most `target`.
-    fn search(&mut self, problem: &Problem, target: u32, budget: Budget) {
+    fn search(&mut self, shared: &Shared, target: u32, budget: Budget) {
+        let problem = shared.problem();
+        let least_spilled = problem.registers().spilled(&self.least_peaks());
         let mut step = target.min(self.bound);
         // All questions together keep to the budget: in time what is left of it, in steps an equal share.
         let deadline = budget.effort(problem.region()).deadline;
@@ -111,11 +137,9 @@ impl RegionWaves {
             ..budget
         };
         // With a step that every order without spills has, spills alone are at stake.
-        while step > 0 && (step > self.waves || self.spilled > problem.registers().spilled(&self.least_peaks))
-        {
+        while step > 0 && (step > self.waves || self.spilled > least_spilled) {
             self.is_searched = true;
-            let decide =
-                |limits: &[Option<u32>]| within(problem.region(), limits, &self.order, Options::new(rest()));
+            let decide = |limits: &[Option<u32>]| shared.within(limits, &self.order, rest());
             let limits = self.limits(problem, step, true);
             match decide(&limits) {
                 Decision::Possible(order) => {
@@ -140,13 +164,14 @@ impl RegionWaves {
 
     /// For each class, the most registers with which so many waves can fit, and nothing is spilled if that is asked for.
     fn limits(&self, problem: &Problem, waves: u32, without_spills: bool) -> Vec<Option<u32>> {
-        let least = |id: &ClassId, class: &FileClass| self.least_peaks[id.index()].min(class.max);
-        let mut limits = vec![None; self.least_peaks.len()];
+        let least_peaks = self.least_peaks();
+        let least = |id: &ClassId, class: &FileClass| least_peaks[id.index()].min(class.max);
+        let mut limits = vec![None; least_peaks.len()];
         for bound in problem.registers().files() {
             let all: u32 = bound.classes.iter().map(|(id, class)| least(id, class)).sum();
             for (id, class) in &bound.classes {
                 let limit = bound.file.limit(waves).saturating_sub(all - least(id, class));
-                let can_be_kept = self.least_peaks[id.index()] <= class.max;
+                let can_be_kept = least_peaks[id.index()] <= class.max;
                 limits[id.index()] = match limit < class.max {
                     true => Some(limit),
                     false => (without_spills && can_be_kept).then_some(class.max),

@@ -4,6 +4,9 @@ mod constraints;
 mod families;
 mod measure;
 mod minreg;
+mod occupancy;
+mod passes;
 mod proofs;
 
 pub(crate) use minreg::minreg;
+pub(crate) use occupancy::occupancy;

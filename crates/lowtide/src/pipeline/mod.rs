@@ -3,23 +3,23 @@
 //! Every run starts from the source order and keeps the better schedule, so that no result is worse than its
 //! input. Bounds are added at the end, and in debug builds the independent checker looks at every result.
 
-use std::time::Instant;
+mod kernel;
 
-use crate::analysis::closure::Closure;
+pub use kernel::{Filter, KernelOutcome, Options, Passes, schedule_kernel};
+
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::index::{ClassId, InstrId};
+use crate::analysis::pressure_bound::Moment;
+use crate::index::InstrId;
 use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
 use crate::list::engine::{self, Decision, Direction, Policy, Timing};
 use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
 use crate::list::{latency_hiding, minreg, tree};
 use crate::minreg::exact;
 use crate::problem::{Goal, Problem};
-use crate::region::{Kernel, Region};
 use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
-use crate::target::{Target, TargetError};
-use crate::twopass::occupancy::most_waves;
+use crate::solved::{Shared, Solved};
+use crate::twopass::length;
 
 /// A way to schedule a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,6 +34,12 @@ pub enum Algorithm {
     Default,
     /// The fewest registers possible, proven where the budget allows: [`crate::minreg`].
     Exact,
+    /// Most waves, then short schedules that keep them, by lists alone: [`crate::twopass`] without its searches. Where
+    /// length is the goal, the second of these alone.
+    List,
+    /// Most waves, then the shortest schedule that keeps them, proven where the budget allows: [`crate::twopass`]. Where
+    /// length is the goal, the second of these alone.
+    TwoPass,
     /// Optimal on trees; elsewhere as [`Algorithm::SethiUllman`]: [`tree`](mod@tree).
     Tree,
     /// Paper 1, Algorithm 1: [`sethi_ullman`](mod@sethi_ullman).
@@ -67,12 +73,14 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 19] = [
+    pub const ALL: [Algorithm; 21] = [
         Algorithm::Auto,
         Algorithm::Source,
         Algorithm::Production,
         Algorithm::Default,
         Algorithm::Exact,
+        Algorithm::List,
+        Algorithm::TwoPass,
         Algorithm::Tree,
         Algorithm::SethiUllman,
         Algorithm::SuRp,
@@ -97,6 +105,8 @@ impl Algorithm {
             Algorithm::Production => "production",
             Algorithm::Default => "default",
             Algorithm::Exact => "exact",
+            Algorithm::List => "list",
+            Algorithm::TwoPass => "twopass",
             Algorithm::Tree => "tree",
             Algorithm::SethiUllman => "sethi-ullman",
             Algorithm::SuRp => "su-rp",
@@ -143,9 +153,16 @@ pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule 
             within_registers(problem, &run(problem, Algorithm::Default, budget))
         }
         (None, Algorithm::GcnMaxOccupancy) => baselines::gcn_max_occupancy(problem),
-        (None, _) if is_exact(problem, algorithm) => exact(problem, budget).schedule,
-        (None, Algorithm::Auto) => auto(problem, budget),
-        (None, _) => Schedule::source(problem),
+        (None, _) => {
+            let solved = Solved::new();
+            let shared = solved.share(problem, budget);
+            match Way::of(problem.goal(), algorithm) {
+                Some(Way::Fewest) => fewest(&shared, budget).0,
+                Some(Way::TwoPasses { only_lists }) => kernel::schedule_alone(&shared, only_lists, budget),
+                Some(Way::Shortest { only_lists }) => shortest(&shared, only_lists, budget).0,
+                None => Schedule::source(problem),
+            }
+        }
     };
     check_in_debug_builds(problem, algorithm, &schedule);
     schedule
@@ -201,27 +218,6 @@ fn engine_setup<'a>(
     }
 }
 
-/// The best schedule for the goal: from an order with as many waves as are of use or, where length alone counts, with few registers; among
-/// those of the source and the production order, that order, latency hiding in it, and the critical path.
-fn auto(problem: &Problem, budget: Budget) -> Schedule {
-    match problem.goal() {
-        Goal::Occupancy => {
-            let waves = most_waves(std::slice::from_ref(problem), problem.most_waves(), budget);
-            from_order(problem, waves.regions.into_iter().next().map(|region| region.order))
-        }
-        _ => from_order(problem, None),
-    }
-}
-
-fn from_order(problem: &Problem, order: Option<Vec<InstrId>>) -> Schedule {
-    let order = order.unwrap_or_else(|| minreg::few_registers(problem));
-    let order = Schedule::in_order(problem, order);
-    let hiding = within_registers(problem, &order);
-    let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
-    let critical_path = run(problem, Algorithm::CriticalPath, Budget::UNLIMITED);
-    best(problem, [Schedule::source(problem), production, hiding, critical_path, order])
-}
-
 /// The best schedule for the goal; the first one among equals.
 fn best<const N: usize>(problem: &Problem, candidates: [Schedule; N]) -> Schedule {
     let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
@@ -245,155 +241,147 @@ fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
 
 /// Schedules one region and proves what can be proven within the budget.
 pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    let outcome = match is_exact(problem, algorithm) {
-        true => exact(problem, budget),
-        false => {
-            let schedule = run(problem, algorithm, budget);
-            let bounds = bounds(problem, schedule.order(), budget, None);
-            outcome(problem, schedule, bounds)
-        }
-    };
-    check_in_debug_builds(problem, algorithm, &outcome.schedule);
-    outcome
+    schedule_shared(&Solved::new().share(problem, budget), algorithm, budget)
 }
 
-/// Whether the exact search is asked for, or is the best there is for the goal.
-fn is_exact(problem: &Problem, algorithm: Algorithm) -> bool {
-    algorithm == Algorithm::Exact || algorithm == Algorithm::Auto && problem.goal() == Goal::MinReg
+fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget) -> Outcome {
+    let problem = shared.problem();
+    let (schedule, bounds) = match Way::of(problem.goal(), algorithm) {
+        Some(Way::Fewest) => fewest(shared, budget),
+        Some(Way::TwoPasses { only_lists }) => return kernel::outcome_alone(shared, only_lists, budget),
+        Some(Way::Shortest { only_lists }) => {
+            let (schedule, length) = shortest(shared, only_lists, budget);
+            (schedule, by_cuts(&shared.peak_bounds(), length))
+        }
+        None => {
+            let length = length_bound::lower_bound(problem).best();
+            (run(problem, algorithm, budget), by_cuts(&shared.peak_bounds(), length))
+        }
+    };
+    check_in_debug_builds(problem, algorithm, &schedule);
+    outcome(problem, schedule, bounds)
+}
+
+/// The algorithms that are made of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// The fewest registers.
+    Fewest,
+    /// The most waves, then the shortest schedule, by lists alone or also by searches.
+    TwoPasses { only_lists: bool },
+    /// The shortest schedule within the limits, likewise.
+    Shortest { only_lists: bool },
+}
+
+impl Way {
+    fn of(goal: Goal, algorithm: Algorithm) -> Option<Way> {
+        let only_lists = algorithm == Algorithm::List;
+        match (algorithm, goal) {
+            (Algorithm::Exact, _) | (Algorithm::Auto, Goal::MinReg) => Some(Way::Fewest),
+            (Algorithm::Auto | Algorithm::List | Algorithm::TwoPass, Goal::Length) => {
+                Some(Way::Shortest { only_lists })
+            }
+            (Algorithm::Auto | Algorithm::List | Algorithm::TwoPass, _) => {
+                Some(Way::TwoPasses { only_lists })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The order with the fewest registers of the first class, as far as the budget allows.
+fn fewest(shared: &Shared, budget: Budget) -> (Schedule, Bounds) {
+    let problem = shared.problem();
+    let fewest = shared.fewest(budget.threads);
+    let bounds = Bounds {
+        peaks: fewest.bounds.iter().map(|(bound, _)| *bound).collect(),
+        reasons: fewest.bounds.iter().map(|(_, reason)| *reason).collect(),
+        length: length_bound::lower_bound(problem).best(),
+    };
+    let found = Schedule::in_order(problem, fewest.order);
+    (best(problem, [Schedule::source(problem), found]), bounds)
+}
+
+/// The shortest schedule within the limits, and a length that none is below. If none can be found within them, as little as is known to be needed is added.
+fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32) {
+    let problem = shared.problem();
+    let region = problem.region();
+    let source: Vec<InstrId> = region.instrs().collect();
+    let production = region.production().map(|production| production.order.clone());
+    let mut known: Vec<Vec<InstrId>> = [source].into_iter().chain(production).collect();
+    known.push(shared.few_registers());
+    known.push(run(problem, Algorithm::CriticalPath, budget).order().to_vec());
+    let peaks = |order: &Vec<InstrId>| -> Vec<u32> {
+        let measure = problem.measure(&Schedule::in_order(problem, order.clone()));
+        measure.peaks.iter().map(|peak| peak.between).collect()
+    };
+    let over = |order: &Vec<InstrId>| -> u64 {
+        let over =
+            peaks(order).into_iter().zip(problem.limits()).map(|(peak, limit)| peak.saturating_sub(*limit));
+        over.map(u64::from).sum()
+    };
+    let mut limits: Vec<Option<u32>> = problem.limits().iter().map(|&limit| Some(limit)).collect();
+    let mut budget = budget;
+    if let Some(nearest) = known.iter().min_by_key(|order| over(order)).filter(|order| over(order) > 0) {
+        let mut nearest = nearest.clone();
+        if !only_lists {
+            budget = budget.half();
+            if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, budget) {
+                nearest = order;
+            }
+        }
+        for (limit, peak) in limits.iter_mut().zip(peaks(&nearest)) {
+            *limit = limit.map(|limit| limit.max(peak));
+        }
+        known.push(nearest);
+    }
+    let starts = distinct(known.iter().map(Vec::as_slice));
+    let options = length::Options { budget, only_lists, ..length::Options::default() };
+    let (found, bound) = match shared.shortest(&limits, &starts, options) {
+        Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),
+        // Never: one of the known orders is within these limits.
+        None => (Schedule::source(problem), length_bound::lower_bound(problem).best()),
+    };
+    let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
+    (best(problem, [found, Schedule::source(problem), production]), bound)
+}
+
+/// Orders to start from, each once.
+fn distinct<'o>(orders: impl Iterator<Item = &'o [InstrId]>) -> Vec<&'o [InstrId]> {
+    let mut distinct = Vec::new();
+    orders.for_each(|order| {
+        if !distinct.contains(&order) {
+            distinct.push(order);
+        }
+    });
+    distinct
+}
+
+/// Bounds on peaks that cuts prove, and one on the length.
+fn by_cuts(peaks: &[(u32, Moment)], length: u32) -> Bounds {
+    Bounds {
+        peaks: peaks.iter().map(|(bound, _)| *bound).collect(),
+        reasons: peaks.iter().map(|(_, moment)| Reason::Cut(*moment)).collect(),
+        length,
+    }
 }
 
 fn outcome(problem: &Problem, schedule: Schedule, bounds: Bounds) -> Outcome {
     let measure = problem.measure(&schedule);
+    let registers = problem.registers();
+    let proven_waves = measure.spilled == registers.spilled(&bounds.peaks)
+        && measure.occupancy >= registers.occupancy(&bounds.peaks).min(problem.most_waves());
+    let proven_length = measure.length == bounds.length;
     let optimal = match problem.goal() {
         Goal::MinReg => {
             let primary = problem.primary_class().index();
             measure.peaks.get(primary).map(|peak| peak.between) == bounds.peaks.get(primary).copied()
         }
-        Goal::Occupancy => {
-            let registers = problem.registers();
-            measure.occupancy == registers.occupancy(&bounds.peaks)
-                && measure.spilled == registers.spilled(&bounds.peaks)
+        Goal::Occupancy => proven_waves && proven_length,
+        Goal::Length => {
+            let mut classes = measure.peaks.iter().zip(&bounds.peaks).zip(problem.limits());
+            proven_length && classes.all(|((peak, bound), limit)| peak.between <= *limit.max(bound))
         }
-        Goal::Length => measure.length == bounds.length,
     };
-    Outcome { schedule, measure, bounds, optimal }
-}
-
-/// The order with the fewest registers of the first class, as far as the budget allows.
-fn exact(problem: &Problem, budget: Budget) -> Outcome {
-    let region = problem.region();
-    let primary = problem.primary_class();
-    let start = Instant::now();
-    let few = minreg::few_registers(problem);
-    if region.len() > MOST_FOR_CUTS || region.classes().is_empty() {
-        let bounds = bounds(problem, &few, budget, None);
-        let few = Schedule::in_order(problem, few);
-        return outcome(problem, best(problem, [Schedule::source(problem), few]), bounds);
-    }
-    // The bounds of the other classes take little, so the rest is for the search.
-    let mut bounds = bounds(problem, &few, budget, Some(primary));
-    let spent = start.elapsed() / region.len() as u32;
-    let rest =
-        Budget { time_per_instr: budget.time_per_instr.map(|time| time.saturating_sub(spent)), ..budget };
-    let answer = exact::minimise(region, primary, &[], &few, exact::Options::new(rest));
-    bounds.peaks[primary.index()] = answer.bound;
-    bounds.reasons[primary.index()] = answer.reason;
-    let found = Schedule::in_order(problem, answer.order);
-    outcome(problem, best(problem, [Schedule::source(problem), found]), bounds)
-}
-
-/// What can be proven about every schedule of the problem within the budget, but for a class that is dealt
-/// with elsewhere.
-fn bounds(problem: &Problem, known: &[InstrId], budget: Budget, except: Option<ClassId>) -> Bounds {
-    let region = problem.region();
-    let mut cuts = pressure_at_ends(region);
-    if region.len() <= MOST_FOR_CUTS {
-        let closure = Closure::new(region);
-        for class in region.class_ids().filter(|class| Some(*class) != except) {
-            let bound = pressure_bound(region, class, &closure, known, budget);
-            cuts[class.index()] = (bound.value, bound.witness);
-        }
-    }
-    Bounds {
-        peaks: cuts.iter().map(|(value, _)| *value).collect(),
-        reasons: cuts.iter().map(|(_, witness)| Reason::Cut(*witness)).collect(),
-        length: length_bound::lower_bound(problem).best(),
-    }
-}
-
-/// The outcome for a kernel: its regions, and what they mean for its occupancy.
-#[derive(Clone, Debug)]
-pub struct KernelOutcome {
-    /// One outcome for each region.
-    pub regions: Vec<Outcome>,
-    /// Waves of the kernel: the fewest of any region, and not more than outside limits allow.
-    pub occupancy: u32,
-    /// No schedule gives more waves.
-    pub occupancy_bound: u32,
-}
-
-/// What is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// What to be best at.
-    pub goal: Goal,
-    /// How.
-    pub algorithm: Algorithm,
-    /// With how much effort.
-    pub budget: Budget,
-    /// The most registers of the target's first class to use.
-    pub registers: Option<u32>,
-}
-
-impl Options {
-    /// The problem of a region.
-    pub fn problem<'a>(&self, region: &'a Region, target: &'a Target) -> Result<Problem<'a>, TargetError> {
-        let problem = Problem::new(region, target, self.goal)?;
-        Ok(match self.registers {
-            Some(limit) => problem.with_register_limit(limit),
-            None => problem,
-        })
-    }
-}
-
-/// Schedules all regions of a kernel.
-pub fn schedule_kernel(
-    kernel: &Kernel,
-    target: &Target,
-    options: Options,
-) -> Result<KernelOutcome, TargetError> {
-    let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-    let problems: Vec<Problem> =
-        kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
-    if (options.goal, options.algorithm) == (Goal::Occupancy, Algorithm::Auto) {
-        return Ok(occupancy_then_length(&problems, most, options.budget));
-    }
-    let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: most };
-    for problem in problems {
-        let region = schedule_region(&problem, options.algorithm, options.budget);
-        let bound = problem.registers().occupancy(&region.bounds.peaks);
-        outcome.occupancy = outcome.occupancy.min(region.measure.occupancy);
-        outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
-        outcome.regions.push(region);
-    }
-    Ok(outcome)
-}
-
-/// As many waves as possible for the whole kernel, and then short schedules for each region that keep them.
-fn occupancy_then_length(problems: &[Problem], most: u32, budget: Budget) -> KernelOutcome {
-    let waves = most_waves(problems, most, budget);
-    let mut outcome = KernelOutcome { regions: Vec::new(), occupancy: most, occupancy_bound: waves.bound };
-    for (problem, region) in problems.iter().zip(waves.regions) {
-        let problem = problem.clone().with_most_waves(waves.waves);
-        let schedule = from_order(&problem, Some(region.order));
-        check_in_debug_builds(&problem, Algorithm::Auto, &schedule);
-        let bounds = bounds(&problem, schedule.order(), budget, None);
-        let mut result = self::outcome(&problem, schedule, bounds);
-        // More waves than the kernel can have would be of no use.
-        result.optimal = result.measure.spilled == problem.registers().spilled(&result.bounds.peaks)
-            && result.measure.occupancy >= region.bound.min(waves.bound);
-        outcome.occupancy = outcome.occupancy.min(result.measure.occupancy);
-        outcome.regions.push(result);
-    }
-    outcome
+    Outcome { schedule, measure, bounds, proven_waves, optimal }
 }

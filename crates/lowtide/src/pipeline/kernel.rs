@@ -1,0 +1,322 @@
+//! All regions of a kernel together: as many waves as possible, and then short schedules that keep them.
+
+use super::{Algorithm, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared};
+use crate::analysis::length_bound::lower_bound;
+use crate::index::{ClassId, InstrId};
+use crate::problem::{Goal, Measure, Problem};
+use crate::region::{Kernel, Region};
+use crate::schedule::{Budget, Outcome, Schedule};
+use crate::solved::{Shared, Solved};
+use crate::target::{FileClass, Target, TargetError};
+use crate::twopass::length;
+use crate::twopass::occupancy::{self, KernelWaves, RegionWaves, most_waves};
+
+/// The outcome for a kernel: its regions, and what they mean for its occupancy.
+#[derive(Clone, Debug)]
+pub struct KernelOutcome {
+    /// One outcome for each region.
+    pub regions: Vec<Outcome>,
+    /// What the two passes did for each region; empty if they did not run.
+    pub passes: Vec<Passes>,
+    /// Waves of the kernel: the fewest of any region, and not more than outside limits allow.
+    pub occupancy: u32,
+    /// No schedule gives more waves.
+    pub occupancy_bound: u32,
+    /// Whether the [`Filter`] has given up waves for length.
+    pub is_filtered: bool,
+}
+
+/// What the two passes did for a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// Whether pass 1 searched for more waves than the known orders have.
+    pub is_searched: bool,
+    /// Whether it found more, or fewer spills.
+    pub is_improved: bool,
+    /// The waves that pass 2 had to keep.
+    pub waves: u32,
+    /// Length of the order of pass 1, with necessary stalls.
+    pub start_length: u32,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// What to be best at.
+    pub goal: Goal,
+    /// How.
+    pub algorithm: Algorithm,
+    /// With how much effort, for each pass.
+    pub budget: Budget,
+    /// The most registers of the target's first class to use.
+    pub registers: Option<u32>,
+    /// When not to take more waves; none to take them at any price.
+    pub filter: Option<Filter>,
+}
+
+/// When more waves than the production compiler has (or the source order, where nothing is recorded) are not worth
+/// their price: if they are few, and cost many cycles. The kernel is then scheduled for as many waves as it had.
+///
+/// The figures are those of paper 4 (Section VI-D), which were the best in its experiments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Filter {
+    /// More waves than this are worth any price.
+    pub few_waves: u32,
+    /// Fewer cycles than this, or as many, are never too many, all regions together.
+    pub few_cycles: u64,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Filter { few_waves: 3, few_cycles: 63 }
+    }
+}
+
+impl Options {
+    /// The problem of a region.
+    pub fn problem<'a>(&self, region: &'a Region, target: &'a Target) -> Result<Problem<'a>, TargetError> {
+        let problem = Problem::new(region, target, self.goal)?;
+        Ok(match self.registers {
+            Some(limit) => problem.with_register_limit(limit),
+            None => problem,
+        })
+    }
+}
+
+/// Schedules all regions of a kernel. What `solved` knows from other kernels is not sought again.
+pub fn schedule_kernel(
+    kernel: &Kernel,
+    target: &Target,
+    options: Options,
+    solved: &Solved,
+) -> Result<KernelOutcome, TargetError> {
+    let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let problems: Vec<Problem> =
+        kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
+    let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, options.budget)).collect();
+    if let Some(Way::TwoPasses { only_lists }) = Way::of(options.goal, options.algorithm) {
+        return Ok(two_passes(&shared, most, only_lists, options));
+    }
+    let mut outcome = KernelOutcome::new(most);
+    for shared in &shared {
+        let region = schedule_shared(shared, options.algorithm, options.budget);
+        let bound = shared.problem().registers().occupancy(&region.bounds.peaks);
+        outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
+        outcome.push(region);
+    }
+    Ok(outcome)
+}
+
+impl KernelOutcome {
+    /// Of a kernel without regions.
+    pub fn new(most_waves: u32) -> Self {
+        KernelOutcome {
+            regions: Vec::new(),
+            passes: Vec::new(),
+            occupancy: most_waves,
+            occupancy_bound: most_waves,
+            is_filtered: false,
+        }
+    }
+
+    /// Adds a region. Its bound on waves is for the caller to add.
+    pub fn push(&mut self, region: Outcome) {
+        self.occupancy = self.occupancy.min(region.measure.occupancy);
+        self.regions.push(region);
+    }
+}
+
+/// Registers that a kernel spills, waves, and cycles of all regions together.
+fn totals<'m>(measures: impl Iterator<Item = &'m Measure>, most: u32) -> (u64, u32, u64) {
+    measures.fold((0, most, 0), |(spilled, waves, length), measure| {
+        let Measure { spilled: more, occupancy, length: longer, .. } = measure;
+        (spilled + u64::from(*more), waves.min(*occupancy), length + u64::from(*longer))
+    })
+}
+
+/// As many waves as possible for the whole kernel, and then short schedules for each region that keep them.
+fn two_passes(shared: &[Shared], most: u32, only_lists: bool, options: Options) -> KernelOutcome {
+    let first = first_pass(shared, most, only_lists, options.budget);
+    let at = |waves: u32| {
+        let found = second_pass(shared, &first, waves, only_lists, options.budget);
+        kernel_outcome(shared, &first, most, found)
+    };
+    let outcome = at(first.waves);
+    let Some(filter) = options.filter else { return outcome };
+    let after = totals(outcome.regions.iter().map(|region| &region.measure), most);
+    let production = shared.iter().map(|shared| {
+        let problem = shared.problem();
+        problem.measure(&run(problem, Algorithm::Production, Budget::UNLIMITED))
+    });
+    let before = totals(production.collect::<Vec<_>>().iter(), most);
+    match filter.is_worth_it(before, after) {
+        true => outcome,
+        false => KernelOutcome { is_filtered: true, ..at(before.1) },
+    }
+}
+
+impl Filter {
+    /// Whether the change from one outcome to another, each as of [`totals`], is worth its price.
+    fn is_worth_it(&self, before: (u64, u32, u64), after: (u64, u32, u64)) -> bool {
+        let gain = after.1.saturating_sub(before.1);
+        let is_cheap = after.2.saturating_sub(before.2) <= self.few_cycles;
+        before.0 > after.0 || gain == 0 || gain > self.few_waves || is_cheap
+    }
+}
+
+/// The schedule of the two passes for a region that is a kernel of its own. Unlike the outcome, it needs no bounds on peaks.
+pub(super) fn schedule_alone(shared: &Shared, only_lists: bool, budget: Budget) -> Schedule {
+    let alone = std::slice::from_ref(shared);
+    let first = first_pass(alone, shared.problem().most_waves(), only_lists, budget);
+    let found = second_pass(alone, &first, first.waves, only_lists, budget).into_iter().next();
+    found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule)
+}
+
+/// The outcome of the two passes for a region that is a kernel of its own.
+pub(super) fn outcome_alone(shared: &Shared, only_lists: bool, budget: Budget) -> Outcome {
+    let alone = std::slice::from_ref(shared);
+    let most = shared.problem().most_waves();
+    let first = first_pass(alone, most, only_lists, budget);
+    let found = second_pass(alone, &first, first.waves, only_lists, budget);
+    let region = kernel_outcome(alone, &first, most, found).regions.into_iter().next();
+    region.expect("a kernel of one region has one outcome")
+}
+
+fn first_pass(shared: &[Shared], most: u32, only_known: bool, budget: Budget) -> KernelWaves {
+    most_waves(shared, most, occupancy::Options { budget, only_known })
+}
+
+/// What the second pass makes of a region.
+struct Found {
+    schedule: Schedule,
+    /// No schedule with as many waves is shorter.
+    length_bound: u32,
+    passes: Passes,
+}
+
+/// The shortest schedules with which so many waves fit.
+fn second_pass(
+    shared: &[Shared],
+    first: &KernelWaves,
+    waves: u32,
+    only_lists: bool,
+    budget: Budget,
+) -> Vec<Found> {
+    let options = length::Options { budget, only_lists, ..length::Options::default() };
+    let regions = shared.iter().zip(&first.regions);
+    regions.map(|(shared, first)| shortest_with(shared, first, waves, options)).collect()
+}
+
+/// The shortest schedule of a region with which so many waves fit.
+fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: length::Options) -> Found {
+    let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
+    let start = Schedule::in_order(&problem, first.order.clone());
+    let source = Schedule::source(&problem);
+    let production = run(&problem, Algorithm::Production, Budget::UNLIMITED);
+    let few = shared.few_registers();
+    let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
+    let passes = Passes {
+        is_searched: first.is_searched,
+        is_improved: (first.spilled, first.waves) != first.known,
+        waves,
+        start_length: start.length(),
+    };
+    let limits = Limits::new(&problem, &problem.measure(&start), &first.least_peaks());
+    let (found, length_bound) = match shared.effective(&limits.together) == shared.effective(&limits.alone) {
+        true => ask(shared, &limits.alone, &starts, options),
+        false => {
+            // The bound is only known for what each class can have alone. An order that was found for it may yet fit.
+            let half = length::Options { budget: options.budget.half(), ..options };
+            let (found, bound) = ask(shared, &limits.alone, &starts, half);
+            let (fitting, _) = ask(shared, &limits.together, &starts, half);
+            (best(&problem, [found, fitting]), bound)
+        }
+    };
+    let schedule = best(&problem, [found, start, source, production]);
+    check_in_debug_builds(&problem, Algorithm::TwoPass, &schedule);
+    Found { schedule, length_bound, passes }
+}
+
+/// Asks for the shortest schedule within limits; the first of the orders to start from is within them.
+fn ask(
+    shared: &Shared,
+    limits: &[Option<u32>],
+    starts: &[&[InstrId]],
+    options: length::Options,
+) -> (Schedule, u32) {
+    let problem = shared.problem();
+    match shared.shortest(limits, starts, options) {
+        Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),
+        None => (Schedule::in_order(problem, starts[0].to_vec()), lower_bound(problem).best()),
+    }
+}
+
+/// For each class of a region, the most registers that the waves of a problem leave it.
+struct Limits {
+    /// What fits together.
+    together: Vec<Option<u32>>,
+    /// What each class can have if the others take as little as possible: no schedule with so many waves has more.
+    alone: Vec<Option<u32>>,
+}
+
+impl Limits {
+    /// `known` has so many waves; every order has at least the peaks `least`. Where registers have to be spilled,
+    /// no more of them than in `known`.
+    fn new(problem: &Problem, known: &Measure, least: &[u32]) -> Self {
+        let peaks: Vec<u32> = known.peaks.iter().map(|peak| peak.between).collect();
+        let mut alone = vec![None; peaks.len()];
+        let mut together = peaks.clone();
+        for bound in problem.registers().files() {
+            let all = bound.file.limit(problem.most_waves());
+            let least = |(id, class): &(ClassId, FileClass)| least[id.index()].min(class.max);
+            let least_of_all: u32 = bound.classes.iter().map(least).sum();
+            for (id, class) in &bound.classes {
+                let peak = peaks[id.index()];
+                let rest = all.saturating_sub(least_of_all - least(&(*id, class.clone())));
+                let limit = if peak > class.max { peak } else { rest.min(class.max) };
+                alone[id.index()] = Some(limit);
+                // What is left goes to the first class that has use for it.
+                together[id.index()] = match bound.classes.len() {
+                    1 => limit,
+                    _ => most_that(peak, limit.max(peak), |more| {
+                        let mut peaks = together.clone();
+                        peaks[id.index()] = more;
+                        bound.used(&peaks) <= all
+                    }),
+                };
+            }
+        }
+        Limits { together: together.into_iter().map(Some).collect(), alone }
+    }
+}
+
+/// The largest number of a range that fits, if all below it do, too, and the least one does.
+fn most_that(least: u32, most: u32, fits: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (least, most);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        match fits(middle) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    low
+}
+
+/// What was found for each region, with what is proven about it.
+fn kernel_outcome(shared: &[Shared], first: &KernelWaves, most: u32, found: Vec<Found>) -> KernelOutcome {
+    let mut outcome = KernelOutcome { occupancy_bound: first.bound, ..KernelOutcome::new(most) };
+    let peak_bounds: Vec<_> = shared.iter().map(Shared::peak_bounds).collect();
+    for (shared, bounds) in shared.iter().zip(&peak_bounds) {
+        let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
+        outcome.occupancy_bound = outcome.occupancy_bound.min(shared.problem().registers().occupancy(&peaks));
+    }
+    for (((shared, first), found), bounds) in shared.iter().zip(&first.regions).zip(found).zip(peak_bounds) {
+        // More waves than the kernel can have would be of no use.
+        let problem = shared.problem().clone().with_most_waves(first.bound.min(outcome.occupancy_bound));
+        let bounds = by_cuts(&bounds, found.length_bound);
+        outcome.push(self::outcome(&problem, found.schedule, bounds));
+        outcome.passes.push(found.passes);
+    }
+    outcome
+}

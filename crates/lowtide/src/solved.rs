@@ -1,0 +1,293 @@
+//! What has been found out about graphs, so that nothing is asked twice.
+//!
+//! Code is inlined, unrolled and instantiated: most regions of a program have the graph of another one. [`Solved`] keeps the answers
+//! of a run, for all kernels and threads together. A question is told by all that its answer depends on: the graph
+//! ([`fingerprint`]), the target, the budget, the limits without what only passes through the region, and the orders to start from.
+//!
+//! Whoever asks first, the answer must be the same; else results would depend on the order of kernels and on threads. So every question is asked of the
+//! bare graph, which is the same for all regions that have it. If two threads ask at the same time, one waits for the other.
+
+use std::cell::OnceCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::closure::Closure;
+use crate::analysis::fingerprint::fingerprint;
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, Moment, pressure_at_ends, pressure_bound};
+use crate::index::InstrId;
+use crate::list::minreg::few_registers;
+use crate::minreg::exact::{self, Decision};
+use crate::problem::Problem;
+use crate::region::Region;
+use crate::schedule::{Budget, Reason};
+use crate::twopass::length::{self, shortest};
+
+/// The answers of a run.
+#[derive(Debug, Default)]
+pub struct Solved {
+    graphs: Mutex<FxHashSet<(u128, u64)>>,
+    regions: AtomicU64,
+    few_registers: Memo<Graph, Vec<InstrId>>,
+    peak_bounds: Memo<Graph, Vec<(u32, Moment)>>,
+    fewest: Memo<Graph, Fewest>,
+    decisions: Memo<Question, Decision>,
+    lengths: Memo<Question, Option<length::Answer>>,
+    spent: [Counter; 2],
+}
+
+/// What is known about the fewest registers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fewest {
+    pub(crate) order: Vec<InstrId>,
+    /// For each class, a peak that every order has at least, and why.
+    pub(crate) bounds: Vec<(u32, Reason)>,
+}
+
+/// A graph on a target, and the budget for each question.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Graph {
+    fingerprint: u128,
+    target: u64,
+    budget: Budget,
+}
+
+/// A question about a graph with limits on its registers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Question {
+    graph: Graph,
+    /// For each class, without what passes through.
+    limits: Vec<Option<u32>>,
+    /// The orders to start from.
+    starts: u64,
+    /// The steps that this question may take of the whole budget.
+    nodes: Option<u64>,
+    only_lists: bool,
+}
+
+/// Answers by question. The lock is held only to find the place of an answer, not while it is sought.
+#[derive(Debug)]
+struct Memo<Key, Answer>(Mutex<FxHashMap<Key, Arc<OnceLock<Answer>>>>);
+
+impl<Key, Answer> Default for Memo<Key, Answer> {
+    fn default() -> Self {
+        Memo(Mutex::default())
+    }
+}
+
+impl<Key: Eq + Hash, Answer: Clone> Memo<Key, Answer> {
+    fn get(&self, key: Key, find: impl FnOnce() -> Answer) -> Answer {
+        let place = Arc::clone(lock(&self.0).entry(key).or_default());
+        place.get_or_init(find).clone()
+    }
+}
+
+/// What is behind a lock is complete at every moment, even if a thread has died.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Debug, Default)]
+struct Counter {
+    states: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+/// What a pass has taken, over all graphs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spent {
+    /// States of its searches.
+    pub states: u64,
+    /// Time for all that it asked and that was not known.
+    pub time: Duration,
+}
+
+impl Solved {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Solved::default()
+    }
+
+    /// A problem whose questions are answered from here. It counts as one more region of the run.
+    pub fn share<'a>(&'a self, problem: &'a Problem<'a>, budget: Budget) -> Shared<'a> {
+        let mut hasher = DefaultHasher::new();
+        problem.target().hash(&mut hasher);
+        // How many threads search makes no difference to what they find.
+        let budget = Budget { threads: 1, ..budget };
+        let graph = Graph { fingerprint: fingerprint(problem.region()), target: hasher.finish(), budget };
+        self.regions.fetch_add(1, Ordering::Relaxed);
+        lock(&self.graphs).insert((graph.fingerprint, graph.target));
+        Shared { problem, solved: self, graph, bare: OnceCell::new() }
+    }
+
+    /// How many of the regions so far had the graph of another one.
+    pub fn repeated(&self) -> u64 {
+        self.regions.load(Ordering::Relaxed) - lock(&self.graphs).len() as u64
+    }
+
+    /// What pass 1 and pass 2 have taken.
+    pub fn spent(&self) -> [Spent; 2] {
+        [0, 1].map(|pass| Spent {
+            states: self.spent[pass].states.load(Ordering::Relaxed),
+            time: Duration::from_nanos(self.spent[pass].nanoseconds.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Looks for an answer and counts what it takes.
+    fn count<T>(&self, pass: usize, find: impl FnOnce() -> (T, u64)) -> T {
+        let start = Instant::now();
+        let (answer, states) = find();
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.spent[pass].states.fetch_add(states, Ordering::Relaxed);
+        self.spent[pass].nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        answer
+    }
+}
+
+/// A problem that shares the answers to its questions with all others that have the same graph.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    problem: &'a Problem<'a>,
+    solved: &'a Solved,
+    graph: Graph,
+    /// Made when something new is asked.
+    bare: OnceCell<Region>,
+}
+
+impl Shared<'_> {
+    /// The problem.
+    pub fn problem(&self) -> &Problem<'_> {
+        self.problem
+    }
+
+    fn bare(&self) -> &Region {
+        self.bare.get_or_init(|| self.problem.region().bare())
+    }
+
+    /// As [`few_registers`].
+    pub(crate) fn few_registers(&self) -> Vec<InstrId> {
+        self.solved
+            .few_registers
+            .get(self.graph, || self.solved.count(0, || (few_registers(&self.problem.of(self.bare())), 0)))
+    }
+
+    /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the region is not too large.
+    pub(crate) fn peak_bounds(&self) -> Vec<(u32, Moment)> {
+        let hint = self.few_registers();
+        let mut bounds = self.solved.peak_bounds.get(self.graph, || {
+            let region = self.bare();
+            if region.len() > MOST_FOR_CUTS {
+                return pressure_at_ends(region);
+            }
+            self.solved.count(0, || {
+                let closure = Closure::new(region);
+                let bound = |class| pressure_bound(region, class, &closure, &hint, self.graph.budget);
+                let bounds = region.class_ids().map(bound);
+                (bounds.map(|bound| (bound.value, bound.witness)).collect(), 0)
+            })
+        });
+        self.add_through(bounds.iter_mut().map(|(bound, _)| bound));
+        bounds
+    }
+
+    fn add_through<'b>(&self, peaks: impl Iterator<Item = &'b mut u32>) {
+        let region = self.problem.region();
+        region.class_ids().zip(peaks).for_each(|(class, peak)| *peak += region.through(class));
+    }
+
+    /// The order with the fewest registers of the first class, as far as the budget allows, on so many threads.
+    pub(crate) fn fewest(&self, threads: usize) -> Fewest {
+        let start = Instant::now();
+        let few = self.few_registers();
+        let mut fewest = self.solved.fewest.get(self.graph, || {
+            let region = self.bare();
+            let budget = Budget { threads, ..self.graph.budget };
+            let mut bounds: Vec<(u32, Reason)> =
+                pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
+            if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
+                return Fewest { order: few, bounds };
+            }
+            // The bounds of the other classes take little, so the rest is for the search.
+            let primary = self.problem.primary_class();
+            let closure = Closure::new(region);
+            for class in region.class_ids().filter(|class| *class != primary) {
+                let bound = pressure_bound(region, class, &closure, &few, budget);
+                bounds[class.index()] = (bound.value, Reason::Cut(bound.witness));
+            }
+            let spent = start.elapsed() / region.len() as u32;
+            let time_per_instr = budget.time_per_instr.map(|time| time.saturating_sub(spent));
+            let options = exact::Options::new(Budget { time_per_instr, ..budget });
+            let answer = exact::minimise(region, primary, &[], &few, options);
+            bounds[primary.index()] = (answer.bound, answer.reason);
+            Fewest { order: answer.order, bounds }
+        });
+        self.add_through(fewest.bounds.iter_mut().map(|(bound, _)| bound));
+        fewest
+    }
+
+    /// As [`exact::within`], with a part of the budget.
+    pub(crate) fn within(&self, limits: &[Option<u32>], start: &[InstrId], budget: Budget) -> Decision {
+        let Some(limits) = self.effective(limits) else {
+            // What passes through alone is too much.
+            return Decision::Impossible(Reason::Cut(Moment::Start));
+        };
+        let question = self.question(&limits, &[start], budget, false);
+        self.solved.decisions.get(question, || {
+            let options = exact::Options::new(budget);
+            self.solved.count(0, || exact::decide(self.bare(), &limits, start, options))
+        })
+    }
+
+    /// As [`shortest`], with a part of the budget.
+    pub(crate) fn shortest(
+        &self,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        options: length::Options,
+    ) -> Option<length::Answer> {
+        let limits = self.effective(limits)?;
+        let question = self.question(&limits, starts, options.budget, options.only_lists);
+        self.solved.lengths.get(question, || {
+            self.solved.count(1, || {
+                let answer = shortest(&self.problem.of(self.bare()), &limits, starts, options);
+                let states = answer.as_ref().map_or(0, |answer| answer.nodes);
+                (answer, states)
+            })
+        })
+    }
+
+    fn question(
+        &self,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        budget: Budget,
+        only_lists: bool,
+    ) -> Question {
+        let mut hasher = DefaultHasher::new();
+        starts.hash(&mut hasher);
+        Question {
+            graph: self.graph,
+            limits: limits.to_vec(),
+            starts: hasher.finish(),
+            nodes: budget.nodes,
+            only_lists,
+        }
+    }
+
+    /// The limits of the bare graph, none where nothing can exceed them. None if what passes through alone does.
+    pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
+        let region = self.problem.region();
+        let mut most = vec![0u64; limits.len()];
+        region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
+        let rest = |(class, limit): (_, &Option<u32>)| match limit {
+            None => Some(None),
+            Some(limit) => limit.checked_sub(region.through(class)).map(Some),
+        };
+        let rests: Option<Vec<Option<u32>>> = region.class_ids().zip(limits).map(rest).collect();
+        let exceedable = |(rest, most): (Option<u32>, u64)| rest.filter(|&rest| u64::from(rest) < most);
+        Some(rests?.into_iter().zip(most).map(exceedable).collect())
+    }
+}
