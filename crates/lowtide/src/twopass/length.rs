@@ -271,8 +271,9 @@ impl<'a> Pass<'a> {
         let b0 = self.answer.bound;
         let mut share = self.effort.share(3);
         let before = share.steps;
-        let mut narrow =
-            |target: u32, share: &mut Effort| windows.narrow(target, share) == windows::Verdict::Refuted;
+        let mut narrow = |target: u32, share: &mut Effort| {
+            windows.narrow(target, share) == windows::Verdict::Refuted || windows.needs_more_waves(share)
+        };
         if narrow(self.answer.length - 1, &mut share) {
             self.raise_bound(self.answer.length);
         }
@@ -354,13 +355,18 @@ impl<'a> Pass<'a> {
         target: u32,
         most: u64,
     ) -> search::Verdict {
-        let mut is_refuted = !windows.open(target);
-        if !is_refuted && self.rules.spans {
-            let mut share = self.effort.share(8);
-            let before = share.steps;
-            is_refuted = windows.narrow(target, &mut share) == windows::Verdict::Refuted;
-            self.effort.spend(before - share.steps);
-        }
+        let is_refuted = match self.rules.spans {
+            true => {
+                let mut share = self.effort.share(8);
+                let before = share.steps;
+                let is_refuted = !windows.recall(target)
+                    && windows.narrow(target, &mut share) == windows::Verdict::Refuted;
+                windows.keep();
+                self.effort.spend(before - share.steps);
+                is_refuted
+            }
+            false => !windows.open(target),
+        };
         let verdict = match is_refuted {
             true => search::Verdict::Impossible,
             false => {

@@ -52,6 +52,8 @@ pub(crate) struct Windows<'a> {
     outside: Vec<u64>,
     found: Vec<u64>,
     fetches: Vec<Fetches<'a>>,
+    /// Windows of other targets: target, first and last cycles.
+    kept: Vec<(u32, Vec<u32>, Vec<u32>)>,
     sides: Vec<Side>,
     topological: Vec<u32>,
     target: u32,
@@ -90,6 +92,9 @@ const LONG: u32 = 5;
 
 /// So many groups at most, those of the longest latencies.
 const MOST_GROUPS: usize = 4;
+
+/// Windows to keep.
+const MOST_KEPT: usize = 4;
 
 /// All that can be on its way at once.
 const WHOLE: u64 = 1 << 32;
@@ -198,6 +203,7 @@ impl<'a> Windows<'a> {
             inside: vec![0; words],
             outside: vec![0; words],
             found: vec![0; words],
+            kept: Vec::new(),
             fetches: fetches(region, graph, limits, &closure),
             target: 0,
             sides: vec![Side::Free; region.len()],
@@ -220,6 +226,28 @@ impl<'a> Windows<'a> {
             (self.first[instr], self.last[instr]) = (graph.head[instr], last);
         }
         true
+    }
+
+    /// Goes back to windows that were kept for a target; false if there are none.
+    pub(crate) fn recall(&mut self, target: u32) -> bool {
+        let Some((_, first, last)) = self.kept.iter().find(|(known, _, _)| *known == target) else {
+            return false;
+        };
+        self.first.copy_from_slice(first);
+        self.last.copy_from_slice(last);
+        self.target = target;
+        true
+    }
+
+    /// Keeps the windows, so that they need not be found again; a few of them only, the latest ones.
+    pub(crate) fn keep(&mut self) {
+        if self.kept.iter().any(|(known, _, _)| *known == self.target) {
+            return;
+        }
+        if self.kept.len() == MOST_KEPT {
+            self.kept.remove(0);
+        }
+        self.kept.push((self.target, self.first.clone(), self.last.clone()));
     }
 
     /// Narrows the windows for a target until nothing changes.
@@ -257,14 +285,11 @@ impl<'a> Windows<'a> {
                 }
             }
         }
-        match self.needs_more_waves(effort) {
-            true => Verdict::Refuted,
-            false => Verdict::Open,
-        }
+        Verdict::Open
     }
 
     /// Whether results cannot all be fetched in time, as only some of them can be on their way at once.
-    fn needs_more_waves(&mut self, effort: &mut Effort) -> bool {
+    pub(crate) fn needs_more_waves(&mut self, effort: &mut Effort) -> bool {
         for position in 0..self.fetches.len() {
             if effort.is_spent() {
                 return false;
