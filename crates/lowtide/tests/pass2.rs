@@ -10,10 +10,11 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
 use lowtide::schedule::check::{check, check_order};
 use lowtide::schedule::{Budget, Schedule};
+use lowtide::solved::{Shared, Solved};
 use lowtide::target::Target;
 use lowtide::twopass::Rules;
 use lowtide::twopass::length::{Answer, Options, shortest};
-use lowtide::twopass::occupancy::most_waves;
+use lowtide::twopass::occupancy::{self, most_waves};
 use lowtide::{InstrId, ValueId};
 use made::{MOST, Machine, Made, Small, State, fits, regions, retimed};
 
@@ -229,7 +230,7 @@ fn rules(bits: u32) -> Rules {
     Rules {
         superiority: is_on(0),
         forced_order: is_on(1),
-        spans: is_on(2),
+        windows: is_on(2),
         dynamic_bound: is_on(3),
         no_idling: is_on(4),
         memory: is_on(5),
@@ -349,7 +350,9 @@ fn both_passes_give_what_brute_force_gives() {
         };
         let waves = each.into_iter().min().expect("at least one region");
         let problems: Vec<Problem> = kernel.iter().map(|region| problem(region, &target)).collect();
-        let found = most_waves(&problems, most.min(target.max_waves()), UNBOUNDED);
+        let solved = Solved::new();
+        let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, UNBOUNDED)).collect();
+        let found = most_waves(&shared, most.min(target.max_waves()), occupancy::Options::default());
         assert_eq!((found.waves, found.bound), (waves, waves), "kernel {kernels} with {}", kernel[0].name());
         for ((problem, small), first) in problems.iter().zip(&small).zip(&found.regions) {
             let limits: Vec<Option<u32>> = baselines::limits(problem, waves).into_iter().map(Some).collect();

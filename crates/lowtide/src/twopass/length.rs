@@ -73,7 +73,7 @@ pub fn shortest(
     }
     let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
     let mut pass =
-        Pass::new(problem, &limits, &packing, &times, &guards, options.budget.effort(region), &mut answer);
+        Pass::new(problem, &limits, &packing, &times, &guards, options, &mut answer);
     pass.lists();
     if !options.only_lists {
         pass.prove();
@@ -130,7 +130,7 @@ impl<'a> Pass<'a> {
         packing: &Packing,
         times: &LengthBound,
         guards: &[&[InstrId]],
-        effort: Effort,
+        options: Options,
         answer: &'a mut Answer,
     ) -> Self {
         let graphs = ENDS.map(|end| Timed::new(problem, end, packing, limits, times));
@@ -141,11 +141,11 @@ impl<'a> Pass<'a> {
             problem,
             graphs,
             guards,
-            effort,
+            effort: options.budget.effort(problem.region()),
             answer,
             random: Random::new(1),
             has_units,
-            rules: Rules::ALL,
+            rules: options.rules,
             limits: limits.to_vec(),
             packing: packing.clone(),
             known,
@@ -221,7 +221,7 @@ impl<'a> Pass<'a> {
         let graphs = ENDS.map(|end| Timed::new(&problem, end, &self.packing, &self.limits, &times));
         let known = part.in_part(&self.answer.order);
         let mut windows = Windows::new(&part.region, &graphs[0], &self.limits, Some(&known));
-        if self.rules.spans {
+        if self.rules.windows {
             self.refute(&mut windows);
         }
         self.search(&part, &graphs, &mut windows);
@@ -355,7 +355,7 @@ impl<'a> Pass<'a> {
         target: u32,
         most: u64,
     ) -> search::Verdict {
-        let is_refuted = match self.rules.spans {
+        let is_refuted = match self.rules.windows {
             true => {
                 let mut share = self.effort.share(8);
                 let before = share.steps;

@@ -19,8 +19,8 @@ pub struct Rules {
     pub superiority: bool,
     /// Add the orders of pairs that follow from the limits on registers.
     pub forced_order: bool,
-    /// Bounds by results that cannot all be in flight within the limits.
-    pub spans: bool,
+    /// Narrow the windows of instructions by what the limits leave of them.
+    pub windows: bool,
     /// Rim and Jain's bound at the states of the search.
     pub dynamic_bound: bool,
     /// Leave no slot empty for an instruction if another one could take it without harm.
@@ -36,7 +36,7 @@ impl Rules {
     pub const ALL: Rules = Rules {
         superiority: true,
         forced_order: true,
-        spans: true,
+        windows: true,
         dynamic_bound: true,
         no_idling: true,
         memory: true,
