@@ -23,7 +23,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new(graph: &Timed, order: &[InstrId]) -> Self {
-        let order = graph.from_here(order);
+        let order = graph.as_built(order);
         let mut place = vec![0; order.len()];
         for (position, &instr) in order.iter().enumerate() {
             place[instr as usize] = position as u32;
@@ -122,18 +122,6 @@ impl<'g> Lister<'g> {
         Some((self.clock.slot - 1) / graph.width + 1)
     }
 
-    /// Builds a schedule in a given order and tells its length.
-    pub(crate) fn in_order(&mut self, order: &[u32]) -> u32 {
-        self.walk.restart();
-        self.clock.restart();
-        self.available.fill(0);
-        for &instr in order {
-            let slot = self.clock.first_slot(self.graph, instr, self.available[instr as usize]);
-            self.issue(instr, slot);
-        }
-        (self.clock.slot - 1) / self.graph.width + 1
-    }
-
     fn issue(&mut self, instr: u32, slot: u32) {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
@@ -155,11 +143,11 @@ impl<'g> Lister<'g> {
             let share = (i64::from(packing.unpack(self.walk.live(), *class)) << 8) / i64::from(limit.max(1));
             let scarcity = match priority.scarcity {
                 Scarcity::Linear => share,
-                Scarcity::Square => share * share >> 8,
+                Scarcity::Square => (share * share) >> 8,
                 Scarcity::Threshold if share > 205 => 256,
                 Scarcity::Threshold => 0,
             };
-            *charge = i64::from(priority.charge * CYCLE) * scarcity >> 8;
+            *charge = (i64::from(priority.charge * CYCLE) * scarcity) >> 8;
         }
     }
 

@@ -20,9 +20,9 @@ use crate::region::Region;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
-use crate::twopass::search::{self, Search};
+use crate::twopass::prover::Prover;
+use crate::twopass::search::Verdict;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
-use crate::twopass::windows::{self, Windows};
 
 /// What may be spent, and on what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,9 +72,9 @@ pub fn shortest(
         return Some(answer);
     }
     let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
-    let mut pass =
-        Pass::new(problem, &limits, &packing, &times, &guards, options, &mut answer);
+    let mut pass = Pass::new(problem, &limits, &packing, &times, &guards, options, &mut answer);
     pass.lists();
+    pass.relist(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
         pass.prove();
     }
@@ -115,8 +115,14 @@ struct Pass<'a> {
 /// Looks at an instruction by a lister that count as one step.
 const LOOKS_PER_STEP: u64 = 16;
 
+/// Looks for each instruction that listing again may take after the first lists.
+const LOOKS_AFTER_LISTS: u64 = 300;
+
 /// Looks that the lists may take for each state of the search: a fifth of the time or so.
 const LOOKS_PER_NODE: u64 = 50;
+
+/// A schedule that is at most so many cycles longer than the bound is likely to be optimal, or nearly so.
+const NEAR: u32 = 4;
 
 /// States of the first turn of the search, for each target.
 const FIRST_TURN: u64 = 1000;
@@ -220,16 +226,15 @@ impl<'a> Pass<'a> {
         }
         let graphs = ENDS.map(|end| Timed::new(&problem, end, &self.packing, &self.limits, &times));
         let known = part.in_part(&self.answer.order);
-        let mut windows = Windows::new(&part.region, &graphs[0], &self.limits, Some(&known));
-        if self.rules.windows {
-            self.refute(&mut windows);
-        }
-        self.search(&part, &graphs, &mut windows);
+        let mut prover = Prover::new(&part.region, &graphs, &self.limits, self.rules, &known);
+        prover.bound = self.answer.bound;
+        self.refute(&mut prover);
+        self.search(&part, &mut prover);
+        self.answer.nodes += prover.nodes();
     }
 
     /// The region with more dependences: those that do no harm, and those that follow from the limits.
     fn tightened(&mut self) -> Option<Part> {
-        let t0 = std::time::Instant::now();
         let region = self.problem.region();
         let mut closure = Closure::new(region);
         let mut edges = Vec::new();
@@ -239,24 +244,12 @@ impl<'a> Pass<'a> {
             edges = timed_superiority(self.problem, &mut closure, &mut share);
             self.effort.spend(before - share.steps);
         }
-        let (nsup, t1) = (edges.len(), std::time::Instant::now());
         if self.rules.forced_order {
             let known: Vec<&[InstrId]> = self.known.iter().map(|order| &order[..]).collect();
             let mut share = self.effort.share(4);
             let before = share.steps;
             edges.extend(forced_order(region, &mut closure, &self.limits, &known, &mut share));
             self.effort.spend(before - share.steps);
-        }
-        if std::env::var("TRACE").is_ok() {
-            eprintln!(
-                "n={} known {} sup {} ({:?}) forced {} ({:?})",
-                region.len(),
-                self.known.len(),
-                nsup,
-                t1 - t0,
-                edges.len() - nsup,
-                t1.elapsed()
-            );
         }
         Part::with_dependences(region, &edges, &self.answer.order)
     }
@@ -265,125 +258,64 @@ impl<'a> Pass<'a> {
         self.answer.bound = self.answer.bound.max(bound);
     }
 
-    /// Raises the bound by windows: first a try to prove the schedule optimal, then from below in growing steps, then by bisection.
-    fn refute(&mut self, windows: &mut Windows) {
-        let t0 = std::time::Instant::now();
-        let b0 = self.answer.bound;
-        let mut share = self.effort.share(3);
-        let before = share.steps;
-        let mut narrow = |target: u32, share: &mut Effort| {
-            windows.narrow(target, share) == windows::Verdict::Refuted || windows.needs_more_waves(share)
-        };
-        if narrow(self.answer.length - 1, &mut share) {
-            self.raise_bound(self.answer.length);
-        }
-        // Not refuted, as far as known.
-        let mut open = self.answer.length - 1;
-        let mut step = 1;
-        while self.answer.bound < open && !share.is_spent() {
-            let target = match step {
-                0 => self.answer.bound + (open - self.answer.bound) / 2,
-                step => (self.answer.bound + step - 1).min(open - 1),
-            };
-            if narrow(target, &mut share) {
-                self.raise_bound(target + 1);
-                step *= 2;
-            } else {
-                open = target;
-                step = 0;
-            }
-        }
-        self.effort.spend(before - share.steps);
-        if std::env::var("TRACE").is_ok() {
-            eprintln!(
-                "windows {} -> {} of {} ({:?})",
-                b0,
-                self.answer.bound,
-                self.answer.length,
-                t0.elapsed()
-            );
+    /// Raises the bound by windows alone.
+    fn refute(&mut self, prover: &mut Prover) {
+        if self.rules.windows {
+            let mut share = self.effort.share(3);
+            let before = share.steps;
+            prover.refute(self.answer.length, &mut share);
+            self.effort.spend(before - share.steps);
+            self.raise_bound(prover.bound);
         }
     }
 
-    /// Searches from both ends, in turns with more lists. Each turn looks for a schedule that is one cycle shorter than the best one, and then
-    /// raises the bound, in steps that grow as long as they succeed. A turn is twice as long as the one before.
-    fn search(&mut self, part: &Part, graphs: &[Timed; 2], windows: &mut Windows) {
+    /// Searches from both ends, in turns with more lists. Each turn raises the bound and, if that is near the best schedule (else now and
+    /// then), looks for one that is a cycle shorter. A turn is twice as long as the one before; an end that has raised the bound less than the
+    /// other one waits for every fourth turn.
+    fn search(&mut self, part: &Part, prover: &mut Prover) {
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
-        let mut searches: Vec<Search> =
-            graphs[..ends].iter().map(|graph| Search::new(graph, self.rules)).collect();
+        let mut gains = [0; 2];
         let mut most = FIRST_TURN;
-        while !self.is_done() {
+        for turn in 1.. {
+            if self.is_done() {
+                return;
+            }
             self.relist(LOOKS_PER_NODE * most);
-            for search in &mut searches {
-                while !self.is_done() {
-                    let target = self.answer.length - 1;
-                    if self.try_target(part, search, windows, target, most) != search::Verdict::Found {
-                        break;
+            for end in 0..ends {
+                if gains[end] < gains[1 - end] && turn % 4 != 0 {
+                    continue;
+                }
+                if self.answer.length - self.answer.bound <= NEAR || turn % 4 == 0 {
+                    while !self.is_done() {
+                        let target = self.answer.length - 1;
+                        let verdict = prover.try_target(end, target, most, &mut self.effort);
+                        self.take(part, prover);
+                        if verdict != Verdict::Found {
+                            break;
+                        }
                     }
                 }
-                let mut step = 1;
-                while !self.is_done() {
-                    let target = (self.answer.bound + step - 1).min(self.answer.length - 1);
-                    match self.try_target(part, search, windows, target, most) {
-                        search::Verdict::Found => step = 1,
-                        search::Verdict::Impossible => step *= 2,
-                        search::Verdict::Open if step == 1 => break,
-                        search::Verdict::Open => step = 1,
-                    }
+                if !self.is_done() {
+                    let before = prover.bound;
+                    prover.climb(end, self.answer.length, most, &mut self.effort);
+                    gains[end] += prover.bound - before;
+                    self.take(part, prover);
                 }
             }
             most *= 2;
         }
-        self.answer.nodes = searches.iter().map(|search| search.nodes).sum();
-        if std::env::var("TRACE").is_ok() {
-            for s in &searches {
-                eprintln!(
-                    "open {} range {} late {} dead {} relaxed {} fail {}",
-                    s.stat[0], s.stat[1], s.stat[2], s.stat[3], s.stat[4], s.stat[5]
-                );
-            }
-            eprintln!("n={} end {}..{}", graphs[0].len(), self.answer.bound, self.answer.length);
-        }
     }
 
-    /// Looks for a schedule of so many cycles, and keeps what comes out.
-    fn try_target(
-        &mut self,
-        part: &Part,
-        search: &mut Search,
-        windows: &mut Windows,
-        target: u32,
-        most: u64,
-    ) -> search::Verdict {
-        let is_refuted = match self.rules.windows {
-            true => {
-                let mut share = self.effort.share(8);
-                let before = share.steps;
-                let is_refuted = !windows.recall(target)
-                    && windows.narrow(target, &mut share) == windows::Verdict::Refuted;
-                windows.keep();
-                self.effort.spend(before - share.steps);
-                is_refuted
-            }
-            false => !windows.open(target),
-        };
-        let verdict = match is_refuted {
-            true => search::Verdict::Impossible,
-            false => {
-                search.aim(target, &windows.first, &windows.last);
-                search.run(most, &mut self.effort)
-            }
-        };
-        match verdict {
-            search::Verdict::Found => {
-                let order = part.in_whole(&search.order());
-                let length = Schedule::in_order(self.problem, order.clone()).length();
+    /// Takes over what was found and proven.
+    fn take(&mut self, part: &Part, prover: &mut Prover) {
+        self.raise_bound(prover.bound);
+        if let Some(order) = prover.found.take() {
+            let order = part.in_whole(&order);
+            let length = Schedule::in_order(self.problem, order.clone()).length();
+            if length < self.answer.length {
                 (self.answer.order, self.answer.length) = (order, length);
             }
-            search::Verdict::Impossible => self.raise_bound(target + 1),
-            search::Verdict::Open => {}
         }
-        verdict
     }
 
     /// Lists again by the times of the current schedule, with noise, from either end, with so many looks at an instruction.

@@ -8,6 +8,7 @@ mod guarded;
 mod history;
 pub mod length;
 pub mod occupancy;
+mod prover;
 mod search;
 mod timed;
 mod windows;

@@ -87,7 +87,6 @@ pub(crate) struct Search<'g> {
     relaxed: Relaxed,
     /// States so far, in all runs.
     pub(crate) nodes: u64,
-    pub(crate) stat: [u64; 8],
 }
 
 impl<'g> Search<'g> {
@@ -113,7 +112,6 @@ impl<'g> Search<'g> {
             pending: Vec::new(),
             relaxed: Relaxed::new(graph),
             nodes: 0,
-            stat: [0; 8],
         }
     }
 
@@ -244,11 +242,9 @@ impl<'g> Search<'g> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
         // Ranges.
-        self.stat[0] += 1;
         for &instr in self.walk.ready() {
             let available = self.available[instr as usize].max(now).max(self.earliest[instr as usize]);
             if i64::from(available) > self.latest[instr as usize] {
-                self.stat[1] += 1;
                 return Some(true);
             }
         }
@@ -266,23 +262,19 @@ impl<'g> Search<'g> {
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
                 Known::TooLate => {
-                    self.stat[2] += 1;
                     return Some(true);
                 }
                 Known::Dead => {
-                    self.stat[3] += 1;
                     return Some(false);
                 }
             }
         }
         let mut pick = NONE;
         if self.rules.dynamic_bound && !is_pick {
-            self.stat[4] += 1;
             match self.relaxed.solve(graph, now, &self.available, (&self.earliest, &self.latest), self.target)
             {
                 Some(first) => pick = first,
                 None => {
-                    self.stat[5] += 1;
                     return Some(true);
                 }
             }

@@ -135,7 +135,7 @@ impl Timed {
     }
 
     /// The other way round: an order as it would be built from this end.
-    pub(crate) fn from_here(&self, order: &[InstrId]) -> Vec<u32> {
+    pub(crate) fn as_built(&self, order: &[InstrId]) -> Vec<u32> {
         let order = order.iter().map(|instr| instr.0);
         match self.direction {
             Direction::TopDown => order.collect(),

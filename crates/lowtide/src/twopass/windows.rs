@@ -168,13 +168,13 @@ impl<'a> Windows<'a> {
         region: &'a Region,
         graph: &'a Timed,
         limits: &[Option<u32>],
-        known: Option<&[InstrId]>,
+        known: &[InstrId],
     ) -> Self {
         let closure = Closure::new(region);
         let words = closure.words();
         let mut witnesses = vec![0u64; 2 * region.len() * words];
         let mut passed = vec![0u64; words];
-        for instr in known.into_iter().flatten() {
+        for instr in known {
             let own = &mut witnesses[2 * instr.index() * words..][..2 * words];
             own[..words].copy_from_slice(&passed);
             passed[instr.index() / 64] |= 1 << (instr.index() % 64);

@@ -1,0 +1,123 @@
+//! Proofs about one graph: no schedule meets a target, by windows or by search.
+
+use super::Rules;
+use super::search::{Search, Verdict};
+use super::timed::Timed;
+use super::windows::{self, Windows};
+use crate::analysis::flow::Effort;
+use crate::index::InstrId;
+use crate::region::Region;
+
+/// Windows and searches of one graph, and what they have found.
+pub(crate) struct Prover<'a> {
+    windows: Windows<'a>,
+    searches: Vec<Search<'a>>,
+    rules: Rules,
+    /// No schedule within the limits is shorter.
+    pub(crate) bound: u32,
+    /// The last schedule that was found.
+    pub(crate) found: Option<Vec<InstrId>>,
+}
+
+impl<'a> Prover<'a> {
+    /// `graphs` are the same region from one end of time (forwards first) or both; `known` is an order within the limits.
+    pub(crate) fn new(
+        region: &'a Region,
+        graphs: &'a [Timed],
+        limits: &[Option<u32>],
+        rules: Rules,
+        known: &[InstrId],
+    ) -> Self {
+        Prover {
+            windows: Windows::new(region, &graphs[0], limits, known),
+            searches: graphs.iter().map(|graph| Search::new(graph, rules)).collect(),
+            rules,
+            bound: 0,
+            found: None,
+        }
+    }
+
+    /// States of all searches.
+    pub(crate) fn nodes(&self) -> u64 {
+        self.searches.iter().map(|search| search.nodes).sum()
+    }
+
+    fn raise_bound(&mut self, bound: u32) {
+        self.bound = self.bound.max(bound);
+    }
+
+    /// Raises the bound by windows: first a try to prove that nothing is shorter than `length`, then from below in growing steps, then by
+    /// bisection.
+    pub(crate) fn refute(&mut self, length: u32, effort: &mut Effort) {
+        if self.bound < length && self.is_refuted(length - 1, effort) {
+            self.raise_bound(length);
+        }
+        // Not refuted, as far as known.
+        let mut open = length - 1;
+        let mut step = 1;
+        while self.bound < open && !effort.is_spent() {
+            let target = match step {
+                0 => self.bound + (open - self.bound) / 2,
+                step => (self.bound + step - 1).min(open - 1),
+            };
+            if self.is_refuted(target, effort) {
+                self.raise_bound(target + 1);
+                step *= 2;
+            } else {
+                open = target;
+                step = 0;
+            }
+        }
+    }
+
+    fn is_refuted(&mut self, target: u32, effort: &mut Effort) -> bool {
+        self.windows.narrow(target, effort) == windows::Verdict::Refuted
+            || self.windows.needs_more_waves(effort)
+    }
+
+    /// Looks for a schedule of so many cycles from one end, in so many states at most.
+    pub(crate) fn try_target(&mut self, end: usize, target: u32, most: u64, effort: &mut Effort) -> Verdict {
+        let is_refuted = match self.rules.windows {
+            true => {
+                let mut share = effort.share(8);
+                let before = share.steps;
+                let is_refuted = !self.windows.recall(target)
+                    && self.windows.narrow(target, &mut share) == windows::Verdict::Refuted;
+                self.windows.keep();
+                effort.spend(before - share.steps);
+                is_refuted
+            }
+            false => !self.windows.open(target),
+        };
+        let search = &mut self.searches[end];
+        let verdict = match is_refuted {
+            true => Verdict::Impossible,
+            false => {
+                search.aim(target, &self.windows.first, &self.windows.last);
+                search.run(most, effort)
+            }
+        };
+        match verdict {
+            Verdict::Found => self.found = Some(search.order()),
+            Verdict::Impossible => self.raise_bound(target + 1),
+            Verdict::Open => {}
+        }
+        verdict
+    }
+
+    /// Raises the bound by search from one end, up to `length`, in steps that grow as long as they succeed. Tells the length of the shortest
+    /// schedule that was found on the way, or `length`.
+    pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) -> u32 {
+        let mut step = 1;
+        while self.bound < length && !effort.is_spent() {
+            let target = self.bound.saturating_add(step - 1).min(length - 1);
+            match self.try_target(end, target, most, effort) {
+                Verdict::Found => (length, step) = (target, 1),
+                Verdict::Impossible => step = step.saturating_mul(2),
+                Verdict::Open if step == 1 => break,
+                Verdict::Open => step = 1,
+            }
+        }
+        length
+    }
+}
