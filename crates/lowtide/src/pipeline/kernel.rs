@@ -29,7 +29,9 @@ pub struct KernelOutcome {
 /// What the two passes did for a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passes {
-    /// Whether pass 1 searched for more waves than the known orders have.
+    /// Whether the known orders have fewer waves than the kernel could have, were it not for this region.
+    pub is_asked: bool,
+    /// Whether pass 1 had to search, since no bound settled it.
     pub is_searched: bool,
     /// Whether it found more, or fewer spills.
     pub is_improved: bool,
@@ -216,6 +218,7 @@ fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: leng
     let few = shared.few_registers();
     let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
     let passes = Passes {
+        is_asked: first.is_asked,
         is_searched: first.is_searched,
         is_improved: (first.spilled, first.waves) != first.known,
         waves,

@@ -33,7 +33,9 @@ pub struct RegionWaves {
     pub waves: u32,
     /// No order has more.
     pub bound: u32,
-    /// Whether the region was searched.
+    /// Whether the known orders have fewer waves than the kernel could have, were it not for this region. (Those that paper 2 searches.)
+    pub is_asked: bool,
+    /// Whether it was searched: the bound by cuts left something open.
     pub is_searched: bool,
     /// Registers that have to be spilled.
     pub spilled: u32,
@@ -66,6 +68,9 @@ pub struct Options {
 /// Looks for the most waves, at most `most`, that all regions of a kernel allow.
 pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves {
     let mut regions: Vec<RegionWaves> = shared.iter().map(|shared| start(shared, options)).collect();
+    for region in &mut regions {
+        region.is_asked = region.spilled > 0 || region.waves < most;
+    }
     if !options.only_known {
         let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
         // The worst one first: it lowers the target for the others.
@@ -96,6 +101,7 @@ fn start(shared: &Shared, options: Options) -> RegionWaves {
         order: source,
         waves: known.1,
         bound: 0,
+        is_asked: false,
         is_searched: false,
         spilled: known.0,
         known,

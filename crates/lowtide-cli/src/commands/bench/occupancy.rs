@@ -386,8 +386,8 @@ impl Document {
              waves more must not cost many cycles: it gives up waves of {} kernels.\n\n\
              {} distinct graphs of {} to {most} instructions ({} instructions):\n{}\n\n\
              What was searched of them, and what came of it (paper 2, Table 3):\n{}\n\n\
-             Searched: pass 1, if the known orders have fewer waves than may be possible; pass 2, if the\n\
-             order of pass 1 is longer than the bound that is known beforehand.\n\
+             Searched: pass 1, if the known orders have fewer waves than the kernel could have otherwise;\n\
+             pass 2, if the order of pass 1 is longer than the bound that is known beforehand.\n\
              Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
              list takes {:.2} µs for each instruction, and {:.4} times the length of twopass.",
             grouped(self.kernels),
