@@ -1,8 +1,16 @@
 //! Pass 2: the shortest schedule within limits on registers (paper 2, Section 5.3).
 //!
 //! # Steps
-//! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the start.
-//! 2. [Guarded lists](super::guarded), from both ends of time.
+//! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the start, and Langevin and
+//!    Černý's bound the first bound.
+//! 2. Guarded lists (`guarded`), from both ends of time; then lists again, by the times of the best schedule with some noise.
+//! 3. Dependences that can be added without loss (`minreg::superiority`), or because of the limits
+//!    (`minreg::forced_order`): the bound of the graph with them is higher, and everything below works on that graph. (The lists do not: an
+//!    order that serves as a guard may well be against them.)
+//! 4. Windows (`windows`) for a target, which refute it or narrow what is left to search.
+//! 5. Branch and bound (`search`) for one target after the other, from both ends.
+//!
+//! It ends when the length meets the bound, or when the budget is spent, with the best of both that is known by then.
 
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
