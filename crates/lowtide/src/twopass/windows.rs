@@ -2,8 +2,8 @@
 //!
 //! For a target length every instruction has a *window*: from its release to what its tail leaves of the target. Windows say more than
 //! when: at any moment, everything whose window has closed has been issued, and everything whose window has not opened
-//! has not. So the set of instructions issued so far lies between two downsets, and a minimum cut tells the least pressure of all sets between them. If
-//! that is over a limit, there is no such moment, and a window can be narrowed:
+//! has not. So the set of instructions issued so far lies between two downsets, and a minimum cut tells the least pressure of all sets
+//! between them. If that is over a limit, there is no such moment, and a window can be narrowed:
 //!
 //! - Suppose that b issues in cycle h or later. Just before it, all of its ancestors have been issued, and all whose windows close by h;
 //!   none of its descendants, and none whose window opens only when that of b has closed. If no such set is within the limits, b
@@ -11,9 +11,25 @@
 //! - Mirrored: suppose that b issues in cycle l or earlier. Just after it, the same holds for those whose windows close
 //!   before that of b opens, and those whose windows open from l on.
 //!
-//! A narrower window narrows those of predecessors and successors, and makes the next cuts higher. If a window becomes empty, or the relaxed
-//! problem of Rim and Jain has no solution for the windows, no schedule meets the target: a *destructive* bound. It knows what neither latencies nor registers
-//! know alone: that all of several results would have to be on their way at once, say, when only some of them can be.
+//! A narrower window narrows those of predecessors and successors, and makes the next cuts higher. If a window becomes empty, no
+//! schedule meets the target: a *destructive* bound. It knows what neither latencies nor registers know alone: that all of several
+//! results would have to be on their way at once, say, when only some of them can be.
+//!
+//! # Counting
+//! The set also has a size. What has not been issued at a moment must fit into the slots that are left, and what has been must have
+//! fitted into those before. A cut can weigh instructions as well as registers: if every set between the bounds has
+//! `f + (instructions outside)` over the limit plus the most that may be outside, none of them has few enough of both. That tells where a schedule
+//! would have to wait for registers with work left to do.
+//!
+//! # Waves
+//! Results of long latency d are on their way for d cycles or more. Let u be one of them with w registers, and let k(u) be the most
+//! results that can be on their way at once with u: with f' the least pressure that everything else has then, k(u) is at most `(limit - f') / w`.
+//! (The pressure of the set as a whole may count twice or more for that, as long as the results count once less: a larger multiple
+//! makes it dear to have too many of them. The least of the quotients is taken.)
+//! Give u the share 1/k(u): at no moment do the shares of all that is on its way add up to more than 1. The times for which they are on their way are intervals; if no
+//! set of W - 1 moments meets them all, there are W of them that are disjoint (intervals are perfect), and that is so if
+//! all shares together are more than W - 1. Disjoint ones follow each other in d + 1 cycles: a use of the first, then the load of the
+//! next, unless that is the same instruction.
 
 use super::timed::Timed;
 use crate::analysis::closure::{Closure, members};
