@@ -144,7 +144,7 @@ fn the_sum_is_the_lowest_of_all_orders() {
     let mut random = Random::new(1);
     let targets = targets();
     let (mut asked, mut improved, mut between) = ([0; 4], [0; 4], [0; 4]);
-    for (number, region) in regions(0..190, 7).enumerate() {
+    for (number, region) in regions(0..600, 7).enumerate() {
         let target = &targets[number % targets.len()];
         let region = retimed(&region, &UNITS, &mut random);
         let problem = problem(&region, target);
@@ -188,8 +188,8 @@ fn the_sum_is_the_lowest_of_all_orders() {
     println!(
         "{asked:?} optima, {improved:?} better than the start, {between:?} neither shortest nor cheapest"
     );
-    assert!(asked.iter().all(|&asked| asked > 3_000), "{asked:?}");
-    assert!(improved.iter().all(|&improved| improved > 500), "{improved:?}");
+    assert!(asked.iter().all(|&asked| asked > 9_000), "{asked:?}");
+    assert!(improved.iter().all(|&improved| improved > 2_500), "{improved:?}");
 }
 
 /// The seven instructions A to G of the paper's example, each with one result but for the last one.
