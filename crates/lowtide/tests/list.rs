@@ -250,7 +250,7 @@ fn every_schedule_of_every_algorithm_is_legal() {
 }
 
 fn every_algorithm(problem: &Problem) {
-    let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+    let budget = Budget { nodes: Some(300), ..Budget::UNLIMITED };
     let source = run(problem, Algorithm::Source, budget);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {

@@ -19,7 +19,7 @@ use crate::problem::{Goal, Problem};
 use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
 use crate::solved::{Shared, Solved};
-use crate::twopass::length;
+use crate::twopass::{length, weighted};
 
 /// A way to schedule a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +40,9 @@ pub enum Algorithm {
     /// Most waves, then the shortest schedule that keeps them, proven where the budget allows: [`crate::twopass`]. Where
     /// length is the goal, the second of these alone.
     TwoPass,
+    /// The lowest sum of length and 100,000 times the waves that do not fit, as far as the budget allows: [`weighted`], with its
+    /// default weight. To compare with.
+    Weighted,
     /// Optimal on trees; elsewhere as [`Algorithm::SethiUllman`]: [`tree`](mod@tree).
     Tree,
     /// Paper 1, Algorithm 1: [`sethi_ullman`](mod@sethi_ullman).
@@ -73,7 +76,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 21] = [
+    pub const ALL: [Algorithm; 22] = [
         Algorithm::Auto,
         Algorithm::Source,
         Algorithm::Production,
@@ -81,6 +84,7 @@ impl Algorithm {
         Algorithm::Exact,
         Algorithm::List,
         Algorithm::TwoPass,
+        Algorithm::Weighted,
         Algorithm::Tree,
         Algorithm::SethiUllman,
         Algorithm::SuRp,
@@ -107,6 +111,7 @@ impl Algorithm {
             Algorithm::Exact => "exact",
             Algorithm::List => "list",
             Algorithm::TwoPass => "twopass",
+            Algorithm::Weighted => "weighted",
             Algorithm::Tree => "tree",
             Algorithm::SethiUllman => "sethi-ullman",
             Algorithm::SuRp => "su-rp",
@@ -160,6 +165,7 @@ pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule 
                 Some(Way::Fewest) => fewest(&shared, budget).0,
                 Some(Way::TwoPasses { only_lists }) => kernel::schedule_alone(&shared, only_lists, budget),
                 Some(Way::Shortest { only_lists }) => shortest(&shared, only_lists, budget).0,
+                Some(Way::LowestSum) => lowest_sum(&shared, budget),
                 None => Schedule::source(problem),
             }
         }
@@ -253,6 +259,10 @@ fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget) -> Out
             let (schedule, length) = shortest(shared, only_lists, budget);
             (schedule, by_cuts(&shared.peak_bounds(), length))
         }
+        Some(Way::LowestSum) => {
+            let length = length_bound::lower_bound(problem).best();
+            (lowest_sum(shared, budget), by_cuts(&shared.peak_bounds(), length))
+        }
         None => {
             let length = length_bound::lower_bound(problem).best();
             (run(problem, algorithm, budget), by_cuts(&shared.peak_bounds(), length))
@@ -271,12 +281,15 @@ enum Way {
     TwoPasses { only_lists: bool },
     /// The shortest schedule within the limits, likewise.
     Shortest { only_lists: bool },
+    /// The lowest sum of both.
+    LowestSum,
 }
 
 impl Way {
     fn of(goal: Goal, algorithm: Algorithm) -> Option<Way> {
         let only_lists = algorithm == Algorithm::List;
         match (algorithm, goal) {
+            (Algorithm::Weighted, _) => Some(Way::LowestSum),
             (Algorithm::Exact, _) | (Algorithm::Auto, Goal::MinReg) => Some(Way::Fewest),
             (Algorithm::Auto | Algorithm::List | Algorithm::TwoPass, Goal::Length) => {
                 Some(Way::Shortest { only_lists })
@@ -344,6 +357,17 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
     };
     let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
     (best(problem, [found, Schedule::source(problem), production]), bound)
+}
+
+/// The lowest sum of length and lost waves, in one pass, from the known orders.
+fn lowest_sum(shared: &Shared, budget: Budget) -> Schedule {
+    let problem = shared.problem();
+    let least: Vec<u32> = shared.peak_bounds().iter().map(|(peak, _)| *peak).collect();
+    let starts = [Schedule::source(problem), run(problem, Algorithm::Production, budget)];
+    let few = shared.few_registers();
+    let starts = distinct([starts[0].order(), starts[1].order(), &few].into_iter());
+    let answer = weighted::lowest_sum(problem, &least, &starts, weighted::Objective::default(), budget);
+    Schedule::in_order(problem, answer.order)
 }
 
 /// Orders to start from, each once.

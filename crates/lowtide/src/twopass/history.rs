@@ -7,11 +7,16 @@
 //!
 //! A state below which nothing was ever given up for lack of time has failed because of its registers. That holds for every
 //! target, however much time is left.
+//!
+//! Where a path has a cost ([`Meter`](super::meter::Meter)), what is left to spend is compared like what is available when.
 
 use rustc_hash::FxHashMap;
 
 /// Something that is not available yet: an instruction (or a copy of a unit), and how many cycles before the target it will be.
 pub(crate) type Pending = (u32, u32);
+
+/// Numbers from here on are no instructions or copies, but parts of what is left to spend.
+pub(crate) const COSTS: u32 = 1 << 31;
 
 /// Failed states by the number of their set of instructions.
 #[derive(Debug, Default)]
@@ -48,14 +53,11 @@ impl History {
         let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
             let [next, slots] = [0, 1].map(|part| self.records[record as usize + part]);
-            if slots == NEVER {
-                return Known::Dead;
-            }
             if slots_left > slots {
                 break;
             }
             if self.pending(record).all(|(what, known)| slack(what) <= known) {
-                return Known::TooLate;
+                return if slots == NEVER { Known::Dead } else { Known::TooLate };
             }
             record = next;
         }
@@ -72,9 +74,9 @@ impl History {
         self.add(set, slots_left, pending);
     }
 
-    /// Remembers that there is no way from a state at all.
-    pub(crate) fn dead(&mut self, set: u128) {
-        self.add(set, NEVER, &[]);
+    /// Remembers that there is no way from a state at all, but with more to spend.
+    pub(crate) fn dead(&mut self, set: u128, left: &[Pending]) {
+        self.add(set, NEVER, left);
     }
 
     fn add(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
@@ -105,7 +107,8 @@ impl History {
         let slots = self.records[older as usize + 1];
         debug_assert!(slots <= slots_left);
         pending.iter().all(|&(what, slack)| {
-            slots <= slack || self.pending(older).any(|(other, known)| other == what && known <= slack)
+            what < COSTS && slots <= slack
+                || self.pending(older).any(|(other, known)| other == what && known <= slack)
         })
     }
 }

@@ -3,14 +3,17 @@
 //! A kernel has as many waves as its worst region allows. So the first pass, [`occupancy`], looks for the most waves
 //! of the kernel, not of each region: a region that is not the bottleneck gets only as few registers as that takes.
 //! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
+//! [`weighted`] is what the paper compares them with: both in one sum, region by region.
 
 mod guarded;
 mod history;
 pub mod length;
+mod meter;
 pub mod occupancy;
 mod prover;
 mod search;
 mod timed;
+pub mod weighted;
 mod windows;
 
 /// The rules by which pass 2 leaves out what cannot be better. Each can be switched off; the optimum stays the same.

@@ -18,7 +18,8 @@
 //! y needs a unit that can make others wait.)
 
 use super::Rules;
-use super::history::{History, Known, Pending};
+use super::history::{COSTS, History, Known, Pending};
+use super::meter::Meter;
 use super::timed::{Clock, Timed};
 use crate::analysis::flow::Effort;
 use crate::analysis::walk::{Direction, Walk};
@@ -85,6 +86,10 @@ pub(crate) struct Search<'g> {
     children: Vec<Child>,
     pending: Vec<Pending>,
     relaxed: Relaxed,
+    /// What a path costs, where that depends on more than single moments.
+    pub(crate) meter: Option<Meter<'g>>,
+    /// Whether the last run would have found more with more time.
+    pub(crate) is_timed: bool,
     /// States so far, in all runs.
     pub(crate) nodes: u64,
 }
@@ -111,6 +116,8 @@ impl<'g> Search<'g> {
             children: Vec::new(),
             pending: Vec::new(),
             relaxed: Relaxed::new(graph),
+            meter: None,
+            is_timed: false,
             nodes: 0,
         }
     }
@@ -138,7 +145,10 @@ impl<'g> Search<'g> {
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.open(0, 0, false) {
-            Some(_) => Verdict::Impossible,
+            Some(is_timed) => {
+                self.is_timed = is_timed;
+                Verdict::Impossible
+            }
             None => self.go_on(end, effort),
         };
         effort.steps = effort.steps.saturating_sub(self.nodes - before);
@@ -156,6 +166,9 @@ impl<'g> Search<'g> {
         self.set = 0;
         self.frames.clear();
         self.children.clear();
+        if let Some(meter) = &mut self.meter {
+            meter.restart();
+        }
     }
 
     fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict {
@@ -189,7 +202,10 @@ impl<'g> Search<'g> {
                 self.remember(frame.is_timed);
                 self.frames.pop();
                 self.children.truncate(frame.start as usize);
-                let Some(parent) = self.frames.last_mut() else { break };
+                let Some(parent) = self.frames.last_mut() else {
+                    self.is_timed = frame.is_timed;
+                    break;
+                };
                 parent.is_timed |= frame.is_timed;
                 self.take_back(frame.slot, frame.log);
             }
@@ -201,8 +217,12 @@ impl<'g> Search<'g> {
     fn issue(&mut self, instr: u32, slot: u32) -> bool {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
+        let live = self.walk.live();
         self.walk.push(instr);
         self.walk.forget_improved();
+        if let Some(meter) = &mut self.meter {
+            meter.issue(instr, live, self.walk.live());
+        }
         self.is_issued[instr as usize] = true;
         self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
@@ -223,6 +243,9 @@ impl<'g> Search<'g> {
     fn take_back(&mut self, slot: u32, log: u32) {
         let Some(&instr) = self.walk.trail().last() else { return };
         self.walk.pop();
+        if let Some(meter) = &mut self.meter {
+            meter.take_back(instr, self.walk.live());
+        }
         self.clock.take_back(self.graph, instr, slot);
         self.is_issued[instr as usize] = false;
         self.relaxed.flip(instr);
@@ -252,7 +275,11 @@ impl<'g> Search<'g> {
             let (available, earliest, target, free) =
                 (&self.available, &self.earliest, self.target, self.clock.free());
             let count = graph.len();
+            let meter = &self.meter;
             let slack = |what: u32| {
+                if let Some(part) = what.checked_sub(COSTS) {
+                    return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
+                }
                 let when = match (what as usize).checked_sub(count) {
                     Some(copy) => free[copy],
                     None => available[what as usize].max(earliest[what as usize]),
@@ -312,6 +339,9 @@ impl<'g> Search<'g> {
             if !packing.fits(then, graph.limit) {
                 continue;
             }
+            if self.meter.as_mut().is_some_and(|meter| !meter.allows(instr, live, then)) {
+                continue;
+            }
             let latest = self.latest[instr as usize];
             if i64::from(slot / graph.width) > latest {
                 is_timed = true;
@@ -337,13 +367,16 @@ impl<'g> Search<'g> {
         if !self.rules.memory {
             return;
         }
+        self.pending.clear();
+        if let Some(meter) = &self.meter {
+            self.pending.extend((COSTS..).zip(meter.left()));
+        }
         if !is_timed {
-            self.history.dead(self.set);
+            self.history.dead(self.set, &self.pending);
             return;
         }
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        self.pending.clear();
         for instr in 0..graph.len() {
             if !self.is_issued[instr] && self.available[instr] > now {
                 self.pending.push((instr as u32, self.target.saturating_sub(self.available[instr])));
