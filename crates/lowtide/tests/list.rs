@@ -220,7 +220,7 @@ fn the_policies_leave_alone_what_cannot_be_improved() {
     assert!(changed > 50 && left > 50, "{changed} changed, {left} left");
 }
 
-/// Every algorithm, on 100 thousand random graphs, through the independent checker; `default` is never worse than its input, `auto` never
+/// Every algorithm, on 100 thousand random graphs (searches on a fifth of them), through the independent checker; `default` is never worse than its input, `auto` never
 /// worse than the source order for its goal.
 #[test]
 fn every_schedule_of_every_algorithm_is_legal() {
@@ -242,18 +242,21 @@ fn every_schedule_of_every_algorithm_is_legal() {
                     let target = &targets[usize::from(random.chance(20))];
                     let problem = Problem::new(&region, target, goal).unwrap();
                     let problem = if random.chance(20) { problem.with_register_limit(6) } else { problem };
-                    every_algorithm(&problem);
+                    every_algorithm(&problem, seed % 5 == 0);
                 }
             });
         }
     });
 }
 
-fn every_algorithm(problem: &Problem) {
+fn every_algorithm(problem: &Problem, with_searches: bool) {
     let budget = Budget { nodes: Some(300), ..Budget::UNLIMITED };
     let source = run(problem, Algorithm::Source, budget);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
+        if matches!(algorithm, Algorithm::TwoPass | Algorithm::Weighted | Algorithm::Exact) && !with_searches {
+            continue; // these take most of the time
+        }
         let schedule = run(problem, algorithm, budget);
         let report = check(problem.region(), problem.target(), &schedule).unwrap_or_else(|violations| {
             panic!("{} on {}: {violations:?}", algorithm.name(), problem.region().name())
