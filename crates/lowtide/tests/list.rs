@@ -254,7 +254,8 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     let source = run(problem, Algorithm::Source, budget);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
-        if matches!(algorithm, Algorithm::TwoPass | Algorithm::Weighted | Algorithm::Exact) && !with_searches {
+        if matches!(algorithm, Algorithm::TwoPass | Algorithm::Weighted | Algorithm::Exact) && !with_searches
+        {
             continue; // these take most of the time
         }
         let schedule = run(problem, algorithm, budget);

@@ -288,22 +288,16 @@ impl<'g> Search<'g> {
             };
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
-                Known::TooLate => {
-                    return Some(true);
-                }
-                Known::Dead => {
-                    return Some(false);
-                }
+                Known::TooLate => return Some(true),
+                Known::Dead => return Some(false),
             }
         }
         let mut pick = NONE;
         if self.rules.dynamic_bound && !is_pick {
-            match self.relaxed.solve(graph, now, &self.available, (&self.earliest, &self.latest), self.target)
-            {
+            let windows = (&self.earliest[..], &self.latest[..]);
+            match self.relaxed.solve(graph, now, &self.available, &self.is_issued, windows, self.target) {
                 Some(first) => pick = first,
-                None => {
-                    return Some(true);
-                }
+                None => return Some(true),
             }
         }
         self.frames.push(Frame {
@@ -448,17 +442,13 @@ impl Relaxed {
         self.left_by_latest[rank as usize / 64] ^= 1 << (rank % 64);
     }
 
-    fn is_left(&self, instr: u32) -> bool {
-        let place = self.place[instr as usize];
-        self.left[place as usize / 64] >> (place % 64) & 1 == 1
-    }
-
     /// None if there is no solution; else what it issues first. `windows` are the first and the last cycles.
     fn solve(
         &mut self,
         graph: &Timed,
         now: u32,
         available: &[u32],
+        is_issued: &[bool],
         windows: (&[u32], &[i64]),
         target: u32,
     ) -> Option<u32> {
@@ -471,7 +461,7 @@ impl Relaxed {
                 let instr = self.topological[place] as usize;
                 let mut release = available[instr].max(now).max(earliest[instr]);
                 for link in graph.prev.row(instr) {
-                    if self.is_left(link.instr) {
+                    if !is_issued[link.instr as usize] {
                         release = release.max(self.release[link.instr as usize] + link.cycles);
                     }
                 }
