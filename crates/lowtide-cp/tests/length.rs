@@ -226,7 +226,6 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     );
     assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
     // Measured on two cores shared with others: 198 of 200 proved by pass 2, 166 by the solver and 166 by both; 28 of the 30 s are the
-    // solver's. Pass 2 counts steps, so that its share hardly changes; that of the solver depends on the machine. With 600 ms for
-    // each, the solver proves 258 of the first 300; with 400 ms, 236.
+    // solver's. Pass 2 counts steps, so that its share hardly changes; that of the solver depends on the machine.
     assert!(by_search >= 195 && by_both >= 130, "{by_search} {by_both}");
 }

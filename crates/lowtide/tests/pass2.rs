@@ -243,8 +243,8 @@ const ALL_RULES: u32 = 0x7f;
 /// Sets of rules that each region is asked with. All sets come up as regions pass.
 const SETS: u32 = 8;
 
-/// Sets of rules, mostly where the limits cost something. The lists find most optima before any rule has a say: what the
-/// rules do on the way to a schedule is tested where the search is.
+/// Sets of rules, mostly where the limits cost something. (Lists find most optima before the search does, and take most of the time here: the
+/// tests in `twopass/search.rs` are without them.)
 #[test]
 fn rules_do_not_change_the_optimum() {
     let mut random = Random::new(3);

@@ -4,6 +4,8 @@
 //! of the kernel, not of each region: a region that is not the bottleneck gets only as few registers as that takes.
 //! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
 
+#[cfg(test)]
+pub(crate) mod cases;
 mod guarded;
 mod history;
 pub mod length;
