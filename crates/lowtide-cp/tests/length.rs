@@ -162,9 +162,12 @@ fn generated() -> impl Iterator<Item = Region> {
     })
 }
 
+/// Regions, each by both methods.
+const COUNT: usize = 200;
+
 /// Steps for pass 2, and time for the solver: most need far less.
 const STEPS: u64 = 1_000_000;
-const TIME: Duration = Duration::from_millis(600);
+const TIME: Duration = Duration::from_millis(400);
 
 #[test]
 fn pass_2_and_the_constraint_model_find_the_same_length() {
@@ -175,8 +178,9 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     let real_ones = real.len();
     let single = target("width = 1");
     let vega = Target::builtin("gfx906").expect("built in");
+    let mut solving = 0.0;
     let (mut asked, mut by_both, mut by_search, mut by_solver, mut shorter) = (0, 0, 0, 0, 0);
-    for (number, region) in real.into_iter().chain(generated()).take(300).enumerate() {
+    for (number, region) in real.into_iter().chain(generated()).take(COUNT).enumerate() {
         let problem = problem(&region, if number < real_ones { &vega } else { &single });
         let source: Vec<InstrId> = region.instrs().collect();
         let class = problem.primary_class();
@@ -190,6 +194,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
         let found = shortest(&problem, &limits, &[&fewest.order], options).expect("the start is within");
         let effort = Limits { time: TIME, ..Limits::default() };
         let answer = solver.shortest(&problem, &limits, &fewest.order, 0, &effort).expect("an answer");
+        solving += answer.seconds;
         assert_legal(&problem, &limits, &answer);
         let text = format!(
             "{} ({} instructions) within {limits:?}: {}..={} by pass 2, {}..={} by the solver in {:.1} s",
@@ -216,10 +221,11 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     }
     println!(
         "{asked} regions ({real_ones} real), {shorter} shorter than the start; proved {by_search} by pass 2, {by_solver} by the solver, \
-         {by_both} by both; {:?}",
-        began.elapsed()
+         {by_both} by both; {:.0} s, {solving:.0} s of that by the solver",
+        began.elapsed().as_secs_f64()
     );
-    assert!(asked == 300 && shorter > 150, "{asked} {shorter}");
-    // (How many the solver proves depends on the machine.)
-    assert!(by_search >= 270 && by_both >= 230, "{by_search} {by_both}");
+    assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
+    // Measured on two cores shared with others: 198 of 200 proved by pass 2, 166 by the solver and 166 by both; 28 of the 30 s are the
+    // solver's. Pass 2 counts steps, so that its share hardly changes; that of the solver depends on the machine.
+    assert!(by_search >= 195 && by_both >= 130, "{by_search} {by_both}");
 }

@@ -17,7 +17,7 @@ pub(crate) mod forced_order;
 mod local_min;
 #[cfg(test)]
 #[path = "../../tests/made/mod.rs"]
-mod made;
+pub(crate) mod made;
 mod memory;
 pub(crate) mod part;
 mod race;

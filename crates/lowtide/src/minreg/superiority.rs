@@ -428,7 +428,10 @@ impl<'a> Finder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::minreg::made::{Made, Small, regions};
+    use crate::minreg::made::{MOST, Machine, Made, Small, fits, regions, retimed};
+    use crate::problem::Goal;
+    use crate::random::Random;
+    use crate::twopass::cases::targets;
 
     /// The least peaks that go together, some of them: of each class alone, and of another one then.
     fn optima(small: &Small, classes: usize) -> Vec<Option<u32>> {
@@ -469,6 +472,51 @@ mod tests {
         }
         println!("{edges} dependences in {with_some} regions, more than three in {larger} of them");
         assert!(with_some > 2_000 && larger > 1_000, "{with_some} {larger}");
+    }
+
+    /// With latencies, the shortest length within limits has to stay as well.
+    #[test]
+    fn the_length_stays() {
+        let mut random = Random::new(1);
+        let targets = targets();
+        let units: [&[(&str, u32)]; 3] = [&[], &[("a", 2)], &[("b", 3)]];
+        let unrolled = (0..1000u64).flat_map(|seed| {
+            let kinds = [Made::Unrolled, Made::NearlyUnrolled, Made::Crossed, Made::Chains];
+            kinds.map(|made| made.region(MOST - 1, seed | 1 << 41))
+        });
+        let (mut with_some, mut edges, mut asked, mut limited) = (0, 0, 0, 0);
+        let unrolled = unrolled.filter(|region| region.len() <= MOST);
+        for (number, region) in unrolled.chain(regions(0..120, MOST - 1)).enumerate() {
+            let target = &targets[number % targets.len()];
+            // Units of all kinds would leave no two instructions alike.
+            let region = retimed(&region, &units[..random.pick(&[0, 1, 2, 3])], &mut random);
+            let problem = Problem::new(&region, target, Goal::Occupancy).expect("all classes are known");
+            let mut closure = Closure::new(&region);
+            let found = timed_superiority(&problem, &mut closure, &mut { Effort::UNBOUNDED });
+            if found.is_empty() {
+                continue;
+            }
+            with_some += 1;
+            edges += found.len();
+            let machine = Machine::new(&region, target);
+            let [before, after] = [&[][..], &found].map(|more| Small::new(&region, more));
+            let unlimited = machine.shortest(&before, |_| true);
+            let all = before.all_peaks();
+            for more in [0, 0, 1, 2] {
+                let peaks = &all[random.below(all.len())];
+                let limits: Vec<Option<u32>> = peaks
+                    .iter()
+                    .map(|peak| random.chance(80).then(|| peak + random.below(more + 1) as u32))
+                    .collect();
+                let [before, after] = [&before, &after]
+                    .map(|small| machine.shortest(small, |pressure| fits(pressure, &limits)));
+                assert_eq!(before, after, "{} {found:?} {limits:?} on {:?}", region.name(), target.issue());
+                asked += 1;
+                limited += u32::from(before > unlimited);
+            }
+        }
+        println!("{edges} dependences in {with_some} regions; {asked} optima, {limited} of them limited");
+        assert!(with_some > 1_500 && limited > 1_000, "{with_some} {limited}");
     }
 
     #[test]

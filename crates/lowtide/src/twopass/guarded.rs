@@ -219,3 +219,87 @@ impl<'g> Lister<'g> {
 
 /// In place of the cycle in which operands are available: it has been issued.
 const ISSUED: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::targets;
+    use super::*;
+    use crate::analysis::length_bound::{binding_units, lower_bound};
+    use crate::analysis::walk::{Direction, Packing};
+    use crate::generate::{self, Shape};
+    use crate::minreg::made::{Made, retimed};
+    use crate::problem::{Goal, Problem};
+    use crate::random::Random;
+    use crate::schedule::Schedule;
+    use crate::schedule::check::{check, check_order};
+
+    fn random_priority(graph: &Timed, random: &mut Random) -> Priority {
+        let (most, with_tail) = (random.pick(&[1, 100, 5_000]), random.chance(50));
+        let base = graph.tail.iter().map(|&tail| {
+            let noise = random.below(2 * most) as i32 - most as i32;
+            if with_tail { tail as i32 * CYCLE + noise } else { noise }
+        });
+        let base = base.collect();
+        Priority {
+            base,
+            charge: random.pick(&[0, 3, 50, 1_000]),
+            scarcity: random.pick(&[Scarcity::Linear, Scarcity::Square, Scarcity::Threshold]),
+            patience: random.pick(&[0, 1, 3, 100]),
+        }
+    }
+
+    /// With not a register more than the guard needs, and whatever comes first.
+    #[test]
+    fn there_is_always_a_way_on() {
+        let mut random = Random::new(1);
+        let targets = targets();
+        let (mut runs, mut others, mut shorter) = (0, 0, 0);
+        let shapes = (0..8)
+            .flat_map(|seed| Shape::ALL.map(|shape| generate::region(shape, 5 + 12 * seed as usize, seed)));
+        let made = (0..60).flat_map(|seed| Made::ALL.map(|made| made.region(8 + seed as usize, seed)));
+        for (number, region) in shapes.chain(made).enumerate() {
+            let units: [&[(&str, u32)]; 3] = [&[], &[("a", 3)], &[("b", 5), ("a", 2)]];
+            let region = retimed(&region, &units, &mut random);
+            let target = &targets[number % targets.len()];
+            let problem = Problem::new(&region, target, Goal::Occupancy).expect("all classes are known");
+            let guard = generate::random_order(&region, &mut random);
+            let peaks = check_order(&region, &guard).expect("a legal order");
+            let limits: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between)).collect();
+            let Some(packing) = Packing::within(&region, &limits) else { continue };
+            let times = lower_bound(&problem);
+            let has_units = !binding_units(&problem).is_empty();
+            let start = Schedule::in_order(&problem, guard.clone()).length();
+            for end in [Direction::TopDown, Direction::BottomUp] {
+                let graph = Timed::new(&problem, end, &packing, &limits, &times);
+                let mut lister = Lister::new(&graph);
+                let as_guard = Guard::new(&graph, &guard);
+                for _ in 0..6 {
+                    let text = || format!("{} within {limits:?}, {end:?}", region.name());
+                    let priority = random_priority(&graph, &mut random);
+                    let length = lister.run(&as_guard, &priority, u32::MAX);
+                    let length = length.unwrap_or_else(|| panic!("no way on: {}", text()));
+                    let order = graph.in_time(lister.trail());
+                    let schedule = Schedule::in_order(&problem, order.clone());
+                    let report = check(&region, target, &schedule).expect("a legal schedule");
+                    let fits =
+                        report.peaks.iter().zip(&peaks).all(|(peak, limit)| peak.between <= limit.between);
+                    assert!(fits, "{:?}: {}", report.peaks, text());
+                    runs += 1;
+                    others += u32::from(order != guard);
+                    shorter += u32::from(report.length < start);
+                    // (Backwards, units are not known, but for what bounds say about them.)
+                    if end == Direction::TopDown || !has_units {
+                        assert_eq!(report.length, length, "{}", text());
+                        // Nothing is given up that is short enough.
+                        assert_eq!(lister.run(&as_guard, &priority, length + 1), Some(length), "{}", text());
+                    }
+                    if !has_units {
+                        assert_eq!(lister.run(&as_guard, &priority, length), None, "{}", text());
+                    }
+                }
+            }
+        }
+        println!("{runs} runs, {others} other orders than the guard, {shorter} shorter ones");
+        assert!(runs > 4_000 && others > 3_000 && shorter > 2_000, "{runs} {others} {shorter}");
+    }
+}

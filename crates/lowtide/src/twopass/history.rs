@@ -112,3 +112,120 @@ impl History {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Some of `WHATS` are on their way in a state, the others are available at once.
+    const WHATS: usize = 4;
+
+    /// Cycles before the target in which something is available: no more than there are slots left.
+    fn slack(pending: &[Pending], slots_left: u32) -> impl Fn(u32) -> u32 + '_ {
+        move |what| {
+            let own = pending.iter().find(|(other, _)| *other == what);
+            own.map_or(slots_left, |&(_, slack)| slack.min(slots_left))
+        }
+    }
+
+    fn look_up(history: &History, set: u128, slots_left: u32, pending: &[Pending]) -> Known {
+        history.look_up(set, slots_left, slack(pending, slots_left))
+    }
+
+    /// How many records are looked at for a set.
+    fn count(history: &History, set: u128) -> usize {
+        let mut slots = Vec::new();
+        let mut record = history.first.get(&set).copied().unwrap_or(NONE);
+        while record != NONE {
+            slots.push(history.records[record as usize + 1]);
+            record = history.records[record as usize];
+        }
+        assert!(slots.is_sorted_by(|one, other| one >= other), "{slots:?}");
+        slots.len()
+    }
+
+    #[test]
+    fn what_is_no_better_placed_is_too_late() {
+        let mut history = History::default();
+        assert_eq!(look_up(&history, 7, 0, &[]), Known::Nothing);
+        history.too_late(7, 10, &[(1, 6), (2, 8)]);
+        // The same; fewer slots; something later; one more thing to wait for.
+        assert_eq!(look_up(&history, 7, 10, &[(1, 6), (2, 8)]), Known::TooLate);
+        assert_eq!(look_up(&history, 7, 9, &[(1, 6), (2, 8)]), Known::TooLate);
+        assert_eq!(look_up(&history, 7, 10, &[(1, 5), (2, 8), (3, 1)]), Known::TooLate);
+        assert_eq!(look_up(&history, 7, 6, &[]), Known::TooLate, "nothing can be earlier than now");
+        // A slot more; something earlier; something available; another set.
+        assert_eq!(look_up(&history, 7, 11, &[(1, 6), (2, 8)]), Known::Nothing);
+        assert_eq!(look_up(&history, 7, 10, &[(1, 7), (2, 8)]), Known::Nothing);
+        assert_eq!(look_up(&history, 7, 10, &[(1, 6)]), Known::Nothing);
+        assert_eq!(look_up(&history, 8, 10, &[(1, 6), (2, 8)]), Known::Nothing);
+    }
+
+    #[test]
+    fn a_record_replaces_those_that_it_covers() {
+        let mut history = History::default();
+        history.too_late(7, 10, &[(1, 6)]);
+        history.too_late(7, 12, &[(1, 3)]);
+        history.too_late(7, 11, &[(2, 5)]);
+        assert_eq!(count(&history, 7), 3);
+        // At 10 slots, 1 at 6 is covered by 1 at 8; at 12, 1 at 3 comes before it, and stays.
+        history.too_late(7, 11, &[(1, 8), (2, 6)]);
+        assert_eq!(count(&history, 7), 4, "1 is not known of the one with 11 slots");
+        history.too_late(7, 11, &[(2, 6)]);
+        assert_eq!(count(&history, 7), 3, "that with the earlier 2 has gone, and that with both");
+        history.dead(7);
+        assert_eq!(count(&history, 7), 1);
+        assert_eq!(look_up(&history, 7, u32::MAX - 1, &[]), Known::Dead);
+        assert_eq!(look_up(&history, 8, 0, &[]), Known::Nothing);
+    }
+
+    /// A plain list of all that was ever remembered says the same.
+    #[test]
+    fn nothing_is_lost_and_nothing_is_made_up() {
+        let mut random = Random::new(1);
+        let (mut late, mut dead, mut replaced) = (0, 0, 0);
+        for _ in 0..2_000 {
+            let mut history = History::default();
+            let mut all: Vec<(u128, u32, Vec<Pending>)> = Vec::new();
+            for _ in 0..40 {
+                let set = random.below(3) as u128;
+                let slots_left = random.below(12) as u32;
+                let pending: Vec<Pending> = (0..WHATS as u32)
+                    .filter_map(|what| {
+                        let slack = random.below(slots_left as usize + 1) as u32;
+                        random.chance(40).then_some((what, slack))
+                    })
+                    .collect();
+                let known = look_up(&history, set, slots_left, &pending);
+                let slack = slack(&pending, slots_left);
+                let same: Vec<_> = all.iter().filter(|record| record.0 == set).collect();
+                let is_dead = same.iter().any(|record| record.1 == NEVER);
+                let is_late = same.iter().any(|(_, slots, pending)| {
+                    slots_left <= *slots && pending.iter().all(|&(what, known)| slack(what) <= known)
+                });
+                let expected = match (is_dead, is_late) {
+                    (true, _) => Known::Dead,
+                    (_, true) => Known::TooLate,
+                    _ => Known::Nothing,
+                };
+                assert_eq!(known, expected, "{set} {slots_left} {pending:?} after {all:?}");
+                late += u32::from(known == Known::TooLate);
+                dead += u32::from(known == Known::Dead);
+                // The search remembers only what was not known.
+                if known == Known::Nothing {
+                    if random.chance(2) {
+                        history.dead(set);
+                        all.push((set, NEVER, Vec::new()));
+                    } else {
+                        history.too_late(set, slots_left, &pending);
+                        all.push((set, slots_left, pending.clone()));
+                    }
+                }
+            }
+            replaced += all.len() - (0..3).map(|set| count(&history, set)).sum::<usize>();
+        }
+        println!("{late} too late, {dead} dead, {replaced} records replaced");
+        assert!(late > 10_000 && dead > 2_000 && replaced > 5_000, "{late} {dead} {replaced}");
+    }
+}

@@ -5,6 +5,8 @@
 //! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
 //! [`weighted`] is what the paper compares them with: both in one sum, region by region.
 
+#[cfg(test)]
+pub(crate) mod cases;
 mod guarded;
 mod history;
 pub mod length;

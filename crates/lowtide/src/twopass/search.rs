@@ -517,3 +517,73 @@ impl Relaxed {
         end
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::Case;
+    use super::super::windows::Windows;
+    use super::*;
+
+    /// The rules that the search itself knows, and the windows that it is given.
+    fn rules(bits: usize) -> Rules {
+        let is_on = |position: usize| bits >> position & 1 == 1;
+        Rules {
+            memory: is_on(0),
+            dynamic_bound: is_on(1),
+            no_idling: is_on(2),
+            windows: is_on(3),
+            ..Rules::ALL
+        }
+    }
+
+    /// At the whole pass, lists find most schedules before the search does; a rule that prunes too much might not be seen. Here the search is alone.
+    #[test]
+    fn a_schedule_is_found_exactly_where_there_is_one() {
+        let mut random = Random::new(1);
+        let mut own = Random::new(2);
+        let (mut found, mut impossible, mut cases) = (0, 0, 0);
+        for case in Case::all(0..300, 8, 10, &mut random) {
+            cases += 1;
+            let graphs = case.graphs();
+            let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
+            let has_units = (0..graphs[0].len() as u32).any(|instr| graphs[0].needs_units(instr));
+            for (end, bits) in
+                (0..if has_units { 1 } else { 2 }).flat_map(|end| (0..16).map(move |b| (end, b)))
+            {
+                let rules = rules(bits);
+                let mut windows = Windows::new(&case.region, &graphs[0], &case.limits, &known);
+                let mut search = Search::new(&graphs[end], rules);
+                // What has failed for one target is remembered for the next one, whichever is higher.
+                let lowest = case.lowest_target().max(case.optimum.saturating_sub(3));
+                let mut targets: Vec<u32> = (lowest..case.optimum + 3).collect();
+                (1..targets.len()).for_each(|place| targets.swap(place, own.below(place + 1)));
+                for target in targets {
+                    let text =
+                        || format!("target {target} of {} by {rules:?}: {}", case.optimum, case.text());
+                    let is_open = match rules.windows {
+                        true => {
+                            windows.narrow(target, &mut { Effort::UNBOUNDED })
+                                == super::super::windows::Verdict::Open
+                        }
+                        false => windows.open(target),
+                    };
+                    let mut verdict = Verdict::Impossible;
+                    if is_open {
+                        search.aim(target, &windows.first, &windows.last);
+                        verdict = search.run(u64::MAX, &mut { Effort::UNBOUNDED });
+                    }
+                    if target < case.optimum {
+                        assert_eq!(verdict, Verdict::Impossible, "{}", text());
+                        impossible += 1;
+                    } else {
+                        assert_eq!(verdict, Verdict::Found, "{}", text());
+                        assert!(case.checked_length(&search.order()) <= target, "{}", text());
+                        found += 1;
+                    }
+                }
+            }
+        }
+        println!("{cases} regions: {found} times found, {impossible} times impossible");
+        assert!(found > 60_000 && impossible > 30_000, "{found} {impossible}");
+    }
+}

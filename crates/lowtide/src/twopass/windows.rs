@@ -538,3 +538,91 @@ impl<'a> Windows<'a> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::Case;
+    use super::*;
+    use crate::random::Random;
+
+    /// The cycles of an order if all issue as late as possible, with units left aside.
+    fn latest(case: &Case, order: &[InstrId], target: u32) -> Vec<u32> {
+        let width = case.target.issue().width;
+        let mut cycles = vec![0; order.len()];
+        let mut end = target * width;
+        for &instr in order.iter().rev() {
+            for dep in case.region.deps().iter().filter(|dep| dep.from == instr) {
+                end = end.min((cycles[dep.to.index()] - dep.latency + 1) * width);
+            }
+            end -= 1;
+            cycles[instr.index()] = end / width;
+        }
+        cycles
+    }
+
+    #[test]
+    fn no_schedule_leaves_its_windows() {
+        let mut random = Random::new(1);
+        let mut own = Random::new(2);
+        let (mut asked, mut narrowed, mut exact, mut refuted, mut waves) = (0, 0, 0, 0, 0);
+        for case in Case::all(0..600, 7, 10, &mut random) {
+            let graph = &case.graphs()[0];
+            let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
+            let mut windows = Windows::new(&case.region, graph, &case.limits, &known);
+            let has_units = (0..graph.len() as u32).any(|instr| graph.needs_units(instr));
+            let lowest = case.lowest_target().max(case.optimum.saturating_sub(4));
+            // (Witnesses of one target stay for the next one: in any order.)
+            let mut targets: Vec<u32> = (lowest..=case.optimum + 3).collect();
+            (1..targets.len()).for_each(|place| targets.swap(place, own.below(place + 1)));
+            for target in targets {
+                let text = || format!("target {target} of {}: {}", case.optimum, case.text());
+                let mut effort = match own.chance(20) {
+                    true => Effort { steps: own.below(60) as u64, deadline: None },
+                    false => Effort::UNBOUNDED,
+                };
+                let is_refuted = windows.narrow(target, &mut effort) == Verdict::Refuted;
+                let needs_waves = !is_refuted && windows.needs_more_waves(&mut effort);
+                asked += 1;
+                refuted += u32::from(is_refuted);
+                waves += u32::from(needs_waves);
+                if target < case.optimum {
+                    continue;
+                }
+                assert!(!is_refuted && !needs_waves, "refuted ({is_refuted}): {}", text());
+                let mut first = vec![u32::MAX; graph.len()];
+                let mut last = vec![0; graph.len()];
+                for (order, earliest) in case.schedules(target) {
+                    // With units, at least all together can be later.
+                    let later = target - 1 - earliest.iter().max().expect("at least one");
+                    let latest = match has_units {
+                        true => earliest.iter().map(|cycle| cycle + later).collect(),
+                        false => latest(&case, &order, target),
+                    };
+                    for instr in 0..graph.len() {
+                        first[instr] = first[instr].min(earliest[instr]);
+                        last[instr] = last[instr].max(latest[instr]);
+                    }
+                }
+                for instr in 0..graph.len() {
+                    let window = windows.first[instr]..=windows.last[instr];
+                    let is_inside = *window.start() <= first[instr] && last[instr] <= *window.end();
+                    assert!(
+                        is_inside,
+                        "{instr} in {}..={}, not {window:?}: {}",
+                        first[instr],
+                        last[instr],
+                        text()
+                    );
+                    let plain = (graph.head[instr], target - 1 - graph.tail[instr]);
+                    narrowed += u32::from(plain != (windows.first[instr], windows.last[instr]));
+                    exact +=
+                        u32::from((first[instr], last[instr]) == (windows.first[instr], windows.last[instr]));
+                }
+            }
+        }
+        println!(
+            "{asked} targets: {refuted} refuted, {waves} by waves; {narrowed} narrower windows, {exact} exact"
+        );
+        assert!(refuted > 700 && waves > 200 && narrowed > 5_000, "{refuted} {waves} {narrowed}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Small regions within limits, and all of their schedules, for the tests of this room.
+
+use super::timed::Timed;
+use crate::analysis::length_bound::lower_bound;
+use crate::analysis::walk::{Direction, Packing};
+use crate::index::InstrId;
+use crate::minreg::made::{Machine, Small, State, fits, regions, retimed};
+use crate::problem::{Goal, Problem};
+use crate::random::Random;
+use crate::region::Region;
+use crate::schedule::Schedule;
+use crate::schedule::check::check;
+use crate::target::Target;
+
+const UNITS: [&[(&str, u32)]; 6] =
+    [&[], &[("a", 1)], &[("a", 3)], &[("b", 2)], &[("b", 5)], &[("a", 2), ("b", 4)]];
+
+/// One issue or two in a cycle, without units and with.
+pub(crate) fn targets() -> [Target; 4] {
+    let units = "units = [{ name = \"a\" }, { name = \"b\", count = 2 }]";
+    [(1, ""), (2, ""), (1, units), (2, units)].map(|(width, units)| {
+        let text = format!(
+            "name = \"small\"\ndescription = \"for tests\"\n[issue]\nwidth = {width}\n{units}\n[[file]]\nname = \"any\"\n\
+             size = 1000\ngranule = 1\nwaves = 1\nclasses = [{{ name = \"*\", max = 1000 }}]\n"
+        );
+        Target::parse(&text).expect("a valid target")
+    })
+}
+
+/// A region on a target, limits that some order keeps, and the shortest length within them.
+pub(crate) struct Case {
+    pub(crate) region: Region,
+    pub(crate) target: Target,
+    pub(crate) limits: Vec<Option<u32>>,
+    pub(crate) machine: Machine,
+    pub(crate) small: Small,
+    pub(crate) optimum: u32,
+    /// Whether it would be shorter without limits.
+    pub(crate) is_limited: bool,
+}
+
+impl Case {
+    /// Limits are the peaks of some order, or a little more.
+    fn new(region: &Region, target: &Target, random: &mut Random) -> Self {
+        let region = retimed(region, &UNITS, random);
+        let machine = Machine::new(&region, target);
+        let small = Small::new(&region, &[]);
+        let all = small.all_peaks();
+        let (more, with_limit) = (random.pick(&[1, 1, 2, 3]), random.pick(&[70, 100, 100]));
+        let peaks = &all[random.below(all.len())];
+        let limit = |peak: &u32| random.chance(with_limit).then(|| peak + random.below(more) as u32);
+        let limits: Vec<Option<u32>> = peaks.iter().map(limit).collect();
+        let optimum = machine.shortest(&small, |pressure| fits(pressure, &limits)).expect("one exists");
+        let is_limited = machine.shortest(&small, |_| true) < Some(optimum);
+        Case { region, target: target.clone(), limits, machine, small, optimum, is_limited }
+    }
+
+    /// Cases of at most `most` instructions. Where limits cost nothing, so many of a hundred are kept.
+    pub(crate) fn all(
+        seeds: std::ops::Range<u64>,
+        most: usize,
+        easy: usize,
+        random: &mut Random,
+    ) -> impl Iterator<Item = Case> {
+        let targets = targets();
+        let cases = regions(seeds, most).filter(|region| region.len() > 1).enumerate();
+        cases
+            .map(move |(number, region)| Case::new(&region, &targets[number % targets.len()], random))
+            .filter(move |case| {
+                case.is_limited || (case.optimum as usize * 37 + case.region.len()) % 100 < easy
+            })
+    }
+
+    pub(crate) fn problem(&self) -> Problem<'_> {
+        Problem::new(&self.region, &self.target, Goal::Occupancy).expect("all classes are known")
+    }
+
+    /// From both ends of time.
+    pub(crate) fn graphs(&self) -> [Timed; 2] {
+        let problem = self.problem();
+        let packing = Packing::within(&self.region, &self.limits).expect("small limits");
+        [Direction::TopDown, Direction::BottomUp]
+            .map(|end| Timed::new(&problem, end, &packing, &self.limits, &lower_bound(&problem)))
+    }
+
+    /// The least target that latencies and issue slots leave.
+    pub(crate) fn lowest_target(&self) -> u32 {
+        lower_bound(&self.problem()).best()
+    }
+
+    /// The length of an order, which must be legal and within the limits.
+    pub(crate) fn checked_length(&self, order: &[InstrId]) -> u32 {
+        let schedule = Schedule::in_order(&self.problem(), order.to_vec());
+        let report = check(&self.region, &self.target, &schedule).expect("a legal schedule");
+        let peaks: Vec<u32> = report.peaks.iter().map(|peak| peak.between).collect();
+        assert!(fits(&peaks, &self.limits), "{}: {peaks:?}", self.text());
+        report.length
+    }
+
+    /// All orders within the limits of at most so many cycles, each with its cycles by instruction if all issue as early as possible.
+    pub(crate) fn schedules(&self, target: u32) -> Vec<(Vec<InstrId>, Vec<u32>)> {
+        let mut all = Vec::new();
+        let mut order = Vec::new();
+        let mut cycles = vec![0; self.region.len()];
+        self.add_schedules(target, 0, &State::START, (&mut order, &mut cycles), &mut all);
+        all
+    }
+
+    fn add_schedules(
+        &self,
+        target: u32,
+        set: usize,
+        state: &State,
+        (order, cycles): (&mut Vec<InstrId>, &mut Vec<u32>),
+        all: &mut Vec<(Vec<InstrId>, Vec<u32>)>,
+    ) {
+        if order.len() == self.region.len() {
+            all.push((order.clone(), cycles.clone()));
+            return;
+        }
+        for instr in (0..self.region.len()).filter(|instr| set >> instr & 1 == 0) {
+            let after = set | 1 << instr;
+            let pressure = self.small.pressures[after].as_ref();
+            if !pressure.is_some_and(|pressure| fits(pressure, &self.limits)) {
+                continue;
+            }
+            let mut state = *state;
+            cycles[instr] = self.machine.issue(&mut state, instr);
+            if self.machine.length(&state) <= target {
+                order.push(InstrId::at(instr));
+                self.add_schedules(target, after, &state, (order, cycles), all);
+                order.pop();
+            }
+        }
+    }
+
+    /// For messages.
+    pub(crate) fn text(&self) -> String {
+        let deps = self.region.deps().iter().map(|dep| (dep.from.0, dep.to.0, dep.latency));
+        let deps: Vec<_> = deps.collect();
+        let issue = self.target.issue();
+        format!("{} within {:?} on {issue:?}: deps {deps:?}", self.region.name(), self.limits)
+    }
+}
