@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(count(&history, 7), 4, "1 is not known of the one with 11 slots");
         history.too_late(7, 11, &[(2, 6)]);
         assert_eq!(count(&history, 7), 3, "that with the earlier 2 has gone, and that with both");
-        history.dead(7);
+        history.dead(7, &[]);
         assert_eq!(count(&history, 7), 1);
         assert_eq!(look_up(&history, 7, u32::MAX - 1, &[]), Known::Dead);
         assert_eq!(look_up(&history, 8, 0, &[]), Known::Nothing);
@@ -215,7 +215,7 @@ mod tests {
                 // The search remembers only what was not known.
                 if known == Known::Nothing {
                     if random.chance(2) {
-                        history.dead(set);
+                        history.dead(set, &[]);
                         all.push((set, NEVER, Vec::new()));
                     } else {
                         history.too_late(set, slots_left, &pending);
