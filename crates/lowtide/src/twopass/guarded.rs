@@ -3,8 +3,8 @@
 //! A list scheduler that only looks at the limit now can run into a dead end: all registers taken, and
 //! nothing ready that frees one. The banker's rule avoids that. Keep one order that is known to stay within the limit, the *guard*; issue an
 //! instruction only if the rest of the guard, without what has been issued, still fits after it. Then there is always a way on (the next
-//! of the guard), and no need to go back. Once the rest of the guard is all that is left from some point on, nothing
-//! has to be checked beyond it.
+//! of the guard), and no need to go back. Only the guard up to the instruction has to be checked: beyond it, what has been issued is the
+//! same with the instruction or without, and fitted before.
 //!
 //! Among the instructions that the guard allows the one with the best priority issues: the longest way to the other end, less a charge for registers
 //! that grows as they become scarce. Both ends of time are tried, as are several priorities and guards.
@@ -100,16 +100,15 @@ impl<'g> Lister<'g> {
         self.walk.restart();
         self.clock.restart();
         self.available.fill(0);
-        let (mut first, mut last) = (0, 0);
+        let mut first = 0;
         let mut cycle = 0;
         while !self.walk.is_complete() {
             self.set_charges(priority);
             let soonest = self.find_candidates(priority, cycle, below)?;
-            match self.best_safe(guard, first, last) {
+            match self.best_safe(guard, first) {
                 Some(instr) => {
                     let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
                     self.issue(instr, slot);
-                    last = last.max(guard.place[instr as usize] as usize);
                     while first < guard.order.len() && self.available[guard.order[first] as usize] == ISSUED {
                         first += 1;
                     }
@@ -190,7 +189,7 @@ impl<'g> Lister<'g> {
     }
 
     /// The candidate with the best priority after which the guard still fits.
-    fn best_safe(&mut self, guard: &Guard, first: usize, last: usize) -> Option<u32> {
+    fn best_safe(&mut self, guard: &Guard, first: usize) -> Option<u32> {
         while !self.candidates.is_empty() {
             let best = (0..self.candidates.len()).max_by_key(|&position| {
                 let (key, instr) = self.candidates[position];
@@ -203,7 +202,7 @@ impl<'g> Lister<'g> {
             }
             let available = &self.available;
             let mut looked_at = 0;
-            let rest = guard.order[first..last.max(place)].iter().copied().filter(|&other| {
+            let rest = guard.order[first..place].iter().copied().filter(|&other| {
                 looked_at += 1;
                 other != instr && available[other as usize] != ISSUED
             });

@@ -63,6 +63,9 @@ struct Frame {
 
 const NONE: u32 = u32::MAX;
 
+/// After so many solutions in a row the relaxed problem is looked at less often.
+const PATIENCE: u32 = 64;
+
 /// A search from one end of time, which can be asked for one target after the other.
 pub(crate) struct Search<'g> {
     graph: &'g Timed,
@@ -86,6 +89,8 @@ pub(crate) struct Search<'g> {
     children: Vec<Child>,
     pending: Vec<Pending>,
     relaxed: Relaxed,
+    /// How often in a row the relaxed problem had a solution.
+    solved_in_a_row: u32,
     /// What a path costs, where that depends on more than single moments.
     pub(crate) meter: Option<Meter<'g>>,
     /// Whether the last run would have found more with more time.
@@ -116,6 +121,7 @@ impl<'g> Search<'g> {
             children: Vec::new(),
             pending: Vec::new(),
             relaxed: Relaxed::new(graph),
+            solved_in_a_row: 0,
             meter: None,
             is_timed: false,
             nodes: 0,
@@ -162,6 +168,7 @@ impl<'g> Search<'g> {
         self.available.fill(0);
         self.is_issued.fill(false);
         self.relaxed.restart(&self.latest);
+        self.solved_in_a_row = 0;
         self.log.clear();
         self.set = 0;
         self.frames.clear();
@@ -293,11 +300,19 @@ impl<'g> Search<'g> {
             }
         }
         let mut pick = NONE;
-        if self.rules.dynamic_bound && !is_pick {
+        // It takes most of the time: where it says nothing for long, it is asked now and then.
+        let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
+        if self.rules.dynamic_bound && !is_pick && is_due {
             let windows = (&self.earliest[..], &self.latest[..]);
             match self.relaxed.solve(graph, now, &self.available, &self.is_issued, windows, self.target) {
-                Some(first) => pick = first,
-                None => return Some(true),
+                Some(first) => {
+                    pick = first;
+                    self.solved_in_a_row += 1;
+                }
+                None => {
+                    self.solved_in_a_row = 0;
+                    return Some(true);
+                }
             }
         }
         self.frames.push(Frame {
