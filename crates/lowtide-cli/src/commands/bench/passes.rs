@@ -114,7 +114,7 @@ impl Counts {
             ("proven, not improved", |pass| pass.proved_same, ["1.3 %", "0.0 %"]),
             ("timed out, improved", |pass| pass.timeout_improved, ["41.8 %", "1.4 %"]),
             ("timed out, not improved", |pass| pass.timeout_same, ["45.3 %", "8.3 %"]),
-            ("proven by a bound alone", |pass| pass.by_bound, ["", ""]),
+            ("proven by a bound alone", |pass| pass.by_bound, ["-", "-"]),
         ];
         for (position, (name, figure, paper)) in figures.into_iter().enumerate() {
             let mut row = vec![name.to_string()];
