@@ -129,6 +129,9 @@ const LOOKS_AFTER_LISTS: u64 = 300;
 /// Looks that the lists may take for each state of the search: a fifth of the time or so.
 const LOOKS_PER_NODE: u64 = 50;
 
+/// Larger regions have lists only: the closure and the sets of the windows would take gigabytes.
+const MOST_TO_PROVE: usize = 1 << 13;
+
 /// A schedule that is at most so many cycles longer than the bound is likely to be optimal, or nearly so.
 const NEAR: u32 = 4;
 
@@ -220,7 +223,7 @@ impl<'a> Pass<'a> {
 
     /// Finds dependences that can be added, windows for targets, and searches with all of that.
     fn prove(&mut self) {
-        if self.is_done() {
+        if self.is_done() || self.graphs[0].len() > MOST_TO_PROVE {
             return;
         }
         let Some(part) = self.tightened() else { return };
