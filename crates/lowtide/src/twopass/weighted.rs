@@ -13,7 +13,7 @@
 //! # Limits
 //! A cost of peaks becomes a limit for each class: what it may have if the others have their least. If the cost of all limits together is still low
 //! enough, the limits are all that is needed. Else, and for a sum over all moments, the search keeps account of what each path
-//! costs ([`Meter`]).
+//! costs (`meter`).
 
 use crate::analysis::closure::{Closure, members};
 use crate::analysis::flow::Effort;
