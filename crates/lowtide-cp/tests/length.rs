@@ -163,7 +163,7 @@ fn generated() -> impl Iterator<Item = Region> {
 }
 
 /// Regions, each by both methods.
-const COUNT: usize = 200;
+const COUNT: usize = 300;
 
 /// Steps for pass 2, and time for the solver: most need far less.
 const STEPS: u64 = 1_000_000;
@@ -225,7 +225,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
         began.elapsed().as_secs_f64()
     );
     assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
-    // Measured on two cores shared with others: 198 of 200 proved by pass 2, 166 by the solver and 166 by both; 28 of the 30 s are the
+    // Measured on two cores shared with others: 297 of 300 proved by pass 2, 268 by the solver and 267 by both; 34 of the 37 s are the
     // solver's. Pass 2 counts steps, so that its share hardly changes; that of the solver depends on the machine.
-    assert!(by_search >= 195 && by_both >= 130, "{by_search} {by_both}");
+    assert!(by_search >= 292 && by_both >= 195, "{by_search} {by_both}");
 }
