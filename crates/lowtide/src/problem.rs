@@ -11,7 +11,7 @@ use crate::target::{Registers, Target, TargetError};
 pub enum Goal {
     /// Lowest peak pressure of the target's first class, then of the others, then length.
     MinReg,
-    /// No spills, most waves, then length, then peak pressure.
+    /// No spills, most waves, then within the limits on registers, if there are any, then length, then peak pressure.
     Occupancy,
     /// Shortest length within the limits on registers, if there are any; then as for [`Goal::MinReg`].
     Length,
@@ -31,7 +31,7 @@ pub struct Measure {
 }
 
 /// How good a schedule is for a goal: the smaller, the better.
-pub type Cost = [u32; 5];
+pub type Cost = [u32; 6];
 
 /// A region on a target with a goal.
 #[derive(Clone, Debug)]
@@ -165,9 +165,9 @@ impl<'a> Problem<'a> {
         let over =
             measure.peaks.iter().zip(&self.limits).map(|(peak, limit)| peak.between.saturating_sub(*limit));
         match self.goal {
-            Goal::MinReg => [peak, others, length, 0, 0],
-            Goal::Occupancy => [spilled, lost, length, peak, others],
-            Goal::Length => [over.sum(), length, peak, others, 0],
+            Goal::MinReg => [peak, others, length, 0, 0, 0],
+            Goal::Occupancy => [spilled, lost, over.sum(), length, peak, others],
+            Goal::Length => [over.sum(), length, peak, others, 0, 0],
         }
     }
 }

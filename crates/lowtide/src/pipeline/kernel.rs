@@ -276,7 +276,9 @@ impl Limits {
             for (id, class) in &bound.classes {
                 let peak = peaks[id.index()];
                 let rest = all.saturating_sub(least_of_all - least(&(*id, class.clone())));
-                let limit = if peak > class.max { peak } else { rest.min(class.max) };
+                // Less, if so asked, but never less than what is known to be possible.
+                let most = class.max.min(problem.limits()[id.index()].max(peak));
+                let limit = if peak > class.max { peak } else { rest.min(most) };
                 alone[id.index()] = Some(limit);
                 // What is left goes to the first class that has use for it.
                 together[id.index()] = match bound.classes.len() {
