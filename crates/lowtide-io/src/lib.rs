@@ -26,5 +26,5 @@ pub use lines::MAX_LINE;
 pub use output::LineWriter;
 pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
-pub use region_file::format_line;
+pub use region_file::{def_flags, format_line};
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};

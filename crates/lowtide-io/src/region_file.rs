@@ -190,8 +190,8 @@ impl<K, V> Pairs<K, V> {
     }
 }
 
-/// The letters of [`DefFlags`].
-pub(crate) fn def_flags(letters: &str) -> Result<DefFlags, String> {
+/// Reads the letters of [`DefFlags`].
+pub fn def_flags(letters: &str) -> Result<DefFlags, String> {
     let mut flags = DefFlags::default();
     for letter in letters.chars() {
         match letter {
