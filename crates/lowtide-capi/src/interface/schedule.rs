@@ -179,7 +179,12 @@ fn checked(options: &lowtide_options, algorithm: Option<&str>) -> Result<Options
     let (_, goal) = *goal.ok_or_else(|| Failure::argument(format!("{} is not a goal", options.goal)))?;
     let algorithm = algorithm.map_or(Ok(Algorithm::Auto), |name| {
         Algorithm::named(name).ok_or_else(|| {
-            let known = Algorithm::ALL.map(Algorithm::name).join(", ");
+            let mut known = String::new();
+            for algorithm in Algorithm::ALL {
+                // One by one: the optimiser takes many minutes over the sum of all lengths that `join` needs.
+                known.push_str(if known.is_empty() { "" } else { ", " });
+                known.push_str(algorithm.name());
+            }
             Failure::argument(format!("unknown algorithm {name:?} (known: {known})"))
         })
     })?;

@@ -102,6 +102,8 @@ impl Algorithm {
     ];
 
     /// The name by which it is asked for.
+    // Inlined into a search for a name, its two dozen cases keep the optimiser busy for many minutes.
+    #[inline(never)]
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Auto => "auto",
