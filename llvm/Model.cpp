@@ -1,0 +1,303 @@
+//===- Model.cpp - A function as Lowtide sees it --------------------------===//
+
+#include "Model.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/ScheduleDAGInstrs.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetSchedule.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/MC/MCSchedule.h"
+#include <algorithm>
+#include <map>
+
+using namespace llvm;
+
+namespace lowtide {
+
+std::vector<CodeRegion> findRegions(MachineFunction &MF) {
+  const TargetInstrInfo *TII = MF.getSubtarget().getInstrInfo();
+  std::vector<CodeRegion> Regions;
+  for (MachineBasicBlock &Block : MF) {
+    auto IsBoundary = [&](const MachineInstr &MI) { return MI.isCall() || TII->isSchedulingBoundary(MI, &Block, MF); };
+    MachineBasicBlock::iterator Begin;
+    for (auto End = Block.end(); End != Block.begin(); End = Begin) {
+      // What ends a region stands behind it: the end of the block, or a boundary.
+      if (End != Block.end() || IsBoundary(*std::prev(End)))
+        --End;
+      CodeRegion Region{&Block, End, End, {}};
+      for (Begin = End; Begin != Block.begin() && !IsBoundary(*std::prev(Begin)); --Begin)
+        if (!std::prev(Begin)->isDebugInstr())
+          Region.Instrs.push_back(&*std::prev(Begin));
+      if (Region.Instrs.size() < 2)
+        continue;
+      std::reverse(Region.Instrs.begin(), Region.Instrs.end());
+      Region.Begin = Begin;
+      Regions.push_back(std::move(Region));
+    }
+  }
+  return Regions;
+}
+
+static SlotIndex before(const MachineInstr &MI, const LiveIntervals &LIS) {
+  return LIS.getInstructionIndex(MI).getBaseIndex();
+}
+static SlotIndex after(const MachineInstr &MI, const LiveIntervals &LIS) {
+  return LIS.getInstructionIndex(MI).getDeadSlot();
+}
+
+static LaneBitmask liveLanes(Register Reg, SlotIndex At, const MachineRegisterInfo &MRI, const LiveIntervals &LIS) {
+  if (!LIS.hasInterval(Reg))
+    return LaneBitmask::getNone();
+  const LiveInterval &Interval = LIS.getInterval(Reg);
+  if (!Interval.hasSubRanges())
+    return Interval.liveAt(At) ? MRI.getMaxLaneMaskForVReg(Reg) : LaneBitmask::getNone();
+  LaneBitmask Lanes;
+  for (const LiveInterval::SubRange &Range : Interval.subranges())
+    if (Range.liveAt(At))
+      Lanes |= Range.LaneMask;
+  return Lanes;
+}
+
+LiveWeights::LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &Files, const MachineRegisterInfo &MRI,
+                         const LiveIntervals &LIS)
+    : Weights(Regions.size(), std::vector<unsigned>(Files.files().size())) {
+  // The starts of regions in the order of the code, so that a live range covers neighbours.
+  std::vector<std::pair<SlotIndex, unsigned>> Starts;
+  for (unsigned I = 0; I != Regions.size(); ++I)
+    Starts.push_back({before(*Regions[I].Instrs.front(), LIS), I});
+  std::sort(Starts.begin(), Starts.end());
+  auto ForEachStart = [&](const LiveRange &Range, auto Visit) {
+    for (const LiveRange::Segment &Segment : Range) {
+      auto At = std::lower_bound(Starts.begin(), Starts.end(), std::make_pair(Segment.start, 0u));
+      for (; At != Starts.end() && At->first < Segment.end; ++At)
+        Visit(At->second);
+    }
+  };
+  // For registers whose parts live on their own: the parts that are live at each start.
+  std::map<unsigned, uint64_t> Parts;
+  for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I) {
+    Register Reg = Register::index2VirtReg(I);
+    if (!LIS.hasInterval(Reg))
+      continue;
+    Footprint Size = Files.footprint(Reg, MRI);
+    const LiveInterval &Interval = LIS.getInterval(Reg);
+    if (!Interval.hasSubRanges()) {
+      ForEachStart(Interval, [&](unsigned Region) { Weights[Region][Size.File] += Size.Lanes * Size.LaneWeight; });
+      continue;
+    }
+    Parts.clear();
+    for (const LiveInterval::SubRange &Range : Interval.subranges())
+      ForEachStart(Range, [&](unsigned Region) { Parts[Region] |= Files.lanes(Range.LaneMask); });
+    for (auto [Region, Lanes] : Parts)
+      Weights[Region][Size.File] += unsigned(__builtin_popcountll(Lanes)) * Size.LaneWeight;
+  }
+}
+
+namespace {
+
+/// Describes one region. Numbers of virtual registers become those that the description gives them.
+class Describer {
+public:
+  Describer(const CodeRegion &Region, StringRef Name, RegisterFiles &Files, const ScheduleDAGMI &DAG)
+      : Region(Region), Files(Files), DAG(DAG), MRI(DAG.MRI), LIS(*DAG.getLIS()),
+        Out(lowtide_region_new(Name.str().c_str())) {
+    // Every region of a kernel has all classes, in the same order.
+    for (const RegisterFile &File : Files.files())
+      lowtide_region_class(Out.get(), File.Name.c_str());
+  }
+
+  Owned<lowtide_region> run(unsigned LoopDepth, const std::vector<unsigned> &LiveWeight) {
+    lowtide_region_set_loop_depth(Out.get(), LoopDepth);
+    if (Region.End != Region.Block->end())
+      lowtide_region_set_boundary(Out.get(), DAG.TII->getName(Region.End->getOpcode()).str().c_str());
+    for (const SUnit &SU : DAG.SUnits) {
+      addInstr(SU);
+      addOperands(SU);
+    }
+    for (const SUnit &SU : DAG.SUnits)
+      for (const SDep &Dep : SU.Succs)
+        addDependence(SU.NodeNum, Dep);
+    addEnds(LiveWeight);
+    return std::move(Out);
+  }
+
+private:
+  void addInstr(const SUnit &SU) {
+    const MachineInstr &MI = *SU.getInstr();
+    const TargetSchedModel &Model = *DAG.getSchedModel();
+    std::vector<const char *> Units;
+    std::vector<uint32_t> Cycles;
+    const MCSchedClassDesc *Class = Model.hasInstrSchedModel() ? Model.resolveSchedClass(&MI) : nullptr;
+    if (Class && Class->isValid())
+      for (const MCWriteProcResEntry &Need :
+           make_range(Model.getWriteProcResBegin(Class), Model.getWriteProcResEnd(Class))) {
+        Units.push_back(Model.getProcResource(Need.ProcResourceIdx)->Name);
+#if LLVM_VERSION_MAJOR >= 18
+        Cycles.push_back(Need.ReleaseAtCycle);
+#else
+        Cycles.push_back(Need.Cycles);
+#endif
+      }
+    std::string Flags = flags(SU);
+    std::string Opcode = DAG.TII->getName(MI.getOpcode()).str();
+    lowtide_instr Spec = {};
+    Spec.opcode = Opcode.c_str();
+    Spec.latency = SU.Latency;
+    Spec.units = Units.data();
+    Spec.unit_cycles = Cycles.data();
+    Spec.unit_count = Units.size();
+    Spec.flags = Flags.c_str();
+    Spec.micro_ops = Model.getNumMicroOps(&MI);
+    Spec.address_space = MI.memoperands_empty() ? -1 : int((*MI.memoperands_begin())->getAddrSpace());
+    lowtide_region_instr(Out.get(), &Spec);
+  }
+
+  /// The letters of the region format.
+  std::string flags(const SUnit &SU) const {
+    const MachineInstr &MI = *SU.getInstr();
+    std::string Flags;
+    auto Add = [&](bool Is, char Letter) {
+      if (Is)
+        Flags += Letter;
+    };
+    Add(MI.mayLoad(), 'l');
+    Add(MI.mayStore(), 's');
+    Add(MI.isCall(), 'c');
+    Add(MI.hasUnmodeledSideEffects(), 'x');
+    Add(MI.isCopy(), 'C');
+    Add(MI.isTerminator(), 't');
+    Add(MI.isConvergent(), 'v');
+    Add(MI.isInlineAsm(), 'i');
+    Add(DAG.TII->isTriviallyReMaterializable(MI), 'r');
+    Add(DAG.TII->isSchedulingBoundary(MI, Region.Block, DAG.MF), 'b');
+    Add(SU.hasPhysRegDefs, 'p');
+    return Flags;
+  }
+
+  void addOperands(const SUnit &SU) {
+    const MachineInstr &MI = *SU.getInstr();
+    SlotIndex At = before(MI, LIS);
+    // One operand of each register, with all lanes that any operand names.
+    SmallVector<std::pair<Register, uint64_t>, 8> Uses;
+    struct Def {
+      Register Reg;
+      uint64_t Lanes;
+      std::string Flags;
+    };
+    SmallVector<Def, 4> Defs;
+    for (const MachineOperand &Operand : MI.operands()) {
+      if (!Operand.isReg() || !Operand.getReg().isVirtual())
+        continue;
+      Register Reg = Operand.getReg();
+      LaneBitmask Named = Operand.getSubReg() ? DAG.TRI->getSubRegIndexLaneMask(Operand.getSubReg())
+                                              : MRI.getMaxLaneMaskForVReg(Reg);
+      // Where lanes are counted, a write to some of them reads none of the others.
+      bool Reads = Operand.isUse() ? Operand.readsReg() : Operand.readsReg() && isWhole(Reg);
+      if (Reads) {
+        LaneBitmask Live = liveLanes(Reg, At, MRI, LIS);
+        uint64_t Lanes = Files.lanes(Operand.isUse() ? Named & Live : Live);
+        auto Same = find_if(Uses, [&](auto &Use) { return Use.first == Reg; });
+        if (Same != Uses.end())
+          Same->second |= Lanes;
+        else if (Lanes)
+          Uses.push_back({Reg, Lanes});
+      }
+      if (!Operand.isDef())
+        continue;
+      std::string Flags;
+      if (Operand.isDead())
+        Flags += 'd';
+      if (Operand.isEarlyClobber())
+        Flags += 'e';
+      if (Operand.isTied())
+        Flags += 't';
+      if (Operand.isUndef())
+        Flags += 'u';
+      uint64_t Lanes = Files.lanes(Named);
+      // Two operands may write parts of one lane.
+      for (const Def &Other : Defs)
+        if (Other.Reg == Reg)
+          Lanes &= ~Other.Lanes;
+      if (Lanes)
+        Defs.push_back({Reg, Lanes, Flags});
+    }
+    for (const Def &Def : Defs)
+      lowtide_region_def(Out.get(), SU.NodeNum, number(Def.Reg), Def.Lanes, Def.Flags.c_str());
+    for (auto [Reg, Lanes] : Uses)
+      lowtide_region_use(Out.get(), SU.NodeNum, number(Reg), Lanes);
+  }
+
+  /// Whether the register's lanes are not told apart, although LLVM may have several.
+  bool isWhole(Register Reg) { return Files.footprint(Reg, MRI).Lanes == 1; }
+
+  void addDependence(unsigned From, const SDep &Dep) {
+    const SUnit *To = Dep.getSUnit();
+    if (To->isBoundaryNode()) {
+      lowtide_region_hint(Out.get(), From, UINT32_MAX, LOWTIDE_EXIT, Dep.getLatency());
+      return;
+    }
+    if (Dep.isWeak()) {
+      uint32_t Kind = Dep.isCluster() ? LOWTIDE_CLUSTER : LOWTIDE_WEAK;
+      lowtide_region_hint(Out.get(), From, To->NodeNum, Kind, Dep.getLatency());
+      return;
+    }
+    uint32_t Kind = Dep.getKind() == SDep::Data                    ? LOWTIDE_DATA
+                    : Dep.getKind() == SDep::Anti                  ? LOWTIDE_ANTI
+                    : Dep.getKind() == SDep::Output                ? LOWTIDE_OUTPUT
+                    : Dep.isArtificial() || Dep.isBarrier()        ? LOWTIDE_BARRIER
+                                                                   : LOWTIDE_MEMORY;
+    lowtide_region_depend(Out.get(), From, To->NodeNum, Kind, Dep.getLatency());
+  }
+
+  /// What is live at both ends. Registers that the region does not touch only pass through.
+  void addEnds(const std::vector<unsigned> &LiveWeight) {
+    SlotIndex Start = before(*Region.Instrs.front(), LIS), End = after(*Region.Instrs.back(), LIS);
+    std::vector<unsigned> Through = LiveWeight;
+    for (auto [Index, Number] : Numbers) {
+      Register Reg = Register::index2VirtReg(Index);
+      if (uint64_t In = Files.lanes(liveLanes(Reg, Start, MRI, LIS))) {
+        Footprint Size = Files.footprint(Reg, MRI);
+        Through[Size.File] -= unsigned(__builtin_popcountll(In)) * Size.LaneWeight;
+        lowtide_region_live_in(Out.get(), Number, In);
+      }
+      if (uint64_t Live = Files.lanes(liveLanes(Reg, End, MRI, LIS)))
+        lowtide_region_live_out(Out.get(), Number, Live);
+    }
+    for (unsigned File = 0; File != Through.size(); ++File)
+      lowtide_region_through(Out.get(), File, Through[File]);
+  }
+
+  /// The number by which the description knows a virtual register.
+  uint32_t number(Register Reg) {
+    unsigned Index = Register::virtReg2Index(Reg);
+    auto At = Numbers.find(Index);
+    if (At != Numbers.end())
+      return At->second;
+    Footprint Size = Files.footprint(Reg, MRI);
+    uint32_t Number = lowtide_region_register(Out.get(), std::to_string(Index).c_str(), Size.File, Size.Lanes,
+                                              Size.LaneWeight);
+    Numbers[Index] = Number;
+    return Number;
+  }
+
+  const CodeRegion &Region;
+  RegisterFiles &Files;
+  const ScheduleDAGMI &DAG;
+  const MachineRegisterInfo &MRI;
+  const LiveIntervals &LIS;
+  Owned<lowtide_region> Out;
+  /// By the index of the virtual register, in its order, so that equal code gives equal descriptions.
+  std::map<unsigned, uint32_t> Numbers;
+};
+
+} // namespace
+
+Owned<lowtide_region> describe(const CodeRegion &Region, StringRef Name, unsigned LoopDepth,
+                               const std::vector<unsigned> &LiveWeight, RegisterFiles &Files,
+                               const ScheduleDAGMI &DAG) {
+  return Describer(Region, Name, Files, DAG).run(LoopDepth, LiveWeight);
+}
+
+} // namespace lowtide

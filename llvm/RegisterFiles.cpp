@@ -1,0 +1,153 @@
+//===- RegisterFiles.cpp - Which registers compete with which -------------===//
+
+#include "RegisterFiles.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/Target/TargetMachine.h"
+#include <algorithm>
+
+using namespace llvm;
+
+namespace lowtide {
+
+bool isAMDGPU(const MachineFunction &MF) {
+  return MF.getTarget().getTargetTriple().getArch() == Triple::amdgcn;
+}
+
+RegisterFiles::RegisterFiles(const MachineFunction &MF, const RegisterClassInfo &Allocatable)
+    : TRI(MF.getSubtarget().getRegisterInfo()), IsGPU(isAMDGPU(MF)) {
+  if (IsGPU)
+    findGPUFiles(Allocatable);
+  else
+    findFiles(Allocatable);
+}
+
+// AMD GPUs have two or three files, whose registers are numbered in these classes.
+void RegisterFiles::findGPUFiles(const RegisterClassInfo &Allocatable) {
+  const std::pair<const char *, const char *> Names[] = {
+      {"vgpr", "VGPR_32"}, {"sgpr", "SGPR_32"}, {"agpr", "AGPR_32"}};
+  for (auto [Name, ClassName] : Names)
+    for (const TargetRegisterClass *RC : TRI->regclasses())
+      if (TRI->getRegClassName(RC) == StringRef(ClassName) && Allocatable.getNumAllocatableRegs(RC) > 0)
+        Files.push_back({Name, RC, unsigned(RC->getNumRegs())});
+}
+
+// Elsewhere registers that share a unit, directly or through others, are in one file. It is counted in the class that
+// has the most registers, none of which overlap; not in bytes, which come in halves of registers on x86.
+void RegisterFiles::findFiles(const RegisterClassInfo &Allocatable) {
+  unsigned Units = TRI->getNumRegUnits();
+  std::vector<unsigned> Root(Units);
+  for (unsigned U = 0; U != Units; ++U)
+    Root[U] = U;
+  auto Find = [&](unsigned U) {
+    while (Root[U] != U)
+      U = Root[U] = Root[Root[U]];
+    return U;
+  };
+  constexpr unsigned SmallestBase = 4; // bytes
+  struct Candidate {
+    const TargetRegisterClass *RC;
+    unsigned Count;
+  };
+  std::vector<Candidate> Candidates;
+  for (const TargetRegisterClass *RC : TRI->regclasses()) {
+    if (!RC->isAllocatable() || Allocatable.getNumAllocatableRegs(RC) == 0)
+      continue;
+    BitVector Seen(Units);
+    bool Overlaps = false;
+    for (MCPhysReg Reg : Allocatable.getOrder(RC)) {
+      unsigned First = *MCRegUnitIterator(Reg, TRI);
+      for (MCRegUnitIterator U(Reg, TRI); U.isValid(); ++U) {
+        Root[Find(*U)] = Find(First);
+        Overlaps |= Seen.test(*U);
+        Seen.set(*U);
+      }
+    }
+    if (!Overlaps && TRI->getSpillSize(*RC) >= SmallestBase)
+      Candidates.push_back({RC, Allocatable.getNumAllocatableRegs(RC)});
+  }
+  std::stable_sort(Candidates.begin(), Candidates.end(),
+                   [](const Candidate &A, const Candidate &B) { return A.Count > B.Count; });
+  FileOfUnit.assign(Units, -1);
+  std::vector<int> FileOfRoot(Units, -1);
+  for (const Candidate &C : Candidates) {
+    unsigned R = Find(*MCRegUnitIterator(*C.RC->begin(), TRI));
+    if (FileOfRoot[R] >= 0)
+      continue;
+    FileOfRoot[R] = int(Files.size());
+    Files.push_back({TRI->getRegClassName(C.RC), C.RC, C.Count});
+  }
+  for (unsigned U = 0; U != Units; ++U)
+    FileOfUnit[U] = FileOfRoot[Find(U)];
+}
+
+unsigned RegisterFiles::unitCount(MCRegister Reg) const {
+  unsigned Count = 0;
+  for (MCRegUnitIterator U(Reg, TRI); U.isValid(); ++U)
+    ++Count;
+  return Count;
+}
+
+Footprint RegisterFiles::footprint(Register Reg, const MachineRegisterInfo &MRI) {
+  const TargetRegisterClass *RC = MRI.getRegClass(Reg);
+  auto [At, IsNew] = Known.try_emplace(RC);
+  if (IsNew)
+    At->second = footprintOf(RC);
+  return At->second;
+}
+
+Footprint RegisterFiles::footprintOf(const TargetRegisterClass *RC) const {
+  if (!IsGPU) {
+    MCRegister First = *RC->begin();
+    int File = FileOfUnit[*MCRegUnitIterator(First, TRI)];
+    if (File < 0)
+      return {0, 1, 1};
+    unsigned Base = unitCount(*Files[File].Base->begin());
+    return {unsigned(File), 1, std::max(1u, unitCount(First) / std::max(1u, Base))};
+  }
+  // A class may hold registers of several files. As in the back end's own count, all scalar is scalar, all accumulation
+  // is accumulation, and everything else goes into vector registers.
+  bool Vector = false, Scalar = false, Accumulation = false;
+  for (MCPhysReg Reg : *RC) {
+    StringRef Name = TRI->getName(Reg);
+    if (Name.substr(0, 4) == "VGPR")
+      Vector = true;
+    else if (Name.substr(0, 4) == "AGPR")
+      Accumulation = true;
+    else
+      Scalar = true;
+  }
+  unsigned File = Scalar && !Vector && !Accumulation ? 1 : Accumulation && !Vector && !Scalar ? 2 : 0;
+  return {File, unsigned(__builtin_popcountll(lanes(RC->getLaneMask()))), 1};
+}
+
+// A 32-bit part of a GPU register has two of LLVM's lanes, one for each half.
+uint64_t RegisterFiles::lanes(LaneBitmask Mask) const {
+  if (!IsGPU)
+    return Mask.any() ? 1 : 0;
+  uint64_t Halves = Mask.getAsInteger();
+  uint64_t Parts = 0;
+  for (unsigned I = 0; I != 32; ++I)
+    Parts |= uint64_t((Halves >> (2 * I) & 3) != 0) << I;
+  return Parts;
+}
+
+std::vector<unsigned> RegisterFiles::used(const MachineRegisterInfo &MRI) const {
+  std::vector<unsigned> Result;
+  for (const RegisterFile &File : Files) {
+    unsigned Position = 0, Highest = 0, Count = 0;
+    for (MCPhysReg Reg : *File.Base) {
+      ++Position;
+      // What calls clobber is the same in every order.
+      if (MRI.isPhysRegUsed(Reg, /*SkipRegMaskTest=*/true)) {
+        Highest = Position;
+        ++Count;
+      }
+    }
+    Result.push_back(IsGPU ? Highest : Count);
+  }
+  return Result;
+}
+
+} // namespace lowtide

@@ -1,0 +1,139 @@
+//===- Trial.cpp - What the register allocator makes of an order ----------===//
+
+#include "Trial.h"
+#include "llvm/CodeGen/MachineFrameInfo.h"
+#include "llvm/CodeGen/MachineMemOperand.h"
+#include "llvm/CodeGen/PseudoSourceValue.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/Pass.h"
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace lowtide {
+
+static bool IsCopy = false;
+
+bool Trial::isRunning() { return IsCopy; }
+
+bool Trial::isPossible() {
+  unsigned Threads = 0;
+  if (DIR *Tasks = opendir("/proc/self/task")) {
+    while (const dirent *Entry = readdir(Tasks))
+      Threads += Entry->d_name[0] != '.';
+    closedir(Tasks);
+  }
+  return Threads == 1;
+}
+
+static bool isSpill(const MachineInstr &MI, const MachineFrameInfo &Frame) {
+  for (const MachineMemOperand *Memory : MI.memoperands())
+    if (const PseudoSourceValue *Place = Memory->getPseudoValue())
+      if (const auto *Fixed = dyn_cast<FixedStackPseudoSourceValue>(Place))
+        if (Frame.isSpillSlotObjectIndex(Fixed->getFrameIndex()))
+          return true;
+  return false;
+}
+
+static Allocation measure(const MachineFunction &MF, const RegisterFiles &Files) {
+  Allocation Result;
+  std::vector<unsigned> Used = Files.used(MF.getRegInfo());
+  for (unsigned I = 0; I != Used.size() && I != Allocation::MostFiles; ++I)
+    Result.Registers[I] = Used[I];
+  const MachineFrameInfo &Frame = MF.getFrameInfo();
+  Result.StackBytes = Frame.getStackSize();
+  for (const MachineBasicBlock &Block : MF)
+    for (const MachineInstr &MI : Block)
+      Result.Spills += isSpill(MI, Frame);
+  return Result;
+}
+
+namespace {
+
+/// Optional passes ask a gate whether they may run: the one place where a pass that is not part of the pipeline hears
+/// of its progress.
+class Reporter : public OptPassGate {
+public:
+  Reporter(const MachineFunction &MF, const RegisterFiles &Files, int Pipe) : MF(MF), Files(Files), Pipe(Pipe) {}
+
+  bool isEnabled() const override { return true; }
+
+#if LLVM_VERSION_MAJOR >= 16
+  bool shouldRunPass(const StringRef Name, StringRef) override { return look(Name); }
+#else
+  bool shouldRunPass(const Pass *P, StringRef) override { return look(P->getPassName()); }
+#endif
+
+private:
+  bool look(StringRef PassName) {
+    // The pass that comes next after the frame is laid out.
+    if (PassName != "Control Flow Optimizer" || !MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs))
+      return true;
+    Allocation Result = measure(MF, Files);
+    bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
+    _exit(IsWritten ? 0 : 1);
+  }
+
+  const MachineFunction &MF;
+  /// A copy: the scheduler that asks is gone by then.
+  RegisterFiles Files;
+  int Pipe;
+};
+
+} // namespace
+
+Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
+  Trial Result;
+  int Ends[2];
+  if (pipe(Ends) != 0)
+    return Result;
+  Result.Process = fork();
+  if (Result.Process != 0) {
+    close(Ends[1]);
+    Result.Pipe = Ends[0];
+    return Result;
+  }
+  IsCopy = true;
+  close(Ends[0]);
+  // What the copy has to say is no concern of the user's.
+  if (int Null = open("/dev/null", O_WRONLY); Null >= 0 && !getenv("LTDBG")) {
+    dup2(Null, STDOUT_FILENO);
+    dup2(Null, STDERR_FILENO);
+  }
+  // Lives until the process ends.
+  MF.getFunction().getContext().setOptPassGate(*new Reporter(MF, Files, Ends[1]));
+  return Result;
+}
+
+std::optional<Allocation> Trial::finish() {
+  if (Pipe < 0)
+    return std::nullopt;
+  Allocation Result;
+  size_t Got = 0;
+  while (Got < sizeof Result) {
+    ssize_t More = read(Pipe, reinterpret_cast<char *>(&Result) + Got, sizeof Result - Got);
+    if (More < 0 && errno == EINTR)
+      continue;
+    if (More <= 0)
+      break;
+    Got += size_t(More);
+  }
+  close(Pipe);
+  if (Process > 0)
+    while (waitpid(Process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  if (Process < 0 || Got != sizeof Result)
+    return std::nullopt;
+  return Result;
+}
+
+} // namespace lowtide
