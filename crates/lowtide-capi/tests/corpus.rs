@@ -30,11 +30,10 @@ fn slice(first: *const u32, count: usize) -> Vec<u32> {
 fn told(outcome: &lowtide_outcome) -> ([u32; 3], Vec<Told>) {
     let kernel = ask(|_| false, |out, message| lowtide_outcome_kernel(Some(outcome), out, message)).unwrap();
     let region = |position| {
-        let get = |out: Option<&mut _>, message: Option<&mut _>| {
-            lowtide_outcome_region(Some(outcome), position, out, message)
-        };
-        let lowtide_region_result { count, classes, .. } = ask(|_| false, get).unwrap();
-        let result = ask(|_| false, get).unwrap();
+        let result =
+            ask(|_| false, |out, message| lowtide_outcome_region(Some(outcome), position, out, message));
+        let result = result.unwrap();
+        let (count, classes) = (result.count, result.classes);
         let figures = [
             result.length,
             result.length_bound,
