@@ -54,7 +54,8 @@ pub(crate) fn run(
     })
 }
 
-/// The caller will run the code in this order: what a mistake of ours would do to it is not acceptable.
+/// The caller will run the code in this order, so that a mistake of ours must not get out. This takes less than a
+/// hundredth of the time of the fastest algorithm.
 fn verify(region: &Region, target: &Target, outcome: &Outcome) -> Result<(), Failure> {
     let place = |what: &str| Failure::internal(format!("internal error: region {:?}: {what}", region.name()));
     let report = check(region, target, &outcome.schedule).map_err(|violations| {

@@ -1,0 +1,189 @@
+//! Real kernels through the C interface: the same as without it.
+
+// Calls as a C program makes them: every pointer is that of something alive in the test.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block)]
+
+#[allow(dead_code)] // shared with tests that use more of it
+mod calls;
+
+use std::ffi::CString;
+
+use calls::*;
+use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel};
+use lowtide::problem::Goal;
+use lowtide::region::{HintKind, Kernel};
+use lowtide::schedule::{Budget, Outcome};
+use lowtide::solved::Solved;
+use lowtide::target::Target;
+use lowtide_capi::*;
+
+const NODES: u64 = 500;
+
+/// All that an outcome tells about a region.
+type Told = (Vec<u32>, Vec<u32>, [u32; 6], [Vec<u32>; 3]);
+
+fn slice(first: *const u32, count: usize) -> Vec<u32> {
+    unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
+}
+
+/// What the C interface tells.
+fn told(outcome: &lowtide_outcome) -> ([u32; 3], Vec<Told>) {
+    let kernel = ask(|_| false, |out, message| lowtide_outcome_kernel(Some(outcome), out, message)).unwrap();
+    let region = |position| {
+        let result =
+            ask(|_| false, |out, message| lowtide_outcome_region(Some(outcome), position, out, message));
+        let result = result.unwrap();
+        let (count, classes) = (result.count, result.classes);
+        let figures = [
+            result.length,
+            result.length_bound,
+            result.occupancy,
+            result.spilled,
+            result.optimal,
+            result.proven_waves,
+        ];
+        let peaks = [result.peaks, result.peaks_at, result.peak_bounds].map(|first| slice(first, classes));
+        (slice(result.order, count), slice(result.cycles, count), figures, peaks)
+    };
+    let figures = [kernel.occupancy, kernel.occupancy_bound, kernel.filtered];
+    (figures, (0..kernel.regions).map(region).collect())
+}
+
+/// The same of the Rust interface.
+fn expected(outcome: &KernelOutcome) -> ([u32; 3], Vec<Told>) {
+    let region = |outcome: &Outcome| {
+        let Outcome { schedule, measure, bounds, proven_waves, optimal } = outcome;
+        let figures = [
+            measure.length,
+            bounds.length,
+            measure.occupancy,
+            measure.spilled,
+            u32::from(*optimal),
+            u32::from(*proven_waves),
+        ];
+        let between = measure.peaks.iter().map(|peak| peak.between).collect();
+        let at = measure.peaks.iter().map(|peak| peak.at).collect();
+        let order = schedule.order().iter().map(|instr| instr.0).collect();
+        (order, schedule.cycles().to_vec(), figures, [between, at, bounds.peaks.clone()])
+    };
+    let figures = [outcome.occupancy, outcome.occupancy_bound, u32::from(outcome.is_filtered)];
+    (figures, outcome.regions.iter().map(region).collect())
+}
+
+fn options(goal: lowtide_goal) -> lowtide_options {
+    lowtide_options { goal: goal as u32, nanoseconds_per_instr: 0, nodes: NODES, ..default_options() }
+}
+
+#[test]
+fn results_are_those_of_the_rust_interface() {
+    let target = Target::builtin("gfx906").unwrap();
+    let list = CString::new("list").unwrap();
+    let budget = Budget { nodes: Some(NODES), ..Budget::UNLIMITED };
+    let auto =
+        Options { goal: Goal::Occupancy, algorithm: Algorithm::Auto, budget, registers: None, filter: None };
+    let cases = [
+        (options(lowtide_goal::LOWTIDE_OCCUPANCY), auto),
+        (
+            lowtide_options {
+                filter: 1,
+                algorithm: list.as_ptr(),
+                ..options(lowtide_goal::LOWTIDE_OCCUPANCY)
+            },
+            Options { algorithm: Algorithm::List, filter: Some(Filter::default()), ..auto },
+        ),
+        (
+            lowtide_options {
+                registers: 32,
+                algorithm: list.as_ptr(),
+                ..options(lowtide_goal::LOWTIDE_LENGTH)
+            },
+            Options { goal: Goal::Length, algorithm: Algorithm::List, registers: Some(32), ..auto },
+        ),
+        (
+            lowtide_options { threads: 0, ..options(lowtide_goal::LOWTIDE_MIN_REG) },
+            Options { goal: Goal::MinReg, ..auto },
+        ),
+    ];
+    let kernels: Vec<(Kernel, Box<lowtide_kernel>)> = corpus()
+        .into_iter()
+        .map(|kernel| {
+            let built = rebuild(&kernel);
+            (kernel, built)
+        })
+        .collect();
+    assert_eq!(kernels.len(), 26);
+    for (number, (options, theirs)) in cases.into_iter().enumerate() {
+        let session = session("gfx906");
+        let solved = Solved::new();
+        for (kernel, built) in &kernels {
+            let outcome = schedule(&session, built, &options).unwrap();
+            let expected = expected(&schedule_kernel(kernel, &target, theirs, &solved).unwrap());
+            assert!(told(&outcome) == expected, "case {number}, kernel {}", kernel.name);
+            lowtide_outcome_free(Some(outcome));
+        }
+        lowtide_session_free(Some(session));
+    }
+}
+
+#[test]
+fn formatted_kernels_can_be_read_again() {
+    for mut kernel in corpus() {
+        // Every part of the interface once, also those that the corpus lacks.
+        kernel.is_entry = kernel.max_occupancy.is_some();
+        let built = rebuild(&kernel);
+        let text = format(&built).unwrap();
+        assert_eq!(text.lines().count(), kernel.regions.len());
+        assert!(text.ends_with('\n'));
+
+        // Peaks that others recorded have no place in the interface; all else is there.
+        for (line, region) in text.lines().zip(&kernel.regions) {
+            let mut original: serde_json::Value =
+                serde_json::from_str(&lowtide_io::format_line(&kernel, region)).unwrap();
+            original.as_object_mut().unwrap().remove("source_peaks");
+            if let Some(production) = original.get_mut("production") {
+                production.as_object_mut().unwrap().remove("peaks");
+            }
+            assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), original);
+        }
+        let again = read(&text);
+        assert_eq!(format(&rebuild(&again)).unwrap(), text);
+        assert_eq!(read(&format(&rebuild(&again)).unwrap()), again);
+    }
+}
+
+#[test]
+fn the_corpus_has_what_the_interface_can_say() {
+    let kernels = corpus();
+    let regions: Vec<_> = kernels.iter().flat_map(|kernel| &kernel.regions).collect();
+    let any_lanes = regions.iter().any(|region| region.registers().iter().any(|register| register.lanes > 1));
+    let any_exit = regions
+        .iter()
+        .any(|region| region.hints().iter().any(|hint| hint.to.is_none() || hint.kind == HintKind::Exit));
+    let any_units = regions.iter().any(|region| region.instrs().any(|instr| !region.units(instr).is_empty()));
+    assert!(any_lanes && any_exit && any_units && regions.iter().any(|region| region.production().is_some()));
+}
+
+#[test]
+fn threads_can_share_a_session() {
+    let options = options(lowtide_goal::LOWTIDE_OCCUPANCY);
+    let kernels: Vec<Kernel> = corpus().into_iter().filter(|kernel| kernel.instr_count() < 400).collect();
+    assert!(kernels.len() > 8);
+    let alone = session("gfx906");
+    let expected: Vec<_> =
+        kernels.iter().map(|kernel| told(&schedule(&alone, &rebuild(kernel), &options).unwrap())).collect();
+    let shared = session("gfx906");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (shared, kernels, expected) = (&shared, &kernels, &expected);
+            scope.spawn(move || {
+                let options = self::options(lowtide_goal::LOWTIDE_OCCUPANCY);
+                for step in 0..kernels.len() {
+                    // Two threads ask for the same at the same time, the others for something else.
+                    let number = (step + thread / 2 * 5) % kernels.len();
+                    let outcome = schedule(shared, &rebuild(&kernels[number]), &options).unwrap();
+                    assert!(told(&outcome) == expected[number], "kernel {}", kernels[number].name);
+                }
+            });
+        }
+    });
+}
