@@ -3,13 +3,15 @@
 // `llc -load liblowtide_llvm.so -misched=lowtide`. The stock scheduler of the target runs first, with all it does
 // beyond reordering, such as rematerialisation. Lowtide then takes all regions of the function at once, starts from the
 // stock orders, and replaces those that it can better. Before new orders are taken, the register allocator tries them
-// (Trial.h); what would end with fewer waves, more scratch memory or more spills than the stock orders is dropped. Whatever
-// cannot be described to Lowtide keeps the stock order.
+// (Trial.h). Where it needs more registers than the orders do, Lowtide looks again for orders that leave it the
+// difference. What would end with fewer waves, more scratch memory, more spills or, at equal waves, more registers than
+// the stock orders is dropped; so is whatever cannot be described to Lowtide.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Model.h"
 #include "RegisterFiles.h"
+#include "Report.h"
 #include "Settings.h"
 #include "Trial.h"
 #include "lowtide.h"
@@ -22,10 +24,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
-#include <chrono>
 #include <unistd.h>
 
 using namespace llvm;
@@ -82,36 +81,12 @@ private:
   size_t Next = 0;
 };
 
-/// Orders for a function, and what they promise.
-struct Candidate {
-  const char *Name = "";
-  Owned<lowtide_outcome> Outcome;
-  lowtide_kernel_result Kernel = {};
-  std::vector<lowtide_region_result> Regions;
-  /// For each region its new order, empty where the stock order stays.
-  std::vector<ArrayRef<uint32_t>> Orders;
-  unsigned Changed = 0;
-  std::optional<Allocation> Tried;
-
-  uint64_t length() const {
-    uint64_t Sum = 0;
-    for (const lowtide_region_result &Region : Regions)
-      Sum += Region.length;
-    return Sum;
-  }
-  uint64_t spilled() const {
-    uint64_t Sum = 0;
-    for (const lowtide_region_result &Region : Regions)
-      Sum += Region.spilled;
-    return Sum;
-  }
-  /// The highest peak of any region.
-  unsigned peak(unsigned File) const {
-    unsigned Peak = 0;
-    for (const lowtide_region_result &Region : Regions)
-      Peak = std::max(Peak, Region.peaks[File]);
-    return Peak;
-  }
+/// A region as it came to the stock scheduler, for the dump.
+struct Recorded {
+  CodeRegion Region;
+  Owned<lowtide_region> Description;
+  /// What the instructions were: some may be gone afterwards, and others in their place.
+  std::vector<unsigned> Opcodes;
 };
 
 class Scheduler : public ScheduleDAGMILive {
@@ -142,18 +117,32 @@ public:
     Stock->exitRegion();
   }
   void schedule() override {
-    if (MostWaves == 0)
-      MostWaves = findMostWaves();
+    if (!Current)
+      prepare();
+    if (Current && !dumpFile().empty() && isWantedFunction(MF.getName()))
+      record();
     Stock->schedule();
   }
   void finalizeSchedule() override {
     Stock->finalizeSchedule();
+    if (!Records.empty())
+      dump();
+    if (!isWantedFunction(MF.getName()))
+      return;
+    Summary.Regions = findRegions(MF);
+    if (Summary.Regions.empty())
+      return;
     improve();
+    if (!Trial::isRunning() && !reportFile().empty())
+      append(reportFile(), Summary.format(MF, Files, [this](const Allocation &Final) { return waves(Final); }));
   }
 
 private:
   void takeMutations(MachineSchedContext *Context);
-  unsigned findMostWaves();
+  void prepare();
+  void buildGraph(const CodeRegion &Region);
+  void record();
+  void dump();
 
   /// Visits a region as the pass of the compiler does.
   template <typename Visit> void visit(CodeRegion &Region, Visit Do) {
@@ -164,23 +153,27 @@ private:
     ScheduleDAGMILive::finishBlock();
   }
 
-  void improve();
-  void buildGraph(const CodeRegion &Region);
+  Owned<lowtide_kernel> newKernel() const;
+  bool add(lowtide_kernel *Kernel, Owned<lowtide_region> Region);
+  Owned<lowtide_region> describe(const CodeRegion &Region, unsigned Number, const LiveWeights &Live, unsigned At);
   bool describeKernel();
-  std::optional<Candidate> ask(const char *Name, lowtide_options Options);
-  void chooseOrders(Candidate &New, const Candidate &Old);
-  bool decide(std::vector<Candidate> &Candidates, Candidate &Old, Candidate *&Best);
+  bool ask(Candidate &Result, lowtide_options Options);
+  void improve();
+  bool improveWithTrials(const lowtide_options &Options);
+  bool tryOut(Candidate &Orders);
+  bool isNoWorse(const Candidate &New);
+  bool isBetter(const Candidate &New, const Candidate &Old) const;
+  unsigned nextLimit(const Candidate &Tried) const;
   void apply(const Candidate &Chosen);
-  unsigned waves(const Allocation &Allocated) const;
+  unsigned waves(const uint32_t *Registers) const;
+  unsigned waves(const Allocation &Final) const;
 
   std::unique_ptr<ScheduleDAGInstrs> Stock;
   RegisterFiles Files;
   const Session *Current = nullptr;
-  unsigned MostWaves = 0;
-  std::vector<CodeRegion> Regions;
   Owned<lowtide_kernel> Kernel;
-  /// Why the stock orders stay.
-  std::string Reason;
+  std::vector<Recorded> Records;
+  FunctionReport Summary;
 };
 
 // Sched-barriers and the like are binding; that loads stand side by side is a wish which even the source order does not
@@ -200,24 +193,22 @@ void Scheduler::takeMutations(MachineSchedContext *Context) {
       addMutation(std::move(Mutation));
 }
 
-/// The waves that local memory, work-group size and attributes allow. Has to be asked before the stock scheduler
-/// runs, which lowers the answer to what it reaches itself.
-unsigned Scheduler::findMostWaves() {
-  std::string Ignored;
-  const Session *Found = findSession(MF, Files, SchedModel.getIssueWidth(), Ignored);
-  if (!Found || !isAMDGPU(MF))
-    return 1;
-  unsigned Most = lowtide_target_max_waves(Found->Target);
+/// Finds the session, and the waves that local memory, work-group size and attributes allow. These have to be asked for
+/// before the stock scheduler runs, which lowers the answer to what it reaches itself.
+void Scheduler::prepare() {
+  Current = findSession(MF, Files, SchedModel.getIssueWidth(), Summary.Reason);
+  Summary.MostWaves = 1;
+  if (!Current || !isAMDGPU(MF))
+    return;
+  uint32_t Limit = TRI->getRegPressureLimit(Files.files()[0].Base, MF), Waves = 1;
   const char *Class = Files.files()[0].Name.c_str();
-  uint32_t Limit = TRI->getRegPressureLimit(Files.files()[0].Base, MF), Waves = Most;
-  lowtide_target_waves(Found->Target, &Class, &Limit, 1, &Waves, nullptr);
-  Most = std::min(Most, Waves);
+  lowtide_target_waves(Current->Target, &Class, &Limit, 1, &Waves, nullptr);
   // "fewest,most"
   StringRef Attribute = MF.getFunction().getFnAttribute("amdgpu-waves-per-eu").getValueAsString();
-  unsigned Asked;
-  if (!Attribute.split(',').second.trim().getAsInteger(10, Asked) && Asked > 0)
-    Most = std::min(Most, Asked);
-  return std::max(1u, Most);
+  unsigned Most;
+  if (!Attribute.split(',').second.trim().getAsInteger(10, Most) && Most > 0)
+    Waves = std::min(Waves, Most);
+  Summary.MostWaves = Waves;
 }
 
 /// Builds the dependence graph of a region, and changes nothing else.
@@ -238,181 +229,273 @@ void Scheduler::buildGraph(const CodeRegion &Region) {
 #endif
 }
 
+Owned<lowtide_kernel> Scheduler::newKernel() const {
+  const Function &F = MF.getFunction();
+  Owned<lowtide_kernel> Result(lowtide_kernel_new(MF.getName().str().c_str()));
+  lowtide_kernel_set_origin(Result.get(), sys::path::stem(F.getParent()->getModuleIdentifier()).str().c_str());
+  lowtide_kernel_set_target(Result.get(), Current->Name.c_str());
+  lowtide_kernel_set_entry(Result.get(), !isAMDGPU(MF) || F.getCallingConv() != CallingConv::C);
+  lowtide_kernel_set_max_occupancy(Result.get(), Summary.MostWaves);
+  return Result;
+}
+
+bool Scheduler::add(lowtide_kernel *Kernel, Owned<lowtide_region> Region) {
+  char *Message = nullptr;
+  if (lowtide_kernel_add_region(Kernel, Region.release(), &Message) == LOWTIDE_OK)
+    return true;
+  Summary.Reason = std::string("not described: ") + Message;
+  lowtide_string_free(Message);
+  return false;
+}
+
+/// Describes a region that is being visited and whose graph is built.
+Owned<lowtide_region> Scheduler::describe(const CodeRegion &Region, unsigned Number, const LiveWeights &Live,
+                                          unsigned At) {
+  std::string Name = "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(Number);
+  unsigned Depth = MLI ? MLI->getLoopDepth(Region.Block) : 0;
+  return lowtide::describe(Region, Name, Depth, Live.at(At), Files, *this);
+}
+
 bool Scheduler::describeKernel() {
-  Kernel.reset(lowtide_kernel_new(MF.getName().str().c_str()));
-  lowtide_kernel_set_origin(Kernel.get(), sys::path::stem(MF.getFunction().getParent()->getModuleIdentifier()).str().c_str());
-  lowtide_kernel_set_target(Kernel.get(), Current->Name.c_str());
-  lowtide_kernel_set_max_occupancy(Kernel.get(), MostWaves);
+  Kernel = newKernel();
+  std::vector<CodeRegion> &Regions = Summary.Regions;
   LiveWeights Live(Regions, Files, MRI, *LIS);
   for (unsigned I = 0; I != Regions.size(); ++I) {
-    CodeRegion &Region = Regions[I];
     Owned<lowtide_region> Description;
-    visit(Region, [&] {
-      buildGraph(Region);
-      std::string Name = "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(I);
-      unsigned Depth = MLI ? MLI->getLoopDepth(Region.Block) : 0;
-      Description = describe(Region, Name, Depth, Live.at(I), Files, *this);
+    visit(Regions[I], [&] {
+      buildGraph(Regions[I]);
+      Description = describe(Regions[I], I, Live, I);
     });
-    char *Message = nullptr;
-    if (lowtide_kernel_add_region(Kernel.get(), Description.release(), &Message) != LOWTIDE_OK) {
-      Reason = std::string("not described: ") + (Message ? Message : "");
-      lowtide_string_free(Message);
+    if (!add(Kernel.get(), std::move(Description)))
       return false;
-    }
   }
   return true;
 }
 
-std::optional<Candidate> Scheduler::ask(const char *Name, lowtide_options Options) {
-  Candidate Result;
-  Result.Name = Name;
+/// Describes the region that the stock scheduler is about to see.
+void Scheduler::record() {
+  Recorded Record{{BB, RegionBegin, RegionEnd, {}}, nullptr, {}};
+  for (MachineInstr &MI : make_range(RegionBegin, RegionEnd))
+    if (!MI.isDebugInstr()) {
+      Record.Region.Instrs.push_back(&MI);
+      Record.Opcodes.push_back(MI.getOpcode());
+    }
+  if (Record.Region.Instrs.size() < 2)
+    return;
+  LiveWeights Live({Record.Region}, Files, MRI, *LIS);
+  buildGraph(Record.Region);
+  Record.Description = describe(Record.Region, unsigned(Records.size()), Live, 0);
+  Records.push_back(std::move(Record));
+}
+
+/// Writes the recorded regions, with the orders that the stock scheduler has given them, where it kept their instructions.
+void Scheduler::dump() {
+  Owned<lowtide_kernel> Dumped = newKernel();
+  for (Recorded &Record : Records) {
+    const std::vector<MachineInstr *> &Instrs = Record.Region.Instrs;
+    DenseMap<const MachineInstr *, unsigned> Position;
+    for (unsigned I = 0; I != Instrs.size(); ++I)
+      Position[Instrs[I]] = I;
+    std::vector<uint32_t> Order;
+    bool IsInside = false, IsSame = true;
+    for (const MachineInstr &MI : *Record.Region.Block) {
+      if (MI.isDebugInstr())
+        continue;
+      auto At = Position.find(&MI);
+      if (At == Position.end() && IsInside)
+        break;
+      if (At == Position.end())
+        continue;
+      IsInside = true;
+      IsSame &= MI.getOpcode() == Record.Opcodes[At->second];
+      Order.push_back(At->second);
+    }
+    if (IsSame && Order.size() == Instrs.size())
+      lowtide_region_production(Record.Description.get(), "llvm-" LLVM_VERSION_STRING, Order.data(), Order.size());
+    if (!add(Dumped.get(), std::move(Record.Description)))
+      return;
+  }
+  char *Text = nullptr, *Message = nullptr;
+  if (lowtide_kernel_format(Dumped.get(), &Text, &Message) == LOWTIDE_OK)
+    append(dumpFile(), Text);
+  lowtide_string_free(Text);
+  lowtide_string_free(Message);
+}
+
+bool Scheduler::ask(Candidate &Result, lowtide_options Options) {
   lowtide_outcome *Outcome = nullptr;
   char *Message = nullptr;
   lowtide_status Status = lowtide_schedule(Current->Handle, Kernel.get(), &Options, &Outcome, &Message);
   Result.Outcome.reset(Outcome);
   if (Status == LOWTIDE_OK)
     Status = lowtide_outcome_kernel(Outcome, &Result.Kernel, &Message);
-  Result.Regions.resize(Regions.size());
-  Result.Orders.resize(Regions.size());
-  for (unsigned I = 0; I != Regions.size() && Status == LOWTIDE_OK; ++I)
+  Result.Limit = Options.registers;
+  Result.Regions.resize(Summary.Regions.size());
+  Result.Orders.resize(Summary.Regions.size());
+  for (unsigned I = 0; I != Result.Regions.size() && Status == LOWTIDE_OK; ++I)
     Status = lowtide_outcome_region(Outcome, I, &Result.Regions[I], &Message);
-  if (Status != LOWTIDE_OK) {
-    Reason = std::string("not scheduled: ") + (Message ? Message : "");
-    lowtide_string_free(Message);
-    return std::nullopt;
-  }
-  return Result;
-}
-
-/// Takes new orders only where they are needed for the waves of the kernel, or shorter.
-void Scheduler::chooseOrders(Candidate &New, const Candidate &Old) {
-  for (unsigned I = 0; I != Regions.size(); ++I) {
-    const lowtide_region_result &Before = Old.Regions[I];
-    lowtide_region_result &After = New.Regions[I];
-    bool IsNeeded = Before.occupancy < New.Kernel.occupancy || Before.spilled > After.spilled;
-    bool IsShorter = After.length < Before.length;
-    if (IsNeeded || IsShorter) {
-      New.Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
-      ++New.Changed;
-    } else
-      After = Before;
-  }
+  if (Status == LOWTIDE_OK)
+    return true;
+  Summary.Reason = std::string("not scheduled: ") + Message;
+  lowtide_string_free(Message);
+  return false;
 }
 
 void Scheduler::apply(const Candidate &Chosen) {
-  for (unsigned I = 0; I != Regions.size(); ++I)
+  for (unsigned I = 0; I != Summary.Regions.size(); ++I)
     if (!Chosen.Orders[I].empty())
-      visit(Regions[I], [&] {
+      visit(Summary.Regions[I], [&] {
         static_cast<FixedOrder *>(SchedImpl.get())->set(Chosen.Orders[I]);
         ScheduleDAGMILive::schedule();
       });
 }
 
-unsigned Scheduler::waves(const Allocation &Allocated) const {
+/// Waves that fit with so many registers of each file.
+unsigned Scheduler::waves(const uint32_t *Registers) const {
   std::vector<const char *> Classes;
   for (const RegisterFile &File : Files.files())
     Classes.push_back(File.Name.c_str());
   uint32_t Waves = 0;
-  lowtide_target_waves(Current->Target, Classes.data(), Allocated.Registers, Classes.size(), &Waves, nullptr);
-  return std::min(Waves, MostWaves);
+  lowtide_target_waves(Current->Target, Classes.data(), Registers, Classes.size(), &Waves, nullptr);
+  return std::min(Waves, Summary.MostWaves);
+}
+
+unsigned Scheduler::waves(const Allocation &Final) const {
+  Allocation WithExtra = Final;
+  // The condition code and what traps and flat addressing reserve lie above the scalar registers that code uses.
+  constexpr unsigned ReservedScalars = 6;
+  if (isAMDGPU(MF))
+    WithExtra.Registers[1] += ReservedScalars;
+  return waves(WithExtra.Registers);
 }
 
 void Scheduler::improve() {
-  auto Start = std::chrono::steady_clock::now();
-  if (!isWantedFunction(MF.getName()))
+  if (!Current || !describeKernel())
     return;
-  Regions = findRegions(MF);
-  if (Regions.empty())
-    return;
-  Current = findSession(MF, Files, SchedModel.getIssueWidth(), Reason);
-  bool IsDescribed = Current && describeKernel();
-  std::optional<Candidate> Old, New;
-  lowtide_options Options = schedulingOptions();
-  auto Described = std::chrono::steady_clock::now();
-  if (IsDescribed) {
-    lowtide_options AsIs = Options;
-    AsIs.algorithm = "source";
-    Old = ask("stock", AsIs);
+  Summary.take(Summary.DescribeSeconds);
+  lowtide_options Options = schedulingOptions(), AsIs = Options;
+  AsIs.algorithm = "source";
+  bool IsKnown = ask(Summary.Stock, AsIs);
+  if (IsKnown && isTrialWanted() && Trial::isPossible()) {
+    if (!improveWithTrials(Options))
+      return;
+  } else if (IsKnown) {
+    // By pressure alone. What is worse by the count of operands and results together, as the back end counts, is not taken.
+    Candidate New;
+    Options.registers = Summary.Stock.peak(0);
+    if (ask(New, Options) && New.chooseOrders(Summary.Stock)) {
+      bool IsWorse = waves(New.peaksAt().data()) < waves(Summary.Stock.peaksAt().data());
+      Summary.Reason = IsWorse ? "more pressure" : "";
+      Summary.Chosen = IsWorse ? -1 : 0;
+      Summary.Tries.push_back(std::move(New));
+    }
+    Summary.take(Summary.SearchSeconds);
   }
-  if (Old) {
-    Options.registers = Old->peak(0);
-    New = ask("lowtide", Options);
+  if (Summary.Chosen >= 0)
+    apply(Summary.Tries[Summary.Chosen]);
+  Summary.take(Summary.TrialSeconds);
+}
+
+/// Looks for orders until the allocator keeps what they promise, or no better ones are to be expected. False in a copy, which has to
+/// return to the compiler.
+bool Scheduler::improveWithTrials(const lowtide_options &Options) {
+  constexpr unsigned MostTries = 3;
+  lowtide_options Limited = Options;
+  Limited.registers = Summary.Stock.peak(0);
+  Summary.Tries.reserve(MostTries);
+  for (unsigned Try = 0; Try != MostTries; ++Try) {
+    Candidate &New = Summary.Tries.emplace_back();
+    bool IsNew = ask(New, Limited) && New.chooseOrders(Summary.Stock);
+    // The same orders again: there are none with so few registers.
+    for (unsigned I = 0; I != Try && IsNew; ++I)
+      IsNew = !New.isSame(Summary.Tries[I]);
+    Summary.take(Summary.SearchSeconds);
+    if (!IsNew) {
+      Summary.Tries.pop_back();
+      break;
+    }
+    if (tryOut(New))
+      return false;
+    if (!New.Final)
+      break;
+    bool IsTaken = isNoWorse(New);
+    if (Trial::isRunning())
+      return false;
+    if (IsTaken && (Summary.Chosen < 0 || isBetter(New, Summary.Tries[Summary.Chosen])))
+      Summary.Chosen = int(Try);
+    Summary.take(Summary.TrialSeconds);
+    unsigned Next = nextLimit(New);
+    if (Next == 0 || Next >= Limited.registers)
+      break;
+    Limited.registers = Next;
   }
-  auto Searched = std::chrono::steady_clock::now();
-  bool IsTaken = false;
-  if (New) {
-    chooseOrders(*New, *Old);
-    if (!New->Changed)
-      Reason = "nothing better found";
-    else if (isTrialWanted() && Trial::isPossible()) {
-      Trial First = Trial::start(MF, Files);
-      if (Trial::isRunning()) {
-        apply(*New);
-        return;
-      }
-      New->Tried = First.finish();
-      Trial Second = Trial::start(MF, Files);
-      if (Trial::isRunning())
-        return;
-      Old->Tried = Second.finish();
-      if (!New->Tried || !Old->Tried)
-        Reason = "the trial failed";
-      else {
-        unsigned Before = waves(*Old->Tried), After = waves(*New->Tried);
-        if (After < Before)
-          Reason = "fewer waves";
-        else if (New->Tried->StackBytes > Old->Tried->StackBytes || New->Tried->Spills > Old->Tried->Spills)
-          Reason = "more spills";
-        else if (After == Before && New->Tried->Registers[0] > Old->Tried->Registers[0])
-          Reason = "more registers";
-        else
-          IsTaken = true;
-      }
-    } else
-      IsTaken = true;
+  return true;
+}
+
+/// Lets the allocator try orders. True in the copy that does so, which has to return to the compiler.
+bool Scheduler::tryOut(Candidate &Orders) {
+  Trial Copy = Trial::start(MF, Files);
+  if (Trial::isRunning()) {
+    apply(Orders);
+    return true;
   }
-  if (IsTaken)
-    apply(*New);
-  auto End = std::chrono::steady_clock::now();
-  if (!reportFile().empty()) {
-    auto Seconds = [](auto From, auto To) { return std::chrono::duration<double>(To - From).count(); };
-    std::string Line;
-    raw_string_ostream Text(Line);
-    json::OStream J(Text);
-    J.object([&] {
-      J.attribute("function", MF.getName());
-      J.attribute("regions", int64_t(Regions.size()));
-      size_t Count = 0;
-      for (const CodeRegion &Region : Regions)
-        Count += Region.Instrs.size();
-      J.attribute("instructions", int64_t(Count));
-      J.attribute("taken", IsTaken);
-      J.attribute("reason", Reason);
-      J.attribute("most_waves", MostWaves);
-      J.attribute("describe_seconds", Seconds(Start, Described));
-      J.attribute("search_seconds", Seconds(Described, Searched));
-      J.attribute("trial_seconds", Seconds(Searched, End));
-      for (const std::optional<Candidate> *C : {&Old, &New})
-        if (*C)
-          J.attributeObject((*C)->Name, [&] {
-            J.attribute("waves", (*C)->Kernel.occupancy);
-            J.attribute("waves_bound", (*C)->Kernel.occupancy_bound);
-            J.attribute("length", int64_t((*C)->length()));
-            J.attribute("spilled", int64_t((*C)->spilled()));
-            J.attribute("peak", (*C)->peak(0));
-            J.attribute("changed", (*C)->Changed);
-            if ((*C)->Tried) {
-              J.attribute("final_waves", waves(*(*C)->Tried));
-              J.attribute("final_vgprs", (*C)->Tried->Registers[0]);
-              J.attribute("final_sgprs", (*C)->Tried->Registers[1]);
-              J.attribute("final_stack", int64_t((*C)->Tried->StackBytes));
-              J.attribute("final_spills", (*C)->Tried->Spills);
-            }
-          });
-    });
-    Text << "\n";
-    append(reportFile(), Text.str());
+  Orders.Final = Copy.finish();
+  if (!Orders.Final)
+    Summary.Reason = "the trial failed";
+  return false;
+}
+
+/// Whether orders end at least as well as the stock orders.
+bool Scheduler::isNoWorse(const Candidate &New) {
+  Candidate &Stock = Summary.Stock;
+  unsigned Waves = waves(*New.Final);
+  if (!Stock.Final) {
+    // The stock orders cannot end better than their pressure says. What reaches that needs no further trial.
+    bool IsEnough = Waves > Stock.Kernel.occupancy ||
+                    (Waves == Stock.Kernel.occupancy && New.Final->Registers[0] <= Stock.peak(0));
+    if (IsEnough && New.Final->Spills == 0)
+      return true;
+    if (tryOut(Stock) || !Stock.Final)
+      return false;
   }
+  unsigned StockWaves = waves(*Stock.Final);
+  if (Waves < StockWaves)
+    Summary.Reason = "fewer waves";
+  else if (New.Final->StackBytes > Stock.Final->StackBytes || New.Final->Spills > Stock.Final->Spills)
+    Summary.Reason = "more spills";
+  else if (Waves == StockWaves && New.Final->Registers[0] > Stock.Final->Registers[0])
+    Summary.Reason = "more registers";
+  else
+    return true;
+  return false;
+}
+
+/// Which of two that are no worse than the stock orders.
+bool Scheduler::isBetter(const Candidate &New, const Candidate &Old) const {
+  auto Cost = [&](const Candidate &C) {
+    return std::make_tuple(C.Final->StackBytes, C.Final->Spills, -int(waves(*C.Final)), C.length());
+  };
+  return Cost(New) < Cost(Old);
+}
+
+/// How many registers to leave orders the next time, so that the allocator ends with those that the promised waves can
+/// have, if it needs as many more as it did this time. 0 if there is nothing to gain.
+unsigned Scheduler::nextLimit(const Candidate &Tried) const {
+  const Candidate &Stock = Summary.Stock;
+  unsigned Promised = Tried.Kernel.occupancy, Got = waves(*Tried.Final);
+  unsigned Before = Stock.Final ? waves(*Stock.Final) : Stock.Kernel.occupancy;
+  unsigned Used = Tried.Final->Registers[0], Peak = Tried.peak(0);
+  bool IsUndone = Got < Promised && Before < Promised;
+  bool IsWorse = Stock.Final && Summary.Chosen < 0;
+  if (!IsUndone && !IsWorse)
+    return 0;
+  uint32_t Wanted = 0;
+  if (IsUndone)
+    lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
+  else
+    Wanted = Stock.Final->Registers[0];
+  unsigned Excess = Used > Peak ? Used - Peak : 0;
+  return Wanted > Excess ? Wanted - Excess : 1;
 }
 
 ScheduleDAGInstrs *createScheduler(MachineSchedContext *Context) {

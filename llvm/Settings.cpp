@@ -28,8 +28,9 @@ static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), c
                                   cl::values(clEnumValN(LOWTIDE_OCCUPANCY, "occupancy", "most waves, then short schedules"),
                                              clEnumValN(LOWTIDE_MIN_REG, "minreg", "fewest registers"),
                                              clEnumValN(LOWTIDE_LENGTH, "length", "short schedules without spills")));
-static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::init("auto"), cl::cat(Category), cl::value_desc("name"),
-                                      cl::desc("How, as in `lowtide schedule --help`: auto, list, twopass, exact, ..."));
+static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::init("waves"), cl::cat(Category), cl::value_desc("name"),
+                                      cl::desc("How, as for `lowtide schedule`: waves (lists for the length), list (no "
+                                               "searches), twopass (searches for both), exact, ..."));
 static cl::opt<std::string> Report("lowtide-report", cl::cat(Category), cl::value_desc("file"),
                                    cl::desc("Add a line for each function: what was found and what was kept, as JSON"));
 static cl::opt<std::string> Dump("lowtide-dump", cl::cat(Category), cl::value_desc("file"),

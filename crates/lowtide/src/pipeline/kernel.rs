@@ -1,6 +1,8 @@
 //! All regions of a kernel together: as many waves as possible, and then short schedules that keep them.
 
-use super::{Algorithm, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared};
+use super::{
+    Algorithm, Searched, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared,
+};
 use crate::analysis::length_bound::lower_bound;
 use crate::index::{ClassId, InstrId};
 use crate::problem::{Goal, Measure, Problem};
@@ -96,8 +98,8 @@ pub fn schedule_kernel(
     let problems: Vec<Problem> =
         kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
     let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, options.budget)).collect();
-    if let Some(Way::TwoPasses { only_lists }) = Way::of(options.goal, options.algorithm) {
-        return Ok(two_passes(&shared, most, only_lists, options));
+    if let Some(Way::TwoPasses(searched)) = Way::of(options.goal, options.algorithm) {
+        return Ok(two_passes(&shared, most, searched, options));
     }
     let mut outcome = KernelOutcome::new(most);
     for shared in &shared {
@@ -137,10 +139,10 @@ fn totals<'m>(measures: impl Iterator<Item = &'m Measure>, most: u32) -> (u64, u
 }
 
 /// As many waves as possible for the whole kernel, and then short schedules for each region that keep them.
-fn two_passes(shared: &[Shared], most: u32, only_lists: bool, options: Options) -> KernelOutcome {
-    let first = first_pass(shared, most, only_lists, options.budget);
+fn two_passes(shared: &[Shared], most: u32, searched: Searched, options: Options) -> KernelOutcome {
+    let first = first_pass(shared, most, searched, options.budget);
     let at = |waves: u32| {
-        let found = second_pass(shared, &first, waves, only_lists, options.budget);
+        let found = second_pass(shared, &first, waves, searched, options.budget);
         kernel_outcome(shared, &first, most, found)
     };
     let outcome = at(first.waves);
@@ -167,25 +169,25 @@ impl Filter {
 }
 
 /// The schedule of the two passes for a region that is a kernel of its own. Unlike the outcome, it needs no bounds on peaks.
-pub(super) fn schedule_alone(shared: &Shared, only_lists: bool, budget: Budget) -> Schedule {
+pub(super) fn schedule_alone(shared: &Shared, searched: Searched, budget: Budget) -> Schedule {
     let alone = std::slice::from_ref(shared);
-    let first = first_pass(alone, shared.problem().most_waves(), only_lists, budget);
-    let found = second_pass(alone, &first, first.waves, only_lists, budget).into_iter().next();
+    let first = first_pass(alone, shared.problem().most_waves(), searched, budget);
+    let found = second_pass(alone, &first, first.waves, searched, budget).into_iter().next();
     found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule)
 }
 
 /// The outcome of the two passes for a region that is a kernel of its own.
-pub(super) fn outcome_alone(shared: &Shared, only_lists: bool, budget: Budget) -> Outcome {
+pub(super) fn outcome_alone(shared: &Shared, searched: Searched, budget: Budget) -> Outcome {
     let alone = std::slice::from_ref(shared);
     let most = shared.problem().most_waves();
-    let first = first_pass(alone, most, only_lists, budget);
-    let found = second_pass(alone, &first, first.waves, only_lists, budget);
+    let first = first_pass(alone, most, searched, budget);
+    let found = second_pass(alone, &first, first.waves, searched, budget);
     let region = kernel_outcome(alone, &first, most, found).regions.into_iter().next();
     region.expect("a kernel of one region has one outcome")
 }
 
-fn first_pass(shared: &[Shared], most: u32, only_known: bool, budget: Budget) -> KernelWaves {
-    most_waves(shared, most, occupancy::Options { budget, only_known })
+fn first_pass(shared: &[Shared], most: u32, searched: Searched, budget: Budget) -> KernelWaves {
+    most_waves(shared, most, occupancy::Options { budget, only_known: searched == Searched::None })
 }
 
 /// What the second pass makes of a region.
@@ -201,9 +203,10 @@ fn second_pass(
     shared: &[Shared],
     first: &KernelWaves,
     waves: u32,
-    only_lists: bool,
+    searched: Searched,
     budget: Budget,
 ) -> Vec<Found> {
+    let only_lists = searched != Searched::Both;
     let options = length::Options { budget, only_lists, ..length::Options::default() };
     let regions = shared.iter().zip(&first.regions);
     regions.map(|(shared, first)| shortest_with(shared, first, waves, options)).collect()
@@ -212,10 +215,14 @@ fn second_pass(
 /// The shortest schedule of a region with which so many waves fit.
 fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: length::Options) -> Found {
     let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
-    let start = Schedule::in_order(&problem, first.order.clone());
+    let few = shared.few_registers();
+    let mut start = Schedule::in_order(&problem, first.order.clone());
+    if is_limited(&problem) {
+        // What the first pass found is enough for the waves, but may be over a limit below that.
+        start = best(&problem, [start, Schedule::in_order(&problem, few.clone())]);
+    }
     let source = Schedule::source(&problem);
     let production = run(&problem, Algorithm::Production, Budget::UNLIMITED);
-    let few = shared.few_registers();
     let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
     let passes = Passes {
         is_asked: first.is_asked,
@@ -238,6 +245,12 @@ fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: leng
     let schedule = best(&problem, [found, start, source, production]);
     check_in_debug_builds(&problem, Algorithm::TwoPass, &schedule);
     Found { schedule, length_bound, passes }
+}
+
+/// Whether fewer registers are asked for than a wave can address.
+fn is_limited(problem: &Problem) -> bool {
+    let mut classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+    classes.any(|(id, class)| problem.limits()[id.index()] < class.max)
 }
 
 /// Asks for the shortest schedule within limits; the first of the orders to start from is within them.

@@ -37,6 +37,9 @@ pub enum Algorithm {
     /// Most waves, then short schedules that keep them, by lists alone: [`crate::twopass`] without its searches. Where
     /// length is the goal, the second of these alone.
     List,
+    /// Most waves, proven where the budget allows, then short schedules that keep them by lists: what a compiler has time for.
+    /// As [`Algorithm::List`] where length is the goal.
+    Waves,
     /// Most waves, then the shortest schedule that keeps them, proven where the budget allows: [`crate::twopass`]. Where
     /// length is the goal, the second of these alone.
     TwoPass,
@@ -76,13 +79,14 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 22] = [
+    pub const ALL: [Algorithm; 23] = [
         Algorithm::Auto,
         Algorithm::Source,
         Algorithm::Production,
         Algorithm::Default,
         Algorithm::Exact,
         Algorithm::List,
+        Algorithm::Waves,
         Algorithm::TwoPass,
         Algorithm::Weighted,
         Algorithm::Tree,
@@ -112,6 +116,7 @@ impl Algorithm {
             Algorithm::Default => "default",
             Algorithm::Exact => "exact",
             Algorithm::List => "list",
+            Algorithm::Waves => "waves",
             Algorithm::TwoPass => "twopass",
             Algorithm::Weighted => "weighted",
             Algorithm::Tree => "tree",
@@ -165,7 +170,7 @@ pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule 
             let shared = solved.share(problem, budget);
             match Way::of(problem.goal(), algorithm) {
                 Some(Way::Fewest) => fewest(&shared, budget).0,
-                Some(Way::TwoPasses { only_lists }) => kernel::schedule_alone(&shared, only_lists, budget),
+                Some(Way::TwoPasses(searched)) => kernel::schedule_alone(&shared, searched, budget),
                 Some(Way::Shortest { only_lists }) => shortest(&shared, only_lists, budget).0,
                 Some(Way::LowestSum) => lowest_sum(&shared, budget),
                 None => Schedule::source(problem),
@@ -256,7 +261,7 @@ fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget) -> Out
     let problem = shared.problem();
     let (schedule, bounds) = match Way::of(problem.goal(), algorithm) {
         Some(Way::Fewest) => fewest(shared, budget),
-        Some(Way::TwoPasses { only_lists }) => return kernel::outcome_alone(shared, only_lists, budget),
+        Some(Way::TwoPasses(searched)) => return kernel::outcome_alone(shared, searched, budget),
         Some(Way::Shortest { only_lists }) => {
             let (schedule, length) = shortest(shared, only_lists, budget);
             (schedule, by_cuts(&shared.peak_bounds(), length))
@@ -279,25 +284,37 @@ fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget) -> Out
 enum Way {
     /// The fewest registers.
     Fewest,
-    /// The most waves, then the shortest schedule, by lists alone or also by searches.
-    TwoPasses { only_lists: bool },
-    /// The shortest schedule within the limits, likewise.
+    /// The most waves, then the shortest schedule.
+    TwoPasses(Searched),
+    /// The shortest schedule within the limits, by lists alone or also by searches.
     Shortest { only_lists: bool },
     /// The lowest sum of both.
     LowestSum,
 }
 
+/// Which of the two passes search; the others have lists only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Searched {
+    None,
+    First,
+    Both,
+}
+
 impl Way {
     fn of(goal: Goal, algorithm: Algorithm) -> Option<Way> {
-        let only_lists = algorithm == Algorithm::List;
+        let searched = match algorithm {
+            Algorithm::List => Searched::None,
+            Algorithm::Waves => Searched::First,
+            _ => Searched::Both,
+        };
         match (algorithm, goal) {
             (Algorithm::Weighted, _) => Some(Way::LowestSum),
             (Algorithm::Exact, _) | (Algorithm::Auto, Goal::MinReg) => Some(Way::Fewest),
-            (Algorithm::Auto | Algorithm::List | Algorithm::TwoPass, Goal::Length) => {
-                Some(Way::Shortest { only_lists })
+            (Algorithm::Auto | Algorithm::List | Algorithm::Waves | Algorithm::TwoPass, Goal::Length) => {
+                Some(Way::Shortest { only_lists: searched != Searched::Both })
             }
-            (Algorithm::Auto | Algorithm::List | Algorithm::TwoPass, _) => {
-                Some(Way::TwoPasses { only_lists })
+            (Algorithm::Auto | Algorithm::List | Algorithm::Waves | Algorithm::TwoPass, _) => {
+                Some(Way::TwoPasses(searched))
             }
             _ => None,
         }
