@@ -10,13 +10,13 @@ using namespace llvm;
 
 namespace lowtide {
 
-bool Candidate::chooseOrders(const Candidate &Stock) {
+bool Candidate::chooseOrders(const Candidate &Stock, bool OnlyNeeded) {
   for (unsigned I = 0; I != Regions.size(); ++I) {
     const lowtide_region_result &Before = Stock.Regions[I];
     lowtide_region_result &After = Regions[I];
     bool IsNeeded =
         Before.occupancy < Kernel.occupancy || Before.spilled > After.spilled || (Limit && Before.peaks[0] > Limit);
-    if (IsNeeded || After.length < Before.length) {
+    if (IsNeeded || (!OnlyNeeded && After.length < Before.length)) {
       Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
       ++Changed;
     } else

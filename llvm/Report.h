@@ -27,9 +27,9 @@ struct Candidate {
   unsigned Limit = 0;
   std::optional<Allocation> Final;
 
-  /// Takes new orders only where they are needed for the waves of the function, or for fewer spills or registers, or are shorter.
-  /// Whether there are any.
-  bool chooseOrders(const Candidate &Stock);
+  /// Takes new orders only where they are needed for the waves of the function, for fewer spills or for the limit on
+  /// registers; and, unless told otherwise, where they are shorter. Whether there are any.
+  bool chooseOrders(const Candidate &Stock, bool OnlyNeeded);
   /// Whether both have the same orders.
   bool isSame(const Candidate &Other) const { return Orders == Other.Orders; }
 

@@ -89,6 +89,13 @@ struct Recorded {
   std::vector<unsigned> Opcodes;
 };
 
+/// How to look for orders.
+struct Plan {
+  lowtide_options Options;
+  /// Take new orders only for the regions that limit the waves.
+  bool OnlyNeeded;
+};
+
 class Scheduler : public ScheduleDAGMILive {
 public:
   Scheduler(MachineSchedContext *Context)
@@ -163,7 +170,8 @@ private:
   bool tryOut(Candidate &Orders);
   bool isNoWorse(const Candidate &New);
   bool isBetter(const Candidate &New, const Candidate &Old) const;
-  unsigned nextLimit(const Candidate &Tried) const;
+  bool isReached() const;
+  void addPlans(std::vector<Plan> &Plans) const;
   void apply(const Candidate &Chosen);
   unsigned waves(const uint32_t *Registers) const;
   unsigned waves(const Allocation &Final) const;
@@ -383,7 +391,7 @@ void Scheduler::improve() {
     // By pressure alone. What is worse by the count of operands and results together, as the back end counts, is not taken.
     Candidate New;
     Options.registers = Summary.Stock.peak(0);
-    if (ask(New, Options) && New.chooseOrders(Summary.Stock)) {
+    if (ask(New, Options) && New.chooseOrders(Summary.Stock, /*OnlyNeeded=*/false)) {
       bool IsWorse = waves(New.peaksAt().data()) < waves(Summary.Stock.peaksAt().data());
       Summary.Reason = IsWorse ? "more pressure" : "";
       Summary.Chosen = IsWorse ? -1 : 0;
@@ -399,21 +407,15 @@ void Scheduler::improve() {
 /// Looks for orders until the allocator keeps what they promise, or no better ones are to be expected. False in a copy, which has to
 /// return to the compiler.
 bool Scheduler::improveWithTrials(const lowtide_options &Options) {
-  constexpr unsigned MostTries = 3;
-  lowtide_options Limited = Options;
-  Limited.registers = Summary.Stock.peak(0);
-  Summary.Tries.reserve(MostTries);
-  for (unsigned Try = 0; Try != MostTries; ++Try) {
-    Candidate &New = Summary.Tries.emplace_back();
-    bool IsNew = ask(New, Limited) && New.chooseOrders(Summary.Stock);
-    // The same orders again: there are none with so few registers.
-    for (unsigned I = 0; I != Try && IsNew; ++I)
-      IsNew = !New.isSame(Summary.Tries[I]);
+  std::vector<Plan> Plans = {{Options, /*OnlyNeeded=*/false}};
+  Plans.front().Options.registers = Summary.Stock.peak(0);
+  for (size_t I = 0; I != Plans.size(); ++I) {
+    Candidate New;
+    bool IsNew = ask(New, Plans[I].Options) && New.chooseOrders(Summary.Stock, Plans[I].OnlyNeeded) &&
+                 none_of(Summary.Tries, [&](const Candidate &Other) { return New.isSame(Other); });
     Summary.take(Summary.SearchSeconds);
-    if (!IsNew) {
-      Summary.Tries.pop_back();
-      break;
-    }
+    if (!IsNew)
+      continue;
     if (tryOut(New))
       return false;
     if (!New.Final)
@@ -422,14 +424,53 @@ bool Scheduler::improveWithTrials(const lowtide_options &Options) {
     if (Trial::isRunning())
       return false;
     if (IsTaken && (Summary.Chosen < 0 || isBetter(New, Summary.Tries[Summary.Chosen])))
-      Summary.Chosen = int(Try);
+      Summary.Chosen = int(Summary.Tries.size());
+    Summary.Tries.push_back(std::move(New));
     Summary.take(Summary.TrialSeconds);
-    unsigned Next = nextLimit(New);
-    if (Next == 0 || Next >= Limited.registers)
+    if (I == 0)
+      addPlans(Plans);
+    else if (isReached())
       break;
-    Limited.registers = Next;
   }
   return true;
+}
+
+/// Whether the allocator has kept the most waves that were promised.
+bool Scheduler::isReached() const {
+  unsigned Promised = Summary.Stock.Kernel.occupancy;
+  for (const Candidate &Try : Summary.Tries)
+    Promised = std::max(Promised, Try.Kernel.occupancy);
+  return Summary.Chosen >= 0 && waves(*Summary.Tries[Summary.Chosen].Final) >= Promised;
+}
+
+/// What else to try after the first orders, which the allocator has not made of what they promised.
+void Scheduler::addPlans(std::vector<Plan> &Plans) const {
+  const Candidate &Stock = Summary.Stock, &First = Summary.Tries.front();
+  unsigned Promised = First.Kernel.occupancy;
+  unsigned Before = Stock.Final ? waves(*Stock.Final) : Stock.Kernel.occupancy;
+  bool IsUndone = Before < Promised && !isReached();
+  if (!IsUndone && Summary.Chosen >= 0)
+    return;
+  // Room for as many registers as the allocator needed beyond the pressure, so that it ends with those that the promised
+  // waves can have, or with no more than the stock orders have.
+  uint32_t Wanted = Stock.Final ? Stock.Final->Registers[0] : 0;
+  if (IsUndone)
+    lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
+  unsigned Used = First.Final->Registers[0], Excess = Used - std::min(Used, First.peak(0));
+  Plan WithRoom = Plans.front();
+  WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
+  Plans.push_back(WithRoom);
+  if (!IsUndone)
+    return;
+  // The stock orders wherever they do not limit the waves; and there, the fewest registers.
+  Plan OnlyNeeded = Plans.front();
+  OnlyNeeded.OnlyNeeded = true;
+  Plans.push_back(OnlyNeeded);
+  OnlyNeeded.Options.goal = LOWTIDE_MIN_REG;
+  OnlyNeeded.Options.algorithm = "auto";
+  Plans.push_back(OnlyNeeded);
+  OnlyNeeded.OnlyNeeded = false;
+  Plans.push_back(OnlyNeeded);
 }
 
 /// Lets the allocator try orders. True in the copy that does so, which has to return to the compiler.
@@ -476,26 +517,6 @@ bool Scheduler::isBetter(const Candidate &New, const Candidate &Old) const {
     return std::make_tuple(C.Final->StackBytes, C.Final->Spills, -int(waves(*C.Final)), C.length());
   };
   return Cost(New) < Cost(Old);
-}
-
-/// How many registers to leave orders the next time, so that the allocator ends with those that the promised waves can
-/// have, if it needs as many more as it did this time. 0 if there is nothing to gain.
-unsigned Scheduler::nextLimit(const Candidate &Tried) const {
-  const Candidate &Stock = Summary.Stock;
-  unsigned Promised = Tried.Kernel.occupancy, Got = waves(*Tried.Final);
-  unsigned Before = Stock.Final ? waves(*Stock.Final) : Stock.Kernel.occupancy;
-  unsigned Used = Tried.Final->Registers[0], Peak = Tried.peak(0);
-  bool IsUndone = Got < Promised && Before < Promised;
-  bool IsWorse = Stock.Final && Summary.Chosen < 0;
-  if (!IsUndone && !IsWorse)
-    return 0;
-  uint32_t Wanted = 0;
-  if (IsUndone)
-    lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
-  else
-    Wanted = Stock.Final->Registers[0];
-  unsigned Excess = Used > Peak ? Used - Peak : 0;
-  return Wanted > Excess ? Wanted - Excess : 1;
 }
 
 ScheduleDAGInstrs *createScheduler(MachineSchedContext *Context) {
