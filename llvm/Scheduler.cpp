@@ -457,6 +457,9 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   if (IsUndone)
     lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
   unsigned Used = First.Final->Registers[0], Excess = Used - std::min(Used, First.peak(0));
+  // Where it needed far more, pressure is not what counts: calls, or tuples of registers that do not fit between others.
+  if (Excess > std::max(4u, Wanted / 8))
+    return;
   Plan WithRoom = Plans.front();
   WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
   Plans.push_back(WithRoom);
@@ -467,7 +470,7 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   OnlyNeeded.OnlyNeeded = true;
   Plans.push_back(OnlyNeeded);
   OnlyNeeded.Options.goal = LOWTIDE_MIN_REG;
-  OnlyNeeded.Options.algorithm = "auto";
+  OnlyNeeded.Options.algorithm = "default";
   Plans.push_back(OnlyNeeded);
   OnlyNeeded.OnlyNeeded = false;
   Plans.push_back(OnlyNeeded);
