@@ -20,7 +20,7 @@ RegisterFiles::RegisterFiles(const MachineFunction &MF, const RegisterClassInfo 
   if (IsGPU)
     findGPUFiles(Allocatable);
   else
-    findFiles(Allocatable);
+    findFiles(MF.getRegInfo(), Allocatable);
 }
 
 // AMD GPUs have two or three files, whose registers are numbered in these classes.
@@ -34,8 +34,9 @@ void RegisterFiles::findGPUFiles(const RegisterClassInfo &Allocatable) {
 }
 
 // Elsewhere registers that share a unit, directly or through others, are in one file. It is counted in the class that
-// has the most registers, none of which overlap; not in bytes, which come in halves of registers on x86.
-void RegisterFiles::findFiles(const RegisterClassInfo &Allocatable) {
+// has the most registers, none of which overlap; not in bytes, which come in halves of registers on x86. Only files that
+// the function uses are of interest, and most of all the one that it uses most.
+void RegisterFiles::findFiles(const MachineRegisterInfo &MRI, const RegisterClassInfo &Allocatable) {
   unsigned Units = TRI->getNumRegUnits();
   std::vector<unsigned> Root(Units);
   for (unsigned U = 0; U != Units; ++U)
@@ -45,39 +46,50 @@ void RegisterFiles::findFiles(const RegisterClassInfo &Allocatable) {
       U = Root[U] = Root[Root[U]];
     return U;
   };
-  constexpr unsigned SmallestBase = 4; // bytes
-  struct Candidate {
-    const TargetRegisterClass *RC;
-    unsigned Count;
+  auto FirstUnit = [&](const TargetRegisterClass *RC) {
+    return unsigned(*MCRegUnitIterator(Allocatable.getOrder(RC).front(), TRI));
   };
-  std::vector<Candidate> Candidates;
+  constexpr unsigned SmallestBase = 4; // bytes
+  std::vector<const TargetRegisterClass *> Bases;
   for (const TargetRegisterClass *RC : TRI->regclasses()) {
     if (!RC->isAllocatable() || Allocatable.getNumAllocatableRegs(RC) == 0)
       continue;
     BitVector Seen(Units);
     bool Overlaps = false;
-    for (MCPhysReg Reg : Allocatable.getOrder(RC)) {
-      unsigned First = *MCRegUnitIterator(Reg, TRI);
+    for (MCPhysReg Reg : Allocatable.getOrder(RC))
       for (MCRegUnitIterator U(Reg, TRI); U.isValid(); ++U) {
-        Root[Find(*U)] = Find(First);
+        Root[Find(*U)] = Find(*MCRegUnitIterator(Reg, TRI));
         Overlaps |= Seen.test(*U);
         Seen.set(*U);
       }
-    }
+    // What can stand for one another is one file, even if registers of it do not overlap.
+    for (MCPhysReg Reg : Allocatable.getOrder(RC))
+      Root[Find(*MCRegUnitIterator(Reg, TRI))] = Find(FirstUnit(RC));
     if (!Overlaps && TRI->getSpillSize(*RC) >= SmallestBase)
-      Candidates.push_back({RC, Allocatable.getNumAllocatableRegs(RC)});
+      Bases.push_back(RC);
   }
-  std::stable_sort(Candidates.begin(), Candidates.end(),
-                   [](const Candidate &A, const Candidate &B) { return A.Count > B.Count; });
-  FileOfUnit.assign(Units, -1);
+  std::vector<unsigned> Uses(Units);
+  for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I) {
+    Register Reg = Register::index2VirtReg(I);
+    const TargetRegisterClass *RC = MRI.getRegClassOrNull(Reg);
+    if (RC && !MRI.reg_nodbg_empty(Reg) && Allocatable.getNumAllocatableRegs(RC) > 0)
+      ++Uses[Find(FirstUnit(RC))];
+  }
+  std::stable_sort(Bases.begin(), Bases.end(), [&](const TargetRegisterClass *A, const TargetRegisterClass *B) {
+    auto Rank = [&](const TargetRegisterClass *RC) {
+      return std::make_pair(Uses[Find(FirstUnit(RC))], Allocatable.getNumAllocatableRegs(RC));
+    };
+    return Rank(A) > Rank(B);
+  });
   std::vector<int> FileOfRoot(Units, -1);
-  for (const Candidate &C : Candidates) {
-    unsigned R = Find(*MCRegUnitIterator(*C.RC->begin(), TRI));
-    if (FileOfRoot[R] >= 0)
+  for (const TargetRegisterClass *RC : Bases) {
+    unsigned R = Find(FirstUnit(RC));
+    if (FileOfRoot[R] >= 0 || Uses[R] == 0)
       continue;
     FileOfRoot[R] = int(Files.size());
-    Files.push_back({TRI->getRegClassName(C.RC), C.RC, C.Count});
+    Files.push_back({TRI->getRegClassName(RC), RC, Allocatable.getNumAllocatableRegs(RC)});
   }
+  FileOfUnit.assign(Units, -1);
   for (unsigned U = 0; U != Units; ++U)
     FileOfUnit[U] = FileOfRoot[Find(U)];
 }
@@ -99,12 +111,14 @@ Footprint RegisterFiles::footprint(Register Reg, const MachineRegisterInfo &MRI)
 
 Footprint RegisterFiles::footprintOf(const TargetRegisterClass *RC) const {
   if (!IsGPU) {
-    MCRegister First = *RC->begin();
-    int File = FileOfUnit[*MCRegUnitIterator(First, TRI)];
-    if (File < 0)
-      return {0, 1, 1};
-    unsigned Base = unitCount(*Files[File].Base->begin());
-    return {unsigned(File), 1, std::max(1u, unitCount(First) / std::max(1u, Base))};
+    for (MCPhysReg Reg : *RC) {
+      int File = FileOfUnit[*MCRegUnitIterator(Reg, TRI)];
+      if (File < 0)
+        continue;
+      unsigned Base = unitCount(*Files[File].Base->begin());
+      return {unsigned(File), 1, std::max(1u, unitCount(Reg) / Base)};
+    }
+    return {0, 1, 1};
   }
   // A class may hold registers of several files. As in the back end's own count, all scalar is scalar, all accumulation
   // is accumulation, and everything else goes into vector registers.

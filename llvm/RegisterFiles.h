@@ -50,7 +50,7 @@ public:
 
 private:
   void findGPUFiles(const llvm::RegisterClassInfo &Allocatable);
-  void findFiles(const llvm::RegisterClassInfo &Allocatable);
+  void findFiles(const llvm::MachineRegisterInfo &MRI, const llvm::RegisterClassInfo &Allocatable);
   Footprint footprintOf(const llvm::TargetRegisterClass *RC) const;
   unsigned unitCount(llvm::MCRegister Reg) const;
 

@@ -463,17 +463,16 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   Plan WithRoom = Plans.front();
   WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
   Plans.push_back(WithRoom);
-  if (!IsUndone)
-    return;
   // The stock orders wherever they do not limit the waves; and there, the fewest registers.
-  Plan OnlyNeeded = Plans.front();
-  OnlyNeeded.OnlyNeeded = true;
-  Plans.push_back(OnlyNeeded);
-  OnlyNeeded.Options.goal = LOWTIDE_MIN_REG;
-  OnlyNeeded.Options.algorithm = "default";
-  Plans.push_back(OnlyNeeded);
-  OnlyNeeded.OnlyNeeded = false;
-  Plans.push_back(OnlyNeeded);
+  Plan Fewest = Plans.front();
+  Fewest.Options.goal = LOWTIDE_MIN_REG;
+  Fewest.Options.algorithm = "default";
+  if (IsUndone) {
+    Plans.push_back({Plans.front().Options, /*OnlyNeeded=*/true});
+    Plans.push_back({Fewest.Options, /*OnlyNeeded=*/true});
+  }
+  if (IsUndone || Stock.spilled() > 0)
+    Plans.push_back(Fewest);
 }
 
 /// Lets the allocator try orders. True in the copy that does so, which has to return to the compiler.
