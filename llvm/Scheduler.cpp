@@ -458,7 +458,7 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
     lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
   unsigned Used = First.Final->Registers[0], Excess = Used - std::min(Used, First.peak(0));
   // Where it needed far more, pressure is not what counts: calls, or tuples of registers that do not fit between others.
-  if (Excess > std::max(4u, Wanted / 8))
+  if (Excess > std::max(8u, Wanted / 4))
     return;
   Plan WithRoom = Plans.front();
   WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));

@@ -41,6 +41,8 @@ static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::
                                        cl::desc("The target, where the processor's own is not built in"));
 static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
                             cl::desc("Let the register allocator try an order before it is taken"));
+static cl::opt<bool> Filter("lowtide-filter", cl::init(false), cl::cat(Category),
+                            cl::desc("Do without up to 3 waves more if they cost more than 63 cycles, all regions together"));
 static cl::opt<bool> AllTargets("lowtide-cpu", cl::init(false), cl::cat(Category),
                                 cl::desc("Schedule for processors other than AMD GPUs, too"));
 
@@ -78,6 +80,7 @@ lowtide_options schedulingOptions() {
   Options.algorithm = Algorithm.c_str();
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
+  Options.filter = Filter;
   return Options;
 }
 
