@@ -463,12 +463,15 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   Plan WithRoom = Plans.front();
   WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
   Plans.push_back(WithRoom);
-  // The stock orders wherever they do not limit the waves; and there, the fewest registers.
-  Plan Fewest = Plans.front();
+  // The stock orders wherever they leave that much room; and elsewhere, the fewest registers.
+  Plan Fewest = WithRoom;
   Fewest.Options.goal = LOWTIDE_MIN_REG;
   Fewest.Options.algorithm = "default";
   if (IsUndone) {
+    Plans.push_back({WithRoom.Options, /*OnlyNeeded=*/true});
     Plans.push_back({Plans.front().Options, /*OnlyNeeded=*/true});
+    Plans.push_back({Fewest.Options, /*OnlyNeeded=*/true});
+    Fewest.Options.algorithm = "exact";
     Plans.push_back({Fewest.Options, /*OnlyNeeded=*/true});
   }
   if (IsUndone || Stock.spilled() > 0)
