@@ -4,14 +4,15 @@ use crate::analysis::pressure::Tracker;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
 use crate::schedule::Schedule;
-use crate::target::{Registers, Target, TargetError};
+use crate::target::{ANY_CLASS, Registers, Target, TargetError};
 
 /// What a schedule should be best at. The rest breaks ties.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Goal {
     /// Lowest peak pressure of the target's first class, then of the others, then length.
     MinReg,
-    /// No spills, most waves, then within the limits on registers, if there are any, then length, then peak pressure.
+    /// No spills, most waves, then within the limits on registers, if there are any, then length, then peak pressure. A limit never costs waves: it is there for what comes after
+    /// the schedule, such as an allocator that needs more registers than are live.
     Occupancy,
     /// Shortest length within the limits on registers, if there are any; then as for [`Goal::MinReg`].
     Length,
@@ -72,9 +73,15 @@ impl<'a> Problem<'a> {
         Ok(Problem { region, target, goal, registers, unit_needs, primary, limits, most_waves })
     }
 
-    /// Limits the registers of the first class; what is over the limit is worse than any length.
+    /// Limits the registers of the target's first class; what is over the limit is worse than any length. A region without that class has
+    /// no limit: those of another one are not what it is about. Where the target names no class, it is the region's first one.
     pub fn with_register_limit(mut self, limit: u32) -> Self {
-        if let Some(own) = self.limits.get_mut(self.primary.index()) {
+        let first = self.target.files().first().map(|file| file.classes[0].name.as_str());
+        let primary = self.region.classes().get(self.primary.index());
+        if let (Some(first), Some(primary)) = (first, primary)
+            && (first == ANY_CLASS || *first == **primary)
+        {
+            let own = &mut self.limits[self.primary.index()];
             *own = limit.min(*own);
         }
         self

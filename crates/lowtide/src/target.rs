@@ -31,7 +31,7 @@ const BUILTIN: &[&str] = &[
 ];
 
 /// The class name that stands for every class not named elsewhere in the target.
-const ANY_CLASS: &str = "*";
+pub(crate) const ANY_CLASS: &str = "*";
 
 /// What is wrong with a target file, or with a region on a target.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

@@ -4,14 +4,15 @@ mod made;
 
 use lowtide::InstrId;
 use lowtide::generate::Random;
+use lowtide::list::minreg::few_registers;
 use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel};
-use lowtide::problem::{Goal, Problem};
+use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::region::{DepKind, InstrSpec, Kernel, Production, Region, RegionBuilder};
 use lowtide::schedule::check::check;
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
-use made::regions;
+use made::{regions, retimed};
 
 const BUDGET: Budget = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
 
@@ -49,6 +50,52 @@ fn targets() -> [Target; 2] {
              classes = [{ name = \"vgpr\", max = 12, align = 2 }, { name = \"agpr\", max = 12 }]\n",
         ),
     ]
+}
+
+/// The same with vector registers first: those of the first class are what a limit is about.
+fn vector_first() -> [Target; 2] {
+    let text = |vector: &str| {
+        let text = format!(
+            "name = \"small\"\ndescription = \"for tests\"\n[issue]\nwidth = 1\n{vector}\
+             [[file]]\nname = \"scalar\"\nsize = 16\ngranule = 1\nwaves = 8\nclasses = [{{ name = \"*\", max = 8 }}]\n"
+        );
+        Target::parse(&text).expect("a valid target")
+    };
+    [
+        text(
+            "[[file]]\nname = \"vector\"\nsize = 32\ngranule = 4\nwaves = 4\nclasses = [{ name = \"vgpr\", max = 16 }]\n",
+        ),
+        text(
+            "[[file]]\nname = \"vector\"\nsize = 40\ngranule = 5\nwaves = 4\n\
+             classes = [{ name = \"vgpr\", max = 15, align = 2 }, { name = \"agpr\", max = 15 }]\n",
+        ),
+    ]
+}
+
+/// Kernels of one to three small regions, with all kinds of latencies.
+fn kernels(seeds: std::ops::Range<u64>) -> impl Iterator<Item = Kernel> {
+    let mut random = Random::new(5);
+    let mut all = regions(seeds, 7);
+    std::iter::from_fn(move || {
+        let some: Vec<Region> = all.by_ref().take(1 + random.below(3)).collect();
+        let regions: Vec<Region> = some.iter().map(|region| retimed(region, &[&[]], &mut random)).collect();
+        (!regions.is_empty()).then(|| kernel(regions))
+    })
+}
+
+/// What all orders of a region amount to, each once.
+fn all_measures(problem: &Problem) -> Vec<Measure> {
+    let key = |measure: &Measure| {
+        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
+        (peaks, measure.length)
+    };
+    let mut all = Vec::new();
+    all_orders(problem.region(), &mut Vec::new(), &mut |order| {
+        all.push(problem.measure(&Schedule::in_order(problem, order.to_vec())));
+    });
+    all.sort_by_key(key);
+    all.dedup_by_key(|measure| key(measure));
+    all
 }
 
 /// Calls `visit` with every legal order.
@@ -111,6 +158,144 @@ fn bounds_hold_against_brute_force() {
     assert!(proven > 500 && shared_proven > 500 && constrained > 20);
 }
 
+fn spilled(outcome: &KernelOutcome) -> u32 {
+    outcome.regions.iter().map(|region| region.measure.spilled).sum()
+}
+
+/// Without a limit on effort, both find the most waves. The lengths of the one are then proven, and those of the other are not shorter.
+#[test]
+fn waves_has_the_waves_of_both_passes() {
+    let targets = [targets(), vector_first()].concat();
+    let unlimited = |algorithm| Options { budget: Budget::UNLIMITED, ..options(algorithm, None) };
+    let (mut count, mut more_than_list, mut longer) = (0, 0, 0);
+    for kernel in kernels(1_000..1_400) {
+        let number = count % targets.len();
+        let target = &targets[number];
+        let of = |algorithm| {
+            schedule_kernel(&kernel, target, unlimited(algorithm), &Solved::new()).expect("all classes")
+        };
+        let [waves, both, list] = [Algorithm::Waves, Algorithm::TwoPass, Algorithm::List].map(of);
+        let name = kernel.regions[0].name();
+        assert_eq!(
+            (waves.occupancy, waves.occupancy_bound),
+            (both.occupancy, both.occupancy_bound),
+            "{name}"
+        );
+        assert_eq!(spilled(&waves), spilled(&both), "{name}");
+        for ((region, waves), both) in kernel.regions.iter().zip(&waves.regions).zip(&both.regions) {
+            let report = check(region, target, &waves.schedule).expect("a legal schedule");
+            assert_eq!(report.length, waves.measure.length);
+            assert!(waves.measure.length >= both.bounds.length, "{}", region.name());
+            assert!(waves.bounds.length <= both.measure.length, "{}", region.name());
+            assert_eq!(waves.proven_waves, both.proven_waves, "{}", region.name());
+            assert!(!waves.optimal || both.optimal, "{}", region.name());
+            // (Where classes share a file, the length of both passes may not be proven.)
+            if number % 2 == 0 {
+                assert!(waves.measure.length >= both.measure.length, "{}", region.name());
+            }
+            longer += u32::from(waves.measure.length > both.measure.length);
+        }
+        more_than_list += u32::from(waves.occupancy > list.occupancy);
+        count += 1;
+    }
+    println!(
+        "{count} kernels, {more_than_list} with more waves than list, {longer} regions longer than proven"
+    );
+    assert!(count > 3_000, "{count}");
+}
+
+/// A limit never costs waves or spills. It is kept wherever a known order with the kernel's waves keeps it, else exceeded by no more
+/// than the best of them does; and what is proven holds for all orders within it.
+#[test]
+fn a_limit_on_registers_is_kept_without_losing_waves() {
+    let mut random = Random::new(6);
+    let targets = [targets(), vector_first()].concat();
+    let algorithms = [Algorithm::TwoPass, Algorithm::Waves, Algorithm::List];
+    let (mut count, mut longer, mut over, mut proven, mut better_exists) = (0, 0, 0, 0, 0);
+    for kernel in kernels(2_100..2_500) {
+        let number = count % targets.len();
+        let target = &targets[number];
+        let algorithm = algorithms[count / targets.len() % 3];
+        count += 1;
+        let first = target.files()[0].classes[0].name.as_str();
+        let problems: Vec<Problem> = (kernel.regions.iter())
+            .map(|region| Problem::new(region, target, Goal::Occupancy).expect("all classes"))
+            .collect();
+        let all: Vec<Vec<Measure>> = problems.iter().map(all_measures).collect();
+        // What some order needs, or one less.
+        let some = random.below(all.len());
+        let peaks = &random.pick(&all[some].iter().collect::<Vec<_>>()).peaks;
+        let peak = peaks[problems[some].primary_class().index()].between;
+        let registers = Some(peak.saturating_sub(u32::from(random.chance(20))));
+        let free = Options { budget: Budget::UNLIMITED, ..options(algorithm, None) };
+        let limited = Options { registers, ..free };
+        // What has been found without the limit is no answer to what is asked with it.
+        let solved = Solved::new();
+        let free = schedule_kernel(&kernel, target, free, &solved).expect("all classes");
+        let found = schedule_kernel(&kernel, target, limited, &solved).expect("all classes");
+        let alone = schedule_kernel(&kernel, target, limited, &Solved::new()).expect("all classes");
+        assert_eq!(found.regions, alone.regions);
+        assert_eq!(found.occupancy_bound, free.occupancy_bound);
+        // Without searches, there can be more by chance.
+        let is_searched = algorithm != Algorithm::List;
+        if is_searched {
+            assert_eq!((found.occupancy, spilled(&found)), (free.occupancy, spilled(&free)));
+        }
+        for (position, region) in kernel.regions.iter().enumerate() {
+            let (result, waves) = (&found.regions[position], found.passes[position].waves);
+            let (free, passes) = (&free.regions[position], &free.passes[position]);
+            let text = || format!("{} within {registers:?} by {algorithm:?} on {}", region.name(), number);
+            check(region, target, &result.schedule).expect("a legal schedule");
+            assert_eq!(waves, passes.waves, "{}", text());
+            assert!(found.occupancy >= waves, "{}", text());
+            assert!(!is_searched || result.proven_waves == free.proven_waves, "{}", text());
+            if !region.classes().iter().any(|class| **class == *first) {
+                assert_eq!(result, free, "the limit is not for other classes: {}", text());
+                continue;
+            }
+            let problem = limited.problem(region, target).expect("all classes").with_most_waves(waves);
+            let cost = |measure: &Measure| problem.cost(measure);
+            // Spills, lost waves, what is over the limit; then the length.
+            let ours = cost(&result.measure);
+            let source: Vec<InstrId> = region.instrs().collect();
+            for order in [source, few_registers(&problem)] {
+                let known = cost(&problem.measure(&Schedule::in_order(&problem, order)));
+                assert!(ours[..3] <= known[..3], "{ours:?}, but {known:?} is known: {}", text());
+            }
+            let beyond = |measure: &Measure| -> Vec<u32> {
+                let classes = measure.peaks.iter().zip(problem.limits());
+                classes.map(|(peak, limit)| peak.between.saturating_sub(*limit)).collect()
+            };
+            let own = beyond(&result.measure);
+            let all = &all[position];
+            let counts = |other: &&Measure| {
+                other.occupancy >= waves && beyond(other).iter().zip(&own).all(|(other, own)| other <= own)
+            };
+            let shortest =
+                all.iter().filter(counts).map(|other| other.length).min().expect("the result itself");
+            assert!(result.bounds.length <= shortest, "{} of {shortest}: {}", result.bounds.length, text());
+            let best = all.iter().map(cost).min().expect("an order");
+            assert!(
+                !result.optimal || ours[..4] == best[..4],
+                "{ours:?} for {best:?} is optimal: {}",
+                text()
+            );
+            // Where no class shares its file, and nothing is spilled, all is proven but for what is over the limit.
+            if number % 2 == 0 && algorithm == Algorithm::TwoPass && ours[0] == 0 {
+                assert_eq!((result.measure.length, result.bounds.length), (shortest, shortest), "{}", text());
+            }
+            longer += u32::from(ours[2] == 0 && shortest > free.measure.length);
+            over += u32::from(ours[2] > 0);
+            better_exists += u32::from(best[2] < ours[2]);
+            proven += u32::from(result.optimal);
+        }
+    }
+    println!(
+        "{count} kernels: {longer} regions longer for the limit, {over} over it ({better_exists} need not be), {proven} optimal"
+    );
+    assert!(count > 2_000 && longer > 50 && over > 100 && proven > 1_000);
+}
+
 /// So many loads and stores, each pair on its own. The production order loads everything first.
 fn loads_and_stores(count: u32) -> Region {
     let mut builder = RegionBuilder::new("r");
@@ -153,6 +338,26 @@ fn few_waves_more_must_not_cost_many_cycles() {
         assert_eq!((kept.occupancy, kept.is_filtered), (10, false), "{filter:?}");
         assert_eq!(kept.regions, without.regions);
     }
+}
+
+/// With few registers for another reason, waves cost nothing, and there is nothing to gain by giving them up.
+#[test]
+fn waves_are_not_given_up_for_nothing() {
+    let vega = Target::builtin("gfx906").unwrap();
+    let kernel = kernel(vec![loads_and_stores(30)]);
+    let with = |registers, filter| {
+        let options = Options { registers: Some(registers), ..options(Algorithm::Auto, filter) };
+        schedule_kernel(&kernel, &vega, options, &Solved::new()).unwrap()
+    };
+    let without = with(20, None);
+    assert_eq!((without.occupancy, without.regions[0].measure.peaks[0].between), (10, 20));
+    let filtered = with(20, Some(Filter::default()));
+    assert_eq!((filtered.occupancy, filtered.is_filtered), (10, false));
+    assert_eq!(filtered.regions, without.regions);
+    // A limit that leaves room for fewer waves makes no difference.
+    let filtered = with(30, Some(Filter::default()));
+    assert_eq!((filtered.occupancy, filtered.is_filtered), (8, true));
+    assert_eq!(filtered.regions[0].measure.length, 130);
 }
 
 /// The same graph with other names, registers in another order, and something that passes through.

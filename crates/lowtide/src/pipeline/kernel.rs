@@ -39,7 +39,7 @@ pub struct Passes {
     pub is_improved: bool,
     /// The waves that pass 2 had to keep.
     pub waves: u32,
-    /// Length of the order of pass 1, with necessary stalls.
+    /// Length of the order of pass 1, with necessary stalls; of the known order that comes nearest to a limit on registers, if there is one.
     pub start_length: u32,
 }
 
@@ -52,7 +52,11 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// With how much effort, for each pass.
     pub budget: Budget,
-    /// The most registers of the target's first class to use.
+    /// The most registers of the target's first class to use, for [`Algorithm::Auto`], [`Algorithm::List`], [`Algorithm::Waves`] and [`Algorithm::TwoPass`].
+    /// For [`Goal::Length`] it is kept if an order is known that keeps it, or if a search finds one. For [`Goal::Occupancy`] only the second pass
+    /// knows of it: it is kept in every region where one of the known orders (that of the first pass, source, production and [`Algorithm::Default`]) keeps it with as
+    /// many waves as the kernel has and no more spills. Else it is exceeded by no more than the best of these does. [`Goal::MinReg`] makes no use of it, except with
+    /// [`Algorithm::List`], [`Algorithm::Waves`] and [`Algorithm::TwoPass`], which are then as for [`Goal::Occupancy`].
     pub registers: Option<u32>,
     /// When not to take more waves; none to take them at any price.
     pub filter: Option<Filter>,
@@ -153,9 +157,15 @@ fn two_passes(shared: &[Shared], most: u32, searched: Searched, options: Options
         problem.measure(&run(problem, Algorithm::Production, Budget::UNLIMITED))
     });
     let before = totals(production.collect::<Vec<_>>().iter(), most);
-    match filter.is_worth_it(before, after) {
+    if filter.is_worth_it(before, after) {
+        return outcome;
+    }
+    // Where the registers are limited anyway, fewer waves may not make it much shorter.
+    let fewer = at(before.1);
+    let (_, waves, length) = totals(fewer.regions.iter().map(|region| &region.measure), most);
+    match filter.is_cheap(length, after.2) {
         true => outcome,
-        false => KernelOutcome { is_filtered: true, ..at(before.1) },
+        false => KernelOutcome { is_filtered: waves < after.1, ..fewer },
     }
 }
 
@@ -163,8 +173,12 @@ impl Filter {
     /// Whether the change from one outcome to another, each as of [`totals`], is worth its price.
     fn is_worth_it(&self, before: (u64, u32, u64), after: (u64, u32, u64)) -> bool {
         let gain = after.1.saturating_sub(before.1);
-        let is_cheap = after.2.saturating_sub(before.2) <= self.few_cycles;
+        let is_cheap = self.is_cheap(before.2, after.2);
         before.0 > after.0 || gain == 0 || gain > self.few_waves || is_cheap
+    }
+
+    fn is_cheap(&self, before: u64, after: u64) -> bool {
+        after.saturating_sub(before) <= self.few_cycles
     }
 }
 
@@ -216,13 +230,19 @@ fn second_pass(
 fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: length::Options) -> Found {
     let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
     let few = shared.few_registers();
-    let mut start = Schedule::in_order(&problem, first.order.clone());
-    if is_limited(&problem) {
-        // What the first pass found is enough for the waves, but may be over a limit below that.
-        start = best(&problem, [start, Schedule::in_order(&problem, few.clone())]);
-    }
     let source = Schedule::source(&problem);
     let production = run(&problem, Algorithm::Production, Budget::UNLIMITED);
+    let mut start = Schedule::in_order(&problem, first.order.clone());
+    if is_limited(&problem) {
+        // What the first pass found is enough for the waves, but may be over a limit below that. The length is for later.
+        let others = [source.clone(), production.clone(), Schedule::in_order(&problem, few.clone())];
+        let without_length = |schedule: &Schedule| {
+            let [spilled, lost, over, ..] = problem.cost(&problem.measure(schedule));
+            (spilled, lost, over)
+        };
+        let all = std::iter::once(start.clone()).chain(others);
+        start = all.min_by_key(without_length).unwrap_or(start);
+    }
     let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
     let passes = Passes {
         is_asked: first.is_asked,

@@ -415,16 +415,16 @@ fn outcome(problem: &Problem, schedule: Schedule, bounds: Bounds) -> Outcome {
     let proven_waves = measure.spilled == registers.spilled(&bounds.peaks)
         && measure.occupancy >= registers.occupancy(&bounds.peaks).min(problem.most_waves());
     let proven_length = measure.length == bounds.length;
+    // What is over a limit comes before the length.
+    let mut classes = measure.peaks.iter().zip(&bounds.peaks).zip(problem.limits());
+    let is_within = classes.all(|((peak, bound), limit)| peak.between <= *limit.max(bound));
     let optimal = match problem.goal() {
         Goal::MinReg => {
             let primary = problem.primary_class().index();
             measure.peaks.get(primary).map(|peak| peak.between) == bounds.peaks.get(primary).copied()
         }
-        Goal::Occupancy => proven_waves && proven_length,
-        Goal::Length => {
-            let mut classes = measure.peaks.iter().zip(&bounds.peaks).zip(problem.limits());
-            proven_length && classes.all(|((peak, bound), limit)| peak.between <= *limit.max(bound))
-        }
+        Goal::Occupancy => proven_waves && is_within && proven_length,
+        Goal::Length => is_within && proven_length,
     };
     Outcome { schedule, measure, bounds, proven_waves, optimal }
 }

@@ -164,9 +164,9 @@ pub struct Bounds {
     pub peaks: Vec<u32>,
     /// Why, for each class.
     pub reasons: Vec<Reason>,
-    /// No schedule is shorter of all that count: for [`Goal::Occupancy`](crate::problem::Goal::Occupancy) those with at least as many waves as the kernel, for
-    /// [`Goal::Length`](crate::problem::Goal::Length) those within the limits on registers, and for both those that need
-    /// no more of any class beyond these; else all.
+    /// No schedule is shorter of all that count. For [`Goal::Occupancy`](crate::problem::Goal::Occupancy) and [`Goal::Length`](crate::problem::Goal::Length) those within the limits
+    /// on registers ([`Problem::limits`]), or beyond them in no class by more than the schedule that was found; for the former only those with at least as many waves as the
+    /// kernel. Else all.
     pub length: u32,
 }
 
@@ -198,6 +198,6 @@ pub struct Outcome {
     /// Whether no schedule spills less, and none has more waves that are of use.
     pub proven_waves: bool,
     /// Whether the schedule is proven to be as good as it can be: in the peak of the first class, in waves and length, or in
-    /// length, by goal.
+    /// length, by goal; for the last two also in what it needs beyond the limits on registers.
     pub optimal: bool,
 }
