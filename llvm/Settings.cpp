@@ -78,6 +78,9 @@ lowtide_options schedulingOptions() {
   Options.algorithm = Algorithm.c_str();
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
+  char *Message = nullptr;
+  if (lowtide_options_check(&Options, &Message) != LOWTIDE_OK)
+    stop(Message);
   return Options;
 }
 
