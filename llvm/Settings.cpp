@@ -81,6 +81,9 @@ lowtide_options schedulingOptions() {
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
   Options.filter = Filter;
+  char *Message = nullptr;
+  if (lowtide_options_check(&Options, &Message) != LOWTIDE_OK)
+    stop(Message);
   return Options;
 }
 

@@ -315,8 +315,11 @@ fn bad_options_are_told() {
     let messages = bad.map(|options| {
         let (status, message) = refusal(schedule(&session, &kernel, &options));
         assert_eq!(status, LOWTIDE_BAD_ARGUMENT, "{message}");
+        let early = bad_argument(|message| unsafe { lowtide_options_check(Some(&options), message) });
+        assert_eq!(early, message);
         message
     });
+    bad_argument(|message| unsafe { lowtide_options_check(None, message) });
     assert!(messages[2].contains("twopass"), "{}", messages[2]);
     let most = lowtide_options {
         nanoseconds_per_instr: u64::MAX,
@@ -325,6 +328,7 @@ fn bad_options_are_told() {
         registers: u32::MAX,
         ..usual
     };
+    call(|message| unsafe { lowtide_options_check(Some(&most), message) }).unwrap();
     schedule(&session, &kernel, &most).unwrap();
 }
 

@@ -9,7 +9,9 @@ use lowtide::schedule::Budget;
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 
-use super::{answer, free, lowtide_kernel, lowtide_status, lowtide_target, make, optional_text, present};
+use super::{
+    answer, free, lowtide_kernel, lowtide_status, lowtide_target, make, optional_text, present, report,
+};
 use crate::failure::Failure;
 use crate::run::{KernelResult, run};
 
@@ -154,6 +156,16 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
     });
 }
 
+/// Tells whether options make sense, before there is anything to schedule: a compiler can refuse its command line.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_options_check(
+    options: Option<&lowtide_options>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    // SAFETY: the caller promises that strings are strings.
+    report(message, || unsafe { checked(present(options, "options")?) }.map(|_| ()))
+}
+
 /// Schedules all regions of a kernel. Every schedule has passed the independent checker.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_schedule(
@@ -166,15 +178,17 @@ pub unsafe extern "C" fn lowtide_schedule(
     make(out, message, || {
         let session = present(session, "session")?;
         let kernel = present(kernel, "kernel")?.0.get()?;
-        let options = present(options, "options")?;
         // SAFETY: the caller promises that strings are strings.
-        let algorithm = unsafe { optional_text(options.algorithm, "the name of an algorithm") }?;
-        let options = checked(options, algorithm)?;
+        let options = unsafe { checked(present(options, "options")?) }?;
         Ok(lowtide_outcome(run(kernel, &session.target, options, &session.solved)?))
     })
 }
 
-fn checked(options: &lowtide_options, algorithm: Option<&str>) -> Result<Options, Failure> {
+/// # Safety
+/// The algorithm is NULL or a string.
+unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
+    // SAFETY: as above.
+    let algorithm = unsafe { optional_text(options.algorithm, "the name of an algorithm") }?;
     let goal = GOALS.iter().find(|(number, _)| *number as u32 == options.goal);
     let (_, goal) = *goal.ok_or_else(|| Failure::argument(format!("{} is not a goal", options.goal)))?;
     let algorithm = algorithm.map_or(Ok(Algorithm::Auto), |name| {
