@@ -123,7 +123,8 @@ typedef struct lowtide_options {
   // Threads for the search of one region; 0 and 1 are one. The result does not depend on it, except for
   // what the clock cuts off.
   uint32_t threads;
-  // The most registers of the target's first class to use; 0 for no limit.
+  // The most registers of the target's first class to use; 0 for no limit. With LOWTIDE_OCCUPANCY it is kept
+  // where a known order does so without losing waves.
   uint32_t registers;
   // 1 to give up a few waves that cost many cycles, else 0.
   uint32_t filter;
@@ -151,8 +152,8 @@ typedef struct lowtide_region_result {
   const uint32_t *cycles;
   // Cycle of the last issue, plus one.
   uint32_t length;
-  // No schedule that counts is shorter: none with at least as many waves, or none within the limits, by
-  // goal.
+  // No schedule that counts is shorter: none within the limits on registers, with LOWTIDE_OCCUPANCY none of
+  // these with at least as many waves; none at all with LOWTIDE_MIN_REG.
   uint32_t length_bound;
   // Waves that fit, as far as the registers of this region limit them.
   uint32_t occupancy;

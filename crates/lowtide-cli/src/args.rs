@@ -269,7 +269,8 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, default_value = "auto", value_parser = parse_method, value_name = "NAME")]
     pub(crate) algorithm: Method,
 
-    /// Use at most N registers of the target's first class, if that is possible at all
+    /// Use at most N registers of the target's first class: for the goal length, if that is possible at all; for the goal
+    /// occupancy, where a known order does so without losing waves (algorithms auto, list, waves and twopass)
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
 

@@ -526,7 +526,8 @@ mod bench {
         let document = run("bench occupancy {} --json --nodes 2000", &[&corpus()]).json();
         assert_eq!((number(&document["kernels"]), number(&document["regions"])), (26, 284));
         let sum = |figure: &str, name: &str| number(&document[figure][name]);
-        for name in ["production", "source", "list", "weighted", "twopass", "default", "filtered"] {
+        let names = ["production", "source", "list", "waves", "weighted", "twopass", "default", "filtered"];
+        for name in names {
             assert!(sum("occupancy", name) <= number(&document["occupancy_bound"]), "{name}");
             assert!(document["seconds"][name].is_f64(), "{name}");
         }
@@ -534,6 +535,7 @@ mod bench {
         for name in ["production", "source", "default", "weighted"] {
             assert!(sum("occupancy", name) <= sum("occupancy", "twopass"), "{name}");
         }
+        assert_eq!(sum("occupancy", "waves"), sum("occupancy", "twopass"), "the first pass is the same");
         assert!(sum("length", "twopass") < sum("length", "production"));
         for pass in ["pass1", "pass2"] {
             let parts = ["proved_improved", "proved_same", "timeout_improved", "timeout_same"];

@@ -7,7 +7,7 @@ use lowtide::generate::{self, Random, Shape};
 use lowtide::list::baselines;
 use lowtide::list::minreg::few_registers;
 use lowtide::problem::{Goal, Problem};
-use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
+use lowtide::region::Region;
 use lowtide::schedule::check::{check, check_order};
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::solved::{Shared, Solved};
@@ -16,7 +16,7 @@ use lowtide::twopass::Rules;
 use lowtide::twopass::length::{Answer, Options, shortest};
 use lowtide::twopass::occupancy::{self, most_waves};
 use lowtide::{InstrId, ValueId};
-use made::{MOST, Machine, Made, Small, State, fits, regions, retimed};
+use made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
 
 /// Enough for a proof.
 const UNBOUNDED: Budget = Budget::UNLIMITED;
@@ -382,22 +382,6 @@ fn both_passes_give_what_brute_force_gives() {
          {asked} regions, {limited} longer for the waves"
     );
     assert!(fewer > 5_000 && spilling < 3_000 && limited > 1_500, "{fewer} {spilling} {limited}");
-}
-
-/// Seven instructions A to G, each with one result but for the last, which uses those of E and F.
-fn seven() -> Region {
-    let mut builder = RegionBuilder::new("seven");
-    let class = builder.class("r");
-    let names = ["A", "B", "C", "D", "E", "F", "G"];
-    let all = names.map(|name| builder.instr(InstrSpec::new(name, 1)));
-    let [a, b, c, d, e, f, g] = all;
-    let results: Vec<_> = names[..6].iter().map(|name| builder.register(name, class, 1, 1)).collect();
-    all.iter().zip(&results).for_each(|(&instr, &result)| builder.defs(instr, result, 1));
-    for (from, to, latency) in [(a, e, 4), (b, e, 4), (c, f, 2), (d, f, 3), (e, g, 2), (f, g, 1)] {
-        builder.uses(to, results[from.index()], 1);
-        builder.depend(from, to, DepKind::Data, latency);
-    }
-    builder.build().expect("a valid region")
 }
 
 /// The example in the manner of the paper, step by step.

@@ -8,12 +8,12 @@ use lowtide::generate::{self, Random, Shape};
 use lowtide::list::minreg::few_registers;
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
-use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
+use lowtide::region::Region;
 use lowtide::schedule::check::check;
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::target::Target;
 use lowtide::twopass::weighted::{Answer, Objective, PressureCost, lowest_sum};
-use made::{Machine, Made, Small, State, regions, retimed};
+use made::{Machine, Made, Small, State, regions, retimed, seven};
 
 const COSTS: [PressureCost; 4] =
     [PressureCost::Occupancy, PressureCost::Prp, PressureCost::Perp, PressureCost::Slil];
@@ -190,22 +190,6 @@ fn the_sum_is_the_lowest_of_all_orders() {
     );
     assert!(asked.iter().all(|&asked| asked > 9_000), "{asked:?}");
     assert!(improved.iter().all(|&improved| improved > 2_500), "{improved:?}");
-}
-
-/// The seven instructions A to G of the paper's example, each with one result but for the last one.
-fn seven() -> Region {
-    let mut builder = RegionBuilder::new("seven");
-    let class = builder.class("r");
-    let names = ["A", "B", "C", "D", "E", "F", "G"];
-    let all = names.map(|name| builder.instr(InstrSpec::new(name, 1)));
-    let [a, b, c, d, e, f, g] = all;
-    let results: Vec<_> = names[..6].iter().map(|name| builder.register(name, class, 1, 1)).collect();
-    all.iter().zip(&results).for_each(|(&instr, &result)| builder.defs(instr, result, 1));
-    for (from, to, latency) in [(a, e, 4), (b, e, 4), (c, f, 2), (d, f, 3), (e, g, 2), (f, g, 1)] {
-        builder.uses(to, results[from.index()], 1);
-        builder.depend(from, to, DepKind::Data, latency);
-    }
-    builder.build().expect("a valid region")
 }
 
 /// Paper 2, Section 5.4, as far as it tells of the previous algorithm.

@@ -64,7 +64,8 @@ pub struct lowtide_options {
     /// Threads for the search of one region; 0 and 1 are one. The result does not depend on it, except for
     /// what the clock cuts off.
     pub threads: u32,
-    /// The most registers of the target's first class to use; 0 for no limit.
+    /// The most registers of the target's first class to use; 0 for no limit. With LOWTIDE_OCCUPANCY it is kept
+    /// where a known order does so without losing waves.
     pub registers: u32,
     /// 1 to give up a few waves that cost many cycles, else 0.
     pub filter: u32,
@@ -100,8 +101,8 @@ pub struct lowtide_region_result {
     pub cycles: *const u32,
     /// Cycle of the last issue, plus one.
     pub length: u32,
-    /// No schedule that counts is shorter: none with at least as many waves, or none within the limits, by
-    /// goal.
+    /// No schedule that counts is shorter: none within the limits on registers, with LOWTIDE_OCCUPANCY none of
+    /// these with at least as many waves; none at all with LOWTIDE_MIN_REG.
     pub length_bound: u32,
     /// Waves that fit, as far as the registers of this region limit them.
     pub occupancy: u32,

@@ -679,3 +679,19 @@ pub(crate) fn regions(seeds: std::ops::Range<u64>, most: usize) -> impl Iterator
         })
         .filter(move |region| region.len() <= most)
 }
+
+/// The seven instructions A to G of paper 2's example, each with one result but for the last, which uses those of E and F.
+pub(crate) fn seven() -> Region {
+    let mut builder = RegionBuilder::new("seven");
+    let class = builder.class("r");
+    let names = ["A", "B", "C", "D", "E", "F", "G"];
+    let all = names.map(|name| builder.instr(InstrSpec::new(name, 1)));
+    let [a, b, c, d, e, f, g] = all;
+    let results: Vec<_> = names[..6].iter().map(|name| builder.register(name, class, 1, 1)).collect();
+    all.iter().zip(&results).for_each(|(&instr, &result)| builder.defs(instr, result, 1));
+    for (from, to, latency) in [(a, e, 4), (b, e, 4), (c, f, 2), (d, f, 3), (e, g, 2), (f, g, 1)] {
+        builder.uses(to, results[from.index()], 1);
+        builder.depend(from, to, DepKind::Data, latency);
+    }
+    builder.build().expect("a valid region")
+}

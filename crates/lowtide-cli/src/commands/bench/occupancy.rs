@@ -26,8 +26,14 @@ use crate::input::{Targets, for_each_kernel};
 use crate::report::{grouped, table, trimmed};
 
 /// What the two passes are compared with.
-const OTHERS: [Algorithm; 5] =
-    [Algorithm::Production, Algorithm::Source, Algorithm::Default, Algorithm::List, Algorithm::Weighted];
+const OTHERS: [Algorithm; 6] = [
+    Algorithm::Production,
+    Algorithm::Source,
+    Algorithm::Default,
+    Algorithm::List,
+    Algorithm::Waves,
+    Algorithm::Weighted,
+];
 
 /// The two passes, without and with the filter.
 const TWO_PASSES: &str = "twopass";
