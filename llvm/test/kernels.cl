@@ -119,7 +119,6 @@ kernel void chacha(global uint *out, constant uint *key) {
 #pragma unroll
   for (int k = 0; k < 16; k++)
     x[k] = s[k] = k == 12 ? i : key[k];
-#pragma unroll 2
   for (int round = 0; round < 10; round++) {
     QUARTER(x[0], x[4], x[8], x[12]) QUARTER(x[1], x[5], x[9], x[13])
     QUARTER(x[2], x[6], x[10], x[14]) QUARTER(x[3], x[7], x[11], x[15])
