@@ -10,13 +10,15 @@ using namespace llvm;
 
 namespace lowtide {
 
-bool Candidate::chooseOrders(const Candidate &Stock, bool OnlyNeeded) {
+bool Candidate::chooseOrders(const Candidate &Stock, bool OnlyNeeded, lowtide_goal Goal) {
   for (unsigned I = 0; I != Regions.size(); ++I) {
     const lowtide_region_result &Before = Stock.Regions[I];
     lowtide_region_result &After = Regions[I];
     bool IsNeeded =
         Before.occupancy < Kernel.occupancy || Before.spilled > After.spilled || (Limit && Before.peaks[0] > Limit);
-    if (IsNeeded || (!OnlyNeeded && After.length < Before.length)) {
+    bool IsBetter =
+        Goal == LOWTIDE_MIN_REG ? After.peaks[0] < Before.peaks[0] : After.length < Before.length;
+    if (IsNeeded || (!OnlyNeeded && IsBetter)) {
       Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
       ++Changed;
     } else
@@ -90,6 +92,7 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
     J.attribute("taken", Chosen);
     if (Chosen < 0)
       J.attribute("reason", Reason.empty() ? "nothing better found" : Reason);
+    J.attribute("stock_seconds", StockSeconds);
     J.attribute("describe_seconds", DescribeSeconds);
     J.attribute("search_seconds", SearchSeconds);
     J.attribute("trial_seconds", TrialSeconds);

@@ -28,8 +28,9 @@ struct Candidate {
   std::optional<Allocation> Final;
 
   /// Takes new orders only where they are needed for the waves of the function, for fewer spills or for the limit on
-  /// registers; and, unless told otherwise, where they are shorter. Whether there are any.
-  bool chooseOrders(const Candidate &Stock, bool OnlyNeeded);
+  /// registers; and, unless told otherwise, where they are better for the goal: shorter, or with fewer registers. Whether
+  /// there are any.
+  bool chooseOrders(const Candidate &Stock, bool OnlyNeeded, lowtide_goal Goal);
   /// Whether both have the same orders.
   bool isSame(const Candidate &Other) const { return Orders == Other.Orders; }
 
@@ -50,7 +51,7 @@ struct FunctionReport {
   int Chosen = -1;
   /// Why the last one that was not taken was not, or why nothing was tried.
   std::string Reason;
-  double DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
+  double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
 
   /// Adds the time since the last call.
   void take(double &Seconds) {

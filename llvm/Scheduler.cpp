@@ -378,6 +378,7 @@ unsigned Scheduler::waves(const Allocation &Final) const {
 }
 
 void Scheduler::improve() {
+  Summary.take(Summary.StockSeconds);
   if (!Current || !describeKernel())
     return;
   Summary.take(Summary.DescribeSeconds);
@@ -391,7 +392,7 @@ void Scheduler::improve() {
     // By pressure alone. What is worse by the count of operands and results together, as the back end counts, is not taken.
     Candidate New;
     Options.registers = Summary.Stock.peak(0);
-    if (ask(New, Options) && New.chooseOrders(Summary.Stock, /*OnlyNeeded=*/false)) {
+    if (ask(New, Options) && New.chooseOrders(Summary.Stock, /*OnlyNeeded=*/false, lowtide_goal(Options.goal))) {
       bool IsWorse = waves(New.peaksAt().data()) < waves(Summary.Stock.peaksAt().data());
       Summary.Reason = IsWorse ? "more pressure" : "";
       Summary.Chosen = IsWorse ? -1 : 0;
@@ -411,7 +412,7 @@ bool Scheduler::improveWithTrials(const lowtide_options &Options) {
   Plans.front().Options.registers = Summary.Stock.peak(0);
   for (size_t I = 0; I != Plans.size(); ++I) {
     Candidate New;
-    bool IsNew = ask(New, Plans[I].Options) && New.chooseOrders(Summary.Stock, Plans[I].OnlyNeeded) &&
+    bool IsNew = ask(New, Plans[I].Options) && New.chooseOrders(Summary.Stock, Plans[I].OnlyNeeded, lowtide_goal(Options.goal)) &&
                  none_of(Summary.Tries, [&](const Candidate &Other) { return New.isSame(Other); });
     Summary.take(Summary.SearchSeconds);
     if (!IsNew)
