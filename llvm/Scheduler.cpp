@@ -344,6 +344,8 @@ bool Scheduler::ask(Candidate &Result, lowtide_options Options) {
     Status = lowtide_outcome_region(Outcome, I, &Result.Regions[I], &Message);
   if (Status == LOWTIDE_OK)
     return true;
+  // There is nothing to report of them.
+  Result.Regions.clear();
   Summary.Reason = std::string("not scheduled: ") + Message;
   lowtide_string_free(Message);
   return false;

@@ -127,7 +127,7 @@ struct OwnedSession {
 };
 } // namespace
 
-static void open(OwnedSession &Session, StringRef Name, StringRef Toml) {
+static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const RegisterFiles &Files) {
   lowtide_target *Target = nullptr;
   lowtide_session *Handle = nullptr;
   char *Message = nullptr;
@@ -136,6 +136,13 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml) {
   Session.Target.reset(Target);
   if (Status == LOWTIDE_OK)
     Status = lowtide_session_new(Target, &Handle, &Message);
+  // A target of another kind of processor knows nothing of these registers.
+  for (const RegisterFile &File : Files.files()) {
+    const char *Class = File.Name.c_str();
+    uint32_t Registers = 1, Waves;
+    if (Status == LOWTIDE_OK)
+      Status = lowtide_target_waves(Target, &Class, &Registers, 1, &Waves, &Message);
+  }
   Session.Handle.reset(Handle);
   Session.View = {Target, Handle, Name.str()};
   if (Status != LOWTIDE_OK)
@@ -149,6 +156,10 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
   static std::map<std::string, OwnedSession> Sessions;
   StringRef CPU = MF.getSubtarget().getCPU();
   std::string Name = TargetName, Toml;
+  if (Files.files().empty()) {
+    Reason = "no registers to allocate";
+    return nullptr;
+  }
   if (Name.empty() && isAMDGPU(MF)) {
     bool IsWave64 = MF.getSubtarget().getFeatureString().find("+wavefrontsize64") != StringRef::npos;
     bool IsRDNA = CPU.substr(0, 5) == "gfx10" || CPU.substr(0, 5) == "gfx11";
@@ -168,7 +179,7 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
   }
   auto [At, IsNew] = Sessions.try_emplace(Name + "\n" + Toml);
   if (IsNew)
-    open(At->second, Name, Toml);
+    open(At->second, Name, Toml, Files);
   if (!At->second.Reason.empty()) {
     if (!TargetName.empty())
       stop("-lowtide-target=" + TargetName + ": " + At->second.Reason);

@@ -329,7 +329,8 @@ void lowtide_session_free(struct lowtide_session *session);
 void lowtide_options_default(struct lowtide_options *options);
 
 // Tells whether options make sense, before there is anything to schedule: a compiler can refuse its command line.
-enum lowtide_status lowtide_options_check(const struct lowtide_options *options, char **message);
+enum lowtide_status lowtide_options_check(const struct lowtide_options *options,
+                                          char **message);
 
 // Schedules all regions of a kernel. Every schedule has passed the independent checker.
 enum lowtide_status lowtide_schedule(const struct lowtide_session *session,

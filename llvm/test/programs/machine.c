@@ -58,12 +58,21 @@ __attribute__((noinline)) static void sort(uint64_t *first, uint64_t *last) {
   }
 }
 
+__attribute__((noinline)) static void print(int a, int b, int c) { printf("%d %d %d\n", a, b, c); }
+
+// All its registers are those that calls prescribe: none is left to be allocated.
+__attribute__((noinline)) static void print_constants(void) {
+  print(1, 2, 3);
+  print(4, 5, 6);
+}
+
 int main(void) {
   // Below the counter lies a number, which each turn multiplies, mixes and stores.
   const Step program[] = {{PUSH, 64}, {SWAP, 0}, {PUSH, 0x5bd1e995}, {MUL, 0},  {SHIFT, 29}, {PUSH, 77},     {ADD, 0},
                           {DUP, 0},   {SHIFT, 7}, {XOR, 0},           {SWAP, 0}, {STORE, 0},  {DEC, 0},       {JUMP_IF, -13},
                           {STOP, 0}};
   printf("%016llx\n", (unsigned long long)interpret(program, 12345));
+  print_constants();
   sort(memory, memory + 64);
   for (int i = 0; i < 64; i++)
     printf("%016llx%c", (unsigned long long)memory[i], i % 4 == 3 ? '\n' : ' ');
