@@ -10,7 +10,6 @@
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Pass.h"
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -105,7 +104,7 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
   IsCopy = true;
   close(Ends[0]);
   // What the copy has to say is no concern of the user's.
-  if (int Null = open("/dev/null", O_WRONLY); Null >= 0 && !getenv("LTDBG")) {
+  if (int Null = open("/dev/null", O_WRONLY); Null >= 0) {
     dup2(Null, STDOUT_FILENO);
     dup2(Null, STDERR_FILENO);
   }
