@@ -28,9 +28,10 @@ static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), c
                                   cl::values(clEnumValN(LOWTIDE_OCCUPANCY, "occupancy", "most waves, then short schedules"),
                                              clEnumValN(LOWTIDE_MIN_REG, "minreg", "fewest registers"),
                                              clEnumValN(LOWTIDE_LENGTH, "length", "short schedules without spills")));
-static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::init("waves"), cl::cat(Category), cl::value_desc("name"),
-                                      cl::desc("How, as for `lowtide schedule`: waves (lists for the length), list (no "
-                                               "searches), twopass (searches for both), exact, ..."));
+static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::cat(Category), cl::value_desc("name"),
+                                      cl::desc("How, as for `lowtide schedule`: waves (searches for waves, lists for "
+                                               "length), list (no searches), twopass (searches for both), exact, ...; "
+                                               "waves if not given, or auto for the goal minreg"));
 static cl::opt<std::string> Report("lowtide-report", cl::cat(Category), cl::value_desc("file"),
                                    cl::desc("Add a line for each function: what was found and what was kept, as JSON"));
 static cl::opt<std::string> Dump("lowtide-dump", cl::cat(Category), cl::value_desc("file"),
@@ -77,7 +78,8 @@ lowtide_options schedulingOptions() {
   lowtide_options Options;
   lowtide_options_default(&Options);
   Options.goal = Goal;
-  Options.algorithm = Algorithm.c_str();
+  const char *Usual = Goal == LOWTIDE_MIN_REG ? "auto" : "waves";
+  Options.algorithm = Algorithm.empty() ? Usual : Algorithm.c_str();
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
   Options.filter = Filter;
