@@ -11,6 +11,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <map>
+#include <mutex>
 
 using namespace llvm;
 
@@ -156,6 +157,9 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
                            std::string &Reason) {
   // One for each target, for as long as the compiler runs: code repeats from function to function.
   static std::map<std::string, OwnedSession> Sessions;
+  // A linker may generate code on several threads.
+  static std::mutex Lock;
+  std::lock_guard<std::mutex> Guard(Lock);
   StringRef CPU = MF.getSubtarget().getCPU();
   std::string Name = TargetName, Toml;
   if (Files.files().empty()) {
