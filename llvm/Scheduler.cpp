@@ -160,6 +160,7 @@ private:
     ScheduleDAGMILive::finishBlock();
   }
 
+  bool isEntry() const;
   Owned<lowtide_kernel> newKernel() const;
   bool add(lowtide_kernel *Kernel, Owned<lowtide_region> Region);
   Owned<lowtide_region> describe(const CodeRegion &Region, unsigned Number, const LiveWeights &Live, unsigned At);
@@ -237,12 +238,30 @@ void Scheduler::buildGraph(const CodeRegion &Region) {
 #endif
 }
 
+/// Whether waves start here; else it is a function that others call.
+bool Scheduler::isEntry() const {
+  switch (MF.getFunction().getCallingConv()) {
+  case CallingConv::AMDGPU_KERNEL:
+  case CallingConv::SPIR_KERNEL:
+  case CallingConv::AMDGPU_VS:
+  case CallingConv::AMDGPU_GS:
+  case CallingConv::AMDGPU_PS:
+  case CallingConv::AMDGPU_CS:
+  case CallingConv::AMDGPU_HS:
+  case CallingConv::AMDGPU_LS:
+  case CallingConv::AMDGPU_ES:
+    return true;
+  default:
+    return !isAMDGPU(MF);
+  }
+}
+
 Owned<lowtide_kernel> Scheduler::newKernel() const {
   const Function &F = MF.getFunction();
   Owned<lowtide_kernel> Result(lowtide_kernel_new(MF.getName().str().c_str()));
   lowtide_kernel_set_origin(Result.get(), sys::path::stem(F.getParent()->getModuleIdentifier()).str().c_str());
   lowtide_kernel_set_target(Result.get(), Current->Name.c_str());
-  lowtide_kernel_set_entry(Result.get(), !isAMDGPU(MF) || F.getCallingConv() != CallingConv::C);
+  lowtide_kernel_set_entry(Result.get(), isEntry());
   lowtide_kernel_set_max_occupancy(Result.get(), Summary.MostWaves);
   return Result;
 }
@@ -381,6 +400,11 @@ unsigned Scheduler::waves(const Allocation &Final) const {
 
 void Scheduler::improve() {
   Summary.take(Summary.StockSeconds);
+  if (Current && isAMDGPU(MF) && !isEntry()) {
+    // Its callers are allocated around the registers that it happens to use, and may end worse although it ends better.
+    Summary.Reason = "called by others";
+    return;
+  }
   if (!Current || !describeKernel())
     return;
   Summary.take(Summary.DescribeSeconds);
