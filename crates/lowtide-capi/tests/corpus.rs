@@ -80,7 +80,7 @@ fn results_are_those_of_the_rust_interface() {
     let list = CString::new("list").unwrap();
     let budget = Budget { nodes: Some(NODES), ..Budget::UNLIMITED };
     let auto =
-        Options { goal: Goal::Occupancy, algorithm: Algorithm::Auto, budget, registers: None, filter: None };
+        Options { budget, ..Options::default() };
     let cases = [
         (options(lowtide_goal::LOWTIDE_OCCUPANCY), auto),
         (

@@ -16,6 +16,9 @@ use lowtide_io::KernelReader;
 
 const BUDGET: Budget = Budget { nodes: Some(2_000), ..Budget::UNLIMITED };
 
+/// A group of ants makes a choice for every instruction of every schedule.
+const FOR_ANTS: Budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+
 fn kernels() -> Vec<Kernel> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let files = ["hashcat.jsonl.gz", "rocprim.jsonl.gz"].into_iter();
@@ -23,7 +26,7 @@ fn kernels() -> Vec<Kernel> {
 }
 
 fn options(goal: Goal, algorithm: Algorithm, filter: Option<Filter>) -> Options {
-    Options { goal, algorithm, budget: BUDGET, registers: None, filter }
+    Options { goal, algorithm, budget: BUDGET, filter, ..Options::default() }
 }
 
 /// Spills, waves and length of a kernel: the less, the better.
@@ -40,10 +43,11 @@ fn worth<'m>(measures: impl Iterator<Item = &'m Measure>, most: u32) -> (u64, Re
 #[test]
 fn kernels_are_never_worse_than_before() {
     let target = Target::builtin("gfx906").unwrap();
-    for algorithm in [Algorithm::Auto, Algorithm::List, Algorithm::TwoPass] {
+    for algorithm in [Algorithm::Auto, Algorithm::List, Algorithm::TwoPass, Algorithm::Colony] {
         for filter in [None, Some(Filter::default())] {
             let solved = Solved::new();
-            let options = options(Goal::Occupancy, algorithm, filter);
+            let budget = if algorithm == Algorithm::Colony { FOR_ANTS } else { BUDGET };
+            let options = Options { budget, ..options(Goal::Occupancy, algorithm, filter) };
             for kernel in kernels() {
                 let outcome = schedule_kernel(&kernel, &target, options, &solved).unwrap();
                 let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
@@ -102,6 +106,34 @@ fn outcomes(kernels: &[Kernel], options: Options, solved: Option<&Solved>) -> Ve
     let schedule =
         |kernel, solved: &Solved| schedule_kernel(kernel, &target, options, solved).expect("all classes");
     kernels.iter().map(|kernel| schedule(kernel, solved.unwrap_or(&Solved::new()))).collect()
+}
+
+/// Ants that are given all questions of a pass at once find what they find one by one, on any number of threads.
+#[test]
+fn ants_can_be_asked_all_at_once() {
+    let kernels = kernels();
+    let usual = Options { budget: FOR_ANTS, ..options(Goal::Occupancy, Algorithm::Colony, None) };
+    let expected = outcomes(&kernels, usual, Some(&Solved::new()));
+    for threads in [1, 4] {
+        let options = Options { budget: Budget { threads, ..FOR_ANTS }, ..usual };
+        let solved = Solved::new();
+        let mut chosen = [0; 2];
+        for pass in [1, 2] {
+            let asked = solved.asked_of_ants(pass, || {
+                outcomes(&kernels, options, Some(&solved));
+            });
+            for asked in asked {
+                assert_eq!(asked.task().is_timed(), pass == 2);
+                let answer = asked.task().run(threads);
+                chosen[usize::from(pass) - 1] += answer.choices;
+                solved.tell(asked, answer);
+            }
+        }
+        assert!(chosen.iter().all(|&chosen| chosen > 0), "{chosen:?}: both passes have something to do");
+        let spent = solved.spent().map(|spent| spent.states);
+        assert_same(&expected, &outcomes(&kernels, options, Some(&solved)));
+        assert_eq!(solved.spent().map(|spent| spent.states), spent, "nothing was left to ask");
+    }
 }
 
 fn assert_same(one: &[KernelOutcome], other: &[KernelOutcome]) {

@@ -33,6 +33,7 @@
 extern crate self as lowtide;
 
 pub mod analysis;
+pub mod colony;
 pub mod generate;
 mod index;
 pub mod list;

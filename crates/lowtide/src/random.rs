@@ -1,5 +1,16 @@
 //! Random numbers that are the same on every machine.
 
+const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The bits that a generator of this seed gives after so many others: whoever asks, and in whatever order.
+#[inline]
+pub fn bits_at(seed: u64, place: u64) -> u64 {
+    let mut z = seed.wrapping_add(STRIDE.wrapping_mul(place.wrapping_add(1)));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// A small random generator (SplitMix64): fast, and the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -12,11 +23,9 @@ impl Random {
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let bits = bits_at(self.0, 0);
+        self.0 = self.0.wrapping_add(STRIDE);
+        bits
     }
 
     /// A number below `end`, which must not be 0.

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::closure::Closure;
 use crate::analysis::fingerprint::fingerprint;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, Moment, pressure_at_ends, pressure_bound};
+use crate::colony::{self, Parameters, Task};
 use crate::index::InstrId;
 use crate::list::minreg::few_registers;
 use crate::minreg::exact::{self, Decision};
@@ -36,6 +37,9 @@ pub struct Solved {
     fewest: Memo<Graph, Fewest>,
     decisions: Memo<Question, Decision>,
     lengths: Memo<Question, Option<length::Answer>>,
+    colonies: Memo<ColonyQuestion, Option<colony::Answer>>,
+    /// The pass whose questions to ants are noted, instead of answered, and what was noted.
+    noting: Mutex<Option<(usize, FxHashMap<ColonyQuestion, Task>)>>,
     spent: [Counter; 2],
 }
 
@@ -68,6 +72,29 @@ struct Question {
     only_lists: bool,
 }
 
+/// A question for ants: steps of limits for pass 1, the only ones for pass 2.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct ColonyQuestion {
+    question: Question,
+    pass: usize,
+    steps: Vec<Vec<Option<u32>>>,
+    parameters: Parameters,
+}
+
+/// A question that was asked of ants.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    question: ColonyQuestion,
+    task: Task,
+}
+
+impl Asked {
+    /// What is to be done.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+}
+
 /// Answers by question. The lock is held only to find the place of an answer, not while it is sought.
 #[derive(Debug)]
 struct Memo<Key, Answer>(Mutex<FxHashMap<Key, Arc<OnceLock<Answer>>>>);
@@ -82,6 +109,10 @@ impl<Key: Eq + Hash, Answer: Clone> Memo<Key, Answer> {
     fn get(&self, key: Key, find: impl FnOnce() -> Answer) -> Answer {
         let place = Arc::clone(lock(&self.0).entry(key).or_default());
         place.get_or_init(find).clone()
+    }
+
+    fn known(&self, key: &Key) -> Option<Answer> {
+        lock(&self.0).get(key).and_then(|place| place.get().cloned())
     }
 }
 
@@ -134,6 +165,33 @@ impl Solved {
             states: self.spent[pass].states.load(Ordering::Relaxed),
             time: Duration::from_nanos(self.spent[pass].nanoseconds.load(Ordering::Relaxed)),
         })
+    }
+
+    /// What ants are asked in a pass (1 or 2) by some work, for an engine that takes all of it at once. While it is noted, the answer is that nothing better was found.
+    /// Pass 2 can only be noted when the answers of pass 1 are [known](Solved::tell).
+    pub fn asked_of_ants(&self, pass: u8, work: impl FnOnce()) -> Vec<Asked> {
+        *lock(&self.noting) = Some((usize::from(pass) - 1, FxHashMap::default()));
+        work();
+        let noted = lock(&self.noting).take();
+        let asked = noted.into_iter().flat_map(|(_, asked)| asked);
+        asked.map(|(question, task)| Asked { question, task }).collect()
+    }
+
+    fn note(&self, question: ColonyQuestion, make: impl FnOnce() -> Option<Task>) {
+        let is_wanted = |noting: &Option<(usize, FxHashMap<ColonyQuestion, Task>)>| {
+            noting.as_ref().is_some_and(|(pass, asked)| *pass == question.pass && !asked.contains_key(&question))
+        };
+        if is_wanted(&lock(&self.noting))
+            && let Some(task) = make()
+            && let Some((_, asked)) = &mut *lock(&self.noting)
+        {
+            asked.insert(question, task);
+        }
+    }
+
+    /// Takes over what an engine has found.
+    pub fn tell(&self, asked: Asked, answer: colony::Answer) {
+        self.colonies.get(asked.question, || Some(answer));
     }
 
     /// Looks for an answer and counts what it takes.
@@ -255,6 +313,63 @@ impl Shared<'_> {
                 let answer = shortest(&self.problem.of(self.bare()), &limits, starts, options);
                 let states = answer.as_ref().map_or(0, |answer| answer.nodes);
                 (answer, states)
+            })
+        })
+    }
+
+    /// The order that ants find for pass 1: as [`Task::pressure`]. Steps that are out of reach for what passes through alone are left out.
+    pub(crate) fn fewer_registers(
+        &self,
+        steps: &[Vec<Option<u32>>],
+        start: &[InstrId],
+        options: colony::Options,
+    ) -> Vec<InstrId> {
+        let steps: Vec<Vec<Option<u32>>> = steps.iter().filter_map(|limits| self.effective(limits)).collect();
+        let make = |problem: &Problem| Task::pressure(problem, &steps, start, options);
+        let answer = self.ask_ants(0, steps.clone(), &[start], options, make);
+        answer.map_or_else(|| start.to_vec(), |answer| answer.order)
+    }
+
+    /// The order that ants find for pass 2: as [`Task::length`].
+    pub(crate) fn shorter(
+        &self,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        options: colony::Options,
+    ) -> Option<colony::Answer> {
+        let limits = self.effective(limits)?;
+        let make = |problem: &Problem| Task::length(problem, &limits, starts, options);
+        self.ask_ants(1, vec![limits.clone()], starts, options, make)
+    }
+
+    fn ask_ants(
+        &self,
+        pass: usize,
+        steps: Vec<Vec<Option<u32>>>,
+        starts: &[&[InstrId]],
+        options: colony::Options,
+        make: impl Fn(&Problem) -> Option<Task>,
+    ) -> Option<colony::Answer> {
+        let question = ColonyQuestion {
+            question: self.question(&[], starts, options.budget, false),
+            pass,
+            steps,
+            parameters: options.parameters,
+        };
+        let make = || make(&self.problem.of(self.bare()));
+        let is_noting = lock(&self.solved.noting).is_some();
+        if is_noting {
+            let known = self.solved.colonies.known(&question);
+            if known.is_none() {
+                self.solved.note(question, make);
+            }
+            return known.flatten();
+        }
+        self.solved.colonies.get(question, || {
+            self.solved.count(pass, || {
+                let answer = make().map(|task| task.run(options.budget.threads));
+                let choices = answer.as_ref().map_or(0, |answer| answer.choices);
+                (answer, choices)
             })
         })
     }

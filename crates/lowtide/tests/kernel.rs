@@ -17,7 +17,7 @@ use made::{regions, retimed};
 const BUDGET: Budget = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
 
 fn options(algorithm: Algorithm, filter: Option<Filter>) -> Options {
-    Options { goal: Goal::Occupancy, algorithm, budget: BUDGET, registers: None, filter }
+    Options { algorithm, budget: BUDGET, filter, ..Options::default() }
 }
 
 fn kernel(regions: Vec<Region>) -> Kernel {

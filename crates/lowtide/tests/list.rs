@@ -250,14 +250,17 @@ fn every_schedule_of_every_algorithm_is_legal() {
 }
 
 fn every_algorithm(problem: &Problem, with_searches: bool) {
-    let budget = Budget { nodes: Some(300), ..Budget::UNLIMITED };
-    let source = run(problem, Algorithm::Source, budget);
+    let few = Budget { nodes: Some(300), ..Budget::UNLIMITED };
+    // A group of ants makes a choice for every instruction of every schedule.
+    let for_ants = Budget { nodes: Some(10_000), ..Budget::UNLIMITED };
+    let source = run(problem, Algorithm::Source, few);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
-        if matches!(algorithm, Algorithm::TwoPass | Algorithm::Weighted | Algorithm::Exact) && !with_searches
-        {
+        let searches = [Algorithm::TwoPass, Algorithm::Weighted, Algorithm::Exact, Algorithm::Colony];
+        if searches.contains(&algorithm) && !with_searches {
             continue; // these take most of the time
         }
+        let budget = if algorithm == Algorithm::Colony { for_ants } else { few };
         let schedule = run(problem, algorithm, budget);
         let report = check(problem.region(), problem.target(), &schedule).unwrap_or_else(|violations| {
             panic!("{} on {}: {violations:?}", algorithm.name(), problem.region().name())

@@ -215,7 +215,7 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         threads: options.threads.max(1) as usize,
     };
     let registers = Some(options.registers).filter(|registers| *registers > 0);
-    Ok(Options { goal, algorithm, budget, registers, filter })
+    Ok(Options { goal, algorithm, budget, registers, filter, ..Options::default() })
 }
 
 /// Frees an outcome, with the arrays of its results. NULL is fine.

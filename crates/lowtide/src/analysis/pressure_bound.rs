@@ -189,7 +189,7 @@ pub fn pressure_bound(
     hint: &[InstrId],
     budget: Budget,
 ) -> PressureBound {
-    let mut effort = budget.effort(region);
+    let mut effort = budget.effort(region.len());
     let mut walk = Walk::new(region, class, hint);
     walk.lower_limits();
     let hint_peak = walk.peak();
@@ -261,7 +261,7 @@ pub fn sharper_bound(
     if result.value == result.peak {
         return result;
     }
-    let mut effort = budget.effort(region);
+    let mut effort = budget.effort(region.len());
     let mut seeker = Seeker::new(region, class, closure);
     seeker.walk.restart(&result.order, 0, region.len());
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };

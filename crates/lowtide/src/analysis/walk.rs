@@ -42,18 +42,32 @@ impl Packing {
     /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be
     /// more than the limit and what one instruction can add to it.
     pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
-        let mut packing = Packing { fields: vec![None; limits.len()], spare: 0 };
+        let most = |class, limit| u64::from(limit) + most_of_one_instr(region, class);
+        let limits = limits.iter().enumerate();
+        Packing::with_room(limits.map(|(class, limit)| limit.map(|limit| most(ClassId::at(class), limit))))
+    }
+
+    /// As [`Packing::within`], but whatever is live in any order has room.
+    pub fn without_limits(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
+        let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
+        region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
+        Packing::with_room(limits.iter().zip(most).map(|(limit, most)| limit.map(|limit| most.max(limit.into()))))
+    }
+
+    /// Fields that have room for so much.
+    fn with_room(most: impl Iterator<Item = Option<u64>>) -> Option<Self> {
+        let mut packing = Packing { fields: Vec::new(), spare: 0 };
         let mut taken = 0;
-        for (class, limit) in limits.iter().enumerate() {
-            let Some(limit) = *limit else { continue };
-            let most = u64::from(limit) + most_of_one_instr(region, ClassId::at(class));
-            let bits = u64::BITS - most.leading_zeros();
-            if taken + bits >= i64::BITS - 1 {
+        for most in most {
+            let bits = most.map(|most| u64::BITS - most.leading_zeros());
+            if taken + bits.unwrap_or(0) >= i64::BITS - 1 {
                 return None;
             }
-            packing.fields[class] = Some((taken, bits));
-            packing.spare |= 1 << (taken + bits);
-            taken += bits + 1;
+            packing.fields.push(bits.map(|bits| (taken, bits)));
+            if let Some(bits) = bits {
+                packing.spare |= 1 << (taken + bits);
+                taken += bits + 1;
+            }
         }
         Some(packing)
     }
@@ -69,6 +83,15 @@ impl Packing {
         limits.map(|(class, limit)| self.unit(ClassId::at(class)) * i64::from(limit)).sum()
     }
 
+    /// As [`Packing::pack`]; a limit that there is no room for becomes the highest one that has it.
+    pub(crate) fn pack_within(&self, limits: &[Option<u32>]) -> i64 {
+        let field = |class: ClassId| {
+            let most = self.unpack(self.everything(), class);
+            self.unit(class) * i64::from(limits[class.index()].map_or(most, |limit| limit.min(most)))
+        };
+        self.classes().map(field).sum()
+    }
+
     /// The classes that count.
     pub fn classes(&self) -> impl Iterator<Item = ClassId> + '_ {
         (0..self.fields.len()).filter(|&class| self.fields[class].is_some()).map(ClassId::at)
@@ -77,6 +100,25 @@ impl Packing {
     /// The pressure of a class that counts.
     pub fn unpack(&self, live: i64, class: ClassId) -> u32 {
         self.fields[class.index()].map_or(0, |(start, bits)| (live >> start & ((1 << bits) - 1)) as u32)
+    }
+
+    /// More than any limit.
+    pub(crate) fn everything(&self) -> i64 {
+        self.fields.iter().flatten().map(|(start, bits)| ((1 << bits) - 1) << start).sum()
+    }
+
+    /// For each class the higher of two pressures.
+    pub(crate) fn highest(&self, one: i64, other: i64) -> i64 {
+        let field = |class| {
+            let highest = self.unpack(one, class).max(self.unpack(other, class));
+            self.unit(class) * i64::from(highest)
+        };
+        self.classes().map(field).sum()
+    }
+
+    /// For each class the lower of two pressures.
+    pub(crate) fn lowest(&self, one: i64, other: i64) -> i64 {
+        one + other - self.highest(one, other)
     }
 
     /// Whether no class has more in `live` than in `limit`.
@@ -107,19 +149,19 @@ pub struct LiveGraph {
     /// What waits for an instruction.
     next: Rows<u32>,
     /// How many others an instruction waits for.
-    waits: Vec<u32>,
+    pub(crate) waits: Vec<u32>,
     /// The values that an instruction opens, and those that it helps to close.
     opens: Rows<u32>,
-    closes: Rows<u32>,
+    pub(crate) closes: Rows<u32>,
     /// The instructions that open a value.
     openers: Rows<u32>,
-    weights: Vec<i64>,
+    pub(crate) weights: Vec<i64>,
     /// The state at the start, from which every walk begins.
     opened: Vec<u32>,
-    left: Vec<u32>,
-    closer_sum: Vec<u64>,
-    delta: Vec<i64>,
-    live: i64,
+    pub(crate) left: Vec<u32>,
+    pub(crate) closer_sum: Vec<u64>,
+    pub(crate) delta: Vec<i64>,
+    pub(crate) live: i64,
 }
 
 /// Added to the closers that a value waits for if it never closes.

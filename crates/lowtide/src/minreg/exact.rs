@@ -88,7 +88,7 @@ pub fn minimise(
     start: &[InstrId],
     options: Options,
 ) -> Answer {
-    let mut effort = options.budget.effort(region);
+    let mut effort = options.budget.effort(region.len());
     let closure = Closure::new(region);
     let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
@@ -185,7 +185,7 @@ pub(crate) fn decide(
     start: &[InstrId],
     options: Options,
 ) -> (Decision, u64) {
-    let mut effort = options.budget.effort(region);
+    let mut effort = options.budget.effort(region.len());
     let limits = limits_that_matter(region, limits);
     if is_within(region, start, &limits) {
         return (Decision::Possible(start.to_vec()), 0);

@@ -1,16 +1,17 @@
 //! All regions of a kernel together: as many waves as possible, and then short schedules that keep them.
 
 use super::{
-    Algorithm, Searched, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared,
+    Algorithm, Effort, Way, best, by_cuts, check_in_debug_builds, distinct, outcome, run, schedule_shared,
+    shortest_within,
 };
 use crate::analysis::length_bound::lower_bound;
+use crate::colony::Parameters;
 use crate::index::{ClassId, InstrId};
 use crate::problem::{Goal, Measure, Problem};
 use crate::region::{Kernel, Region};
 use crate::schedule::{Budget, Outcome, Schedule};
 use crate::solved::{Shared, Solved};
 use crate::target::{FileClass, Target, TargetError};
-use crate::twopass::length;
 use crate::twopass::occupancy::{self, KernelWaves, RegionWaves, most_waves};
 
 /// The outcome for a kernel: its regions, and what they mean for its occupancy.
@@ -60,6 +61,8 @@ pub struct Options {
     pub registers: Option<u32>,
     /// When not to take more waves; none to take them at any price.
     pub filter: Option<Filter>,
+    /// How ants behave, for [`Algorithm::Colony`].
+    pub colony: Parameters,
 }
 
 /// When more waves than the production compiler has (or the source order, where nothing is recorded) are not worth
@@ -72,11 +75,27 @@ pub struct Filter {
     pub few_waves: u32,
     /// Fewer cycles than this, or as many, are never too many, all regions together.
     pub few_cycles: u64,
+    /// Ants are not sent for a shorter schedule if fewer cycles than these are to be gained, by the bound that is known beforehand.
+    pub few_cycles_to_gain: u32,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        Filter { few_waves: 3, few_cycles: 63 }
+        Filter { few_waves: 3, few_cycles: 63, few_cycles_to_gain: 21 }
+    }
+}
+
+impl Default for Options {
+    /// The best for occupancy, whatever it takes.
+    fn default() -> Self {
+        Options {
+            goal: Goal::Occupancy,
+            algorithm: Algorithm::Auto,
+            budget: Budget::UNLIMITED,
+            registers: None,
+            filter: None,
+            colony: Parameters::default(),
+        }
     }
 }
 
@@ -102,12 +121,14 @@ pub fn schedule_kernel(
     let problems: Vec<Problem> =
         kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
     let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, options.budget)).collect();
-    if let Some(Way::TwoPasses(searched)) = Way::of(options.goal, options.algorithm) {
-        return Ok(two_passes(&shared, most, searched, options));
+    if let Some(Way::TwoPasses(by)) = Way::of(options.goal, options.algorithm) {
+        let least_gap = options.filter.map_or(0, |filter| filter.few_cycles_to_gain);
+        let effort = Effort { by, budget: options.budget, colony: options.colony, least_gap };
+        return Ok(two_passes(&shared, most, effort, options.filter));
     }
     let mut outcome = KernelOutcome::new(most);
     for shared in &shared {
-        let region = schedule_shared(shared, options.algorithm, options.budget);
+        let region = schedule_shared(shared, options.algorithm, options.budget, options.colony);
         let bound = shared.problem().registers().occupancy(&region.bounds.peaks);
         outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
         outcome.push(region);
@@ -143,14 +164,14 @@ fn totals<'m>(measures: impl Iterator<Item = &'m Measure>, most: u32) -> (u64, u
 }
 
 /// As many waves as possible for the whole kernel, and then short schedules for each region that keep them.
-fn two_passes(shared: &[Shared], most: u32, searched: Searched, options: Options) -> KernelOutcome {
-    let first = first_pass(shared, most, searched, options.budget);
+fn two_passes(shared: &[Shared], most: u32, effort: Effort, filter: Option<Filter>) -> KernelOutcome {
+    let first = first_pass(shared, most, effort);
     let at = |waves: u32| {
-        let found = second_pass(shared, &first, waves, searched, options.budget);
+        let found = second_pass(shared, &first, waves, effort);
         kernel_outcome(shared, &first, most, found)
     };
     let outcome = at(first.waves);
-    let Some(filter) = options.filter else { return outcome };
+    let Some(filter) = filter else { return outcome };
     let after = totals(outcome.regions.iter().map(|region| &region.measure), most);
     let production = shared.iter().map(|shared| {
         let problem = shared.problem();
@@ -183,25 +204,26 @@ impl Filter {
 }
 
 /// The schedule of the two passes for a region that is a kernel of its own. Unlike the outcome, it needs no bounds on peaks.
-pub(super) fn schedule_alone(shared: &Shared, searched: Searched, budget: Budget) -> Schedule {
+pub(super) fn schedule_alone(shared: &Shared, effort: Effort) -> Schedule {
     let alone = std::slice::from_ref(shared);
-    let first = first_pass(alone, shared.problem().most_waves(), searched, budget);
-    let found = second_pass(alone, &first, first.waves, searched, budget).into_iter().next();
+    let first = first_pass(alone, shared.problem().most_waves(), effort);
+    let found = second_pass(alone, &first, first.waves, effort).into_iter().next();
     found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule)
 }
 
 /// The outcome of the two passes for a region that is a kernel of its own.
-pub(super) fn outcome_alone(shared: &Shared, searched: Searched, budget: Budget) -> Outcome {
+pub(super) fn outcome_alone(shared: &Shared, effort: Effort) -> Outcome {
     let alone = std::slice::from_ref(shared);
     let most = shared.problem().most_waves();
-    let first = first_pass(alone, most, searched, budget);
-    let found = second_pass(alone, &first, first.waves, searched, budget);
+    let first = first_pass(alone, most, effort);
+    let found = second_pass(alone, &first, first.waves, effort);
     let region = kernel_outcome(alone, &first, most, found).regions.into_iter().next();
     region.expect("a kernel of one region has one outcome")
 }
 
-fn first_pass(shared: &[Shared], most: u32, searched: Searched, budget: Budget) -> KernelWaves {
-    most_waves(shared, most, occupancy::Options { budget, only_known: searched == Searched::None })
+fn first_pass(shared: &[Shared], most: u32, effort: Effort) -> KernelWaves {
+    let Effort { by: [by, _], budget, colony, .. } = effort;
+    most_waves(shared, most, occupancy::Options { budget, by, colony })
 }
 
 /// What the second pass makes of a region.
@@ -217,17 +239,14 @@ fn second_pass(
     shared: &[Shared],
     first: &KernelWaves,
     waves: u32,
-    searched: Searched,
-    budget: Budget,
+    effort: Effort,
 ) -> Vec<Found> {
-    let only_lists = searched != Searched::Both;
-    let options = length::Options { budget, only_lists, ..length::Options::default() };
     let regions = shared.iter().zip(&first.regions);
-    regions.map(|(shared, first)| shortest_with(shared, first, waves, options)).collect()
+    regions.map(|(shared, first)| shortest_with(shared, first, waves, effort)).collect()
 }
 
 /// The shortest schedule of a region with which so many waves fit.
-fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: length::Options) -> Found {
+fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, effort: Effort) -> Found {
     let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
     let few = shared.few_registers();
     let source = Schedule::source(&problem);
@@ -253,10 +272,10 @@ fn shortest_with(shared: &Shared, first: &RegionWaves, waves: u32, options: leng
     };
     let limits = Limits::new(&problem, &problem.measure(&start), &first.least_peaks());
     let (found, length_bound) = match shared.effective(&limits.together) == shared.effective(&limits.alone) {
-        true => ask(shared, &limits.alone, &starts, options),
+        true => ask(shared, &limits.alone, &starts, effort),
         false => {
             // The bound is only known for what each class can have alone. An order that was found for it may yet fit.
-            let half = length::Options { budget: options.budget.half(), ..options };
+            let half = Effort { budget: effort.budget.half(), ..effort };
             let (found, bound) = ask(shared, &limits.alone, &starts, half);
             let (fitting, _) = ask(shared, &limits.together, &starts, half);
             (best(&problem, [found, fitting]), bound)
@@ -278,10 +297,10 @@ fn ask(
     shared: &Shared,
     limits: &[Option<u32>],
     starts: &[&[InstrId]],
-    options: length::Options,
+    effort: Effort,
 ) -> (Schedule, u32) {
     let problem = shared.problem();
-    match shared.shortest(limits, starts, options) {
+    match shortest_within(shared, limits, starts, effort) {
         Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),
         None => (Schedule::in_order(problem, starts[0].to_vec()), lower_bound(problem).best()),
     }

@@ -9,6 +9,7 @@ pub use kernel::{Filter, KernelOutcome, Options, Passes, schedule_kernel};
 
 use crate::analysis::length_bound;
 use crate::analysis::pressure_bound::Moment;
+use crate::colony::{self, Parameters};
 use crate::index::InstrId;
 use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
 use crate::list::engine::{self, Decision, Direction, Policy, Timing};
@@ -19,7 +20,7 @@ use crate::problem::{Goal, Problem};
 use crate::schedule::check::check;
 use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
 use crate::solved::{Shared, Solved};
-use crate::twopass::{length, weighted};
+use crate::twopass::{By, length, weighted};
 
 /// A way to schedule a region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,6 +44,8 @@ pub enum Algorithm {
     /// Most waves, then the shortest schedule that keeps them, proven where the budget allows: [`crate::twopass`]. Where
     /// length is the goal, the second of these alone.
     TwoPass,
+    /// Most waves, then short schedules that keep them, both by ants: [`crate::colony`]. Where length is the goal, the second of these alone.
+    Colony,
     /// The lowest sum of length and 100,000 times the waves that do not fit, as far as the budget allows: [`weighted`], with its
     /// default weight. To compare with.
     Weighted,
@@ -79,7 +82,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All algorithms, [`Algorithm::Auto`] first.
-    pub const ALL: [Algorithm; 23] = [
+    pub const ALL: [Algorithm; 24] = [
         Algorithm::Auto,
         Algorithm::Source,
         Algorithm::Production,
@@ -88,6 +91,7 @@ impl Algorithm {
         Algorithm::List,
         Algorithm::Waves,
         Algorithm::TwoPass,
+        Algorithm::Colony,
         Algorithm::Weighted,
         Algorithm::Tree,
         Algorithm::SethiUllman,
@@ -118,6 +122,7 @@ impl Algorithm {
             Algorithm::List => "list",
             Algorithm::Waves => "waves",
             Algorithm::TwoPass => "twopass",
+            Algorithm::Colony => "colony",
             Algorithm::Weighted => "weighted",
             Algorithm::Tree => "tree",
             Algorithm::SethiUllman => "sethi-ullman",
@@ -170,8 +175,8 @@ pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule 
             let shared = solved.share(problem, budget);
             match Way::of(problem.goal(), algorithm) {
                 Some(Way::Fewest) => fewest(&shared, budget).0,
-                Some(Way::TwoPasses(searched)) => kernel::schedule_alone(&shared, searched, budget),
-                Some(Way::Shortest { only_lists }) => shortest(&shared, only_lists, budget).0,
+                Some(Way::TwoPasses(by)) => kernel::schedule_alone(&shared, Effort::new(by, budget)),
+                Some(Way::Shortest(by)) => shortest(&shared, Effort::new([by; 2], budget)).0,
                 Some(Way::LowestSum) => lowest_sum(&shared, budget),
                 None => Schedule::source(problem),
             }
@@ -254,16 +259,17 @@ fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
 
 /// Schedules one region and proves what can be proven within the budget.
 pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    schedule_shared(&Solved::new().share(problem, budget), algorithm, budget)
+    schedule_shared(&Solved::new().share(problem, budget), algorithm, budget, Parameters::default())
 }
 
-fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget) -> Outcome {
+fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget, colony: Parameters) -> Outcome {
+    let effort = |by| Effort { colony, ..Effort::new(by, budget) };
     let problem = shared.problem();
     let (schedule, bounds) = match Way::of(problem.goal(), algorithm) {
         Some(Way::Fewest) => fewest(shared, budget),
-        Some(Way::TwoPasses(searched)) => return kernel::outcome_alone(shared, searched, budget),
-        Some(Way::Shortest { only_lists }) => {
-            let (schedule, length) = shortest(shared, only_lists, budget);
+        Some(Way::TwoPasses(by)) => return kernel::outcome_alone(shared, effort(by)),
+        Some(Way::Shortest(by)) => {
+            let (schedule, length) = shortest(shared, effort([by; 2]));
             (schedule, by_cuts(&shared.peak_bounds(), length))
         }
         Some(Way::LowestSum) => {
@@ -285,39 +291,45 @@ enum Way {
     /// The fewest registers.
     Fewest,
     /// The most waves, then the shortest schedule.
-    TwoPasses(Searched),
-    /// The shortest schedule within the limits, by lists alone or also by searches.
-    Shortest { only_lists: bool },
+    TwoPasses([By; 2]),
+    /// The shortest schedule within the limits.
+    Shortest(By),
     /// The lowest sum of both.
     LowestSum,
 }
 
-/// Which of the two passes search; the others have lists only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Searched {
-    None,
-    First,
-    Both,
+/// How two passes look, and what they may spend.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    by: [By; 2],
+    budget: Budget,
+    colony: Parameters,
+    /// Ants are not sent for a schedule that is fewer cycles above its bound.
+    least_gap: u32,
+}
+
+impl Effort {
+    fn new(by: [By; 2], budget: Budget) -> Self {
+        Effort { by, budget, colony: Parameters::default(), least_gap: 0 }
+    }
 }
 
 impl Way {
     fn of(goal: Goal, algorithm: Algorithm) -> Option<Way> {
-        let searched = match algorithm {
-            Algorithm::List => Searched::None,
-            Algorithm::Waves => Searched::First,
-            _ => Searched::Both,
+        let by = match algorithm {
+            Algorithm::List => [By::Lists; 2],
+            Algorithm::Waves => [By::Search, By::Lists],
+            Algorithm::Auto | Algorithm::TwoPass => [By::Search; 2],
+            Algorithm::Colony => [By::Ants; 2],
+            Algorithm::Exact => return Some(Way::Fewest),
+            Algorithm::Weighted => return Some(Way::LowestSum),
+            _ => return None,
         };
-        match (algorithm, goal) {
-            (Algorithm::Weighted, _) => Some(Way::LowestSum),
-            (Algorithm::Exact, _) | (Algorithm::Auto, Goal::MinReg) => Some(Way::Fewest),
-            (Algorithm::Auto | Algorithm::List | Algorithm::Waves | Algorithm::TwoPass, Goal::Length) => {
-                Some(Way::Shortest { only_lists: searched != Searched::Both })
-            }
-            (Algorithm::Auto | Algorithm::List | Algorithm::Waves | Algorithm::TwoPass, _) => {
-                Some(Way::TwoPasses(searched))
-            }
-            _ => None,
-        }
+        Some(match (algorithm, goal) {
+            (Algorithm::Auto, Goal::MinReg) => Way::Fewest,
+            (_, Goal::Length) => Way::Shortest(by[1]),
+            _ => Way::TwoPasses(by),
+        })
     }
 }
 
@@ -335,14 +347,14 @@ fn fewest(shared: &Shared, budget: Budget) -> (Schedule, Bounds) {
 }
 
 /// The shortest schedule within the limits, and a length that none is below. If none can be found within them, as little as is known to be needed is added.
-fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32) {
+fn shortest(shared: &Shared, effort: Effort) -> (Schedule, u32) {
     let problem = shared.problem();
     let region = problem.region();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
     let mut known: Vec<Vec<InstrId>> = [source].into_iter().chain(production).collect();
     known.push(shared.few_registers());
-    known.push(run(problem, Algorithm::CriticalPath, budget).order().to_vec());
+    known.push(run(problem, Algorithm::CriticalPath, effort.budget).order().to_vec());
     let peaks = |order: &Vec<InstrId>| -> Vec<u32> {
         let measure = problem.measure(&Schedule::in_order(problem, order.clone()));
         measure.peaks.iter().map(|peak| peak.between).collect()
@@ -353,13 +365,23 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
         over.map(u64::from).sum()
     };
     let mut limits: Vec<Option<u32>> = problem.limits().iter().map(|&limit| Some(limit)).collect();
-    let mut budget = budget;
+    let mut effort = effort;
     if let Some(nearest) = known.iter().min_by_key(|order| over(order)).filter(|order| over(order) > 0) {
         let mut nearest = nearest.clone();
-        if !only_lists {
-            budget = budget.half();
-            if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, budget) {
-                nearest = order;
+        let by = effort.by[1];
+        if by != By::Lists {
+            effort.budget = effort.budget.half();
+        }
+        match by {
+            By::Lists => {}
+            By::Search => {
+                if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, effort.budget) {
+                    nearest = order;
+                }
+            }
+            By::Ants => {
+                let options = colony::Options { budget: effort.budget, parameters: effort.colony };
+                nearest = shared.fewer_registers(std::slice::from_ref(&limits), &nearest, options);
             }
         }
         for (limit, peak) in limits.iter_mut().zip(peaks(&nearest)) {
@@ -368,14 +390,39 @@ fn shortest(shared: &Shared, only_lists: bool, budget: Budget) -> (Schedule, u32
         known.push(nearest);
     }
     let starts = distinct(known.iter().map(Vec::as_slice));
-    let options = length::Options { budget, only_lists, ..length::Options::default() };
-    let (found, bound) = match shared.shortest(&limits, &starts, options) {
+    let (found, bound) = match shortest_within(shared, &limits, &starts, effort) {
         Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),
         // Never: one of the known orders is within these limits.
         None => (Schedule::source(problem), length_bound::lower_bound(problem).best()),
     };
     let production = run(problem, Algorithm::Production, Budget::UNLIMITED);
     (best(problem, [found, Schedule::source(problem), production]), bound)
+}
+
+/// The shortest schedule within limits that the second pass finds; none if none of the orders to start from is within them.
+fn shortest_within(
+    shared: &Shared,
+    limits: &[Option<u32>],
+    starts: &[&[InstrId]],
+    effort: Effort,
+) -> Option<length::Answer> {
+    let Effort { by: [_, by], budget, colony, least_gap } = effort;
+    let options = length::Options { budget, only_lists: by != By::Search, ..length::Options::default() };
+    let found = shared.shortest(limits, starts, options)?;
+    if by != By::Ants || found.length - found.bound < least_gap {
+        return Some(found);
+    }
+    // Lists take a hundredth of the time, and ants that start from them get much further.
+    let starts: Vec<&[InstrId]> = starts.iter().copied().chain([&found.order[..]]).collect();
+    let Some(answer) = shared.shorter(limits, &starts, colony::Options { budget, parameters: colony }) else {
+        return Some(found);
+    };
+    let length = Schedule::in_order(shared.problem(), answer.order.clone()).length();
+    // Ants do not know of units, which can make their schedule longer than they think.
+    Some(match length < found.length {
+        true => length::Answer { order: answer.order, length, bound: found.bound, nodes: answer.choices },
+        false => found,
+    })
 }
 
 /// The lowest sum of length and lost waves, in one pass, from the known orders.

@@ -10,7 +10,6 @@ use crate::analysis::pressure_bound::Moment;
 use crate::index::InstrId;
 use crate::minreg::Rules;
 use crate::problem::{Measure, Problem};
-use crate::region::Region;
 
 /// An order of the instructions and the cycle in which each one issues.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -141,10 +140,10 @@ impl Budget {
         }
     }
 
-    /// What it allows for a region, from now on.
-    pub fn effort(&self, region: &Region) -> Effort {
+    /// What it allows for a region of so many instructions, from now on.
+    pub fn effort(&self, instrs: usize) -> Effort {
         let deadline = self.time_per_instr.and_then(|time| {
-            let count = u32::try_from(region.len()).unwrap_or(u32::MAX);
+            let count = u32::try_from(instrs).unwrap_or(u32::MAX);
             Instant::now().checked_add(time.saturating_mul(count))
         });
         Effort { steps: self.nodes.unwrap_or(u64::MAX), deadline }

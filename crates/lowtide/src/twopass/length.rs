@@ -158,7 +158,7 @@ impl<'a> Pass<'a> {
             problem,
             graphs,
             guards,
-            effort: options.budget.effort(problem.region()),
+            effort: options.budget.effort(problem.region().len()),
             answer,
             random: Random::new(1),
             has_units,

@@ -14,9 +14,21 @@ mod meter;
 pub mod occupancy;
 mod prover;
 mod search;
-mod timed;
+pub(crate) mod timed;
 pub mod weighted;
 mod windows;
+
+/// How a pass looks for something better than the known orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum By {
+    /// By list schedulers alone.
+    Lists,
+    /// By searches that can prove it.
+    #[default]
+    Search,
+    /// By ants: [`colony`](crate::colony).
+    Ants,
+}
 
 /// The rules by which pass 2 leaves out what cannot be better. Each can be switched off; the optimum stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

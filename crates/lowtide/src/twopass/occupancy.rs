@@ -17,12 +17,14 @@ use std::cmp::Reverse;
 use std::time::Instant;
 
 use crate::analysis::pressure_bound::{Moment, pressure_at_ends};
+use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
 use crate::problem::Problem;
 use crate::schedule::{Budget, Schedule};
 use crate::solved::Shared;
 use crate::target::FileClass;
+use crate::twopass::By;
 
 /// What is known about the waves of one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,8 +63,10 @@ pub struct KernelWaves {
 pub struct Options {
     /// For each region.
     pub budget: Budget,
-    /// Whether to stop at the best of the known orders and at the bound that takes no time.
-    pub only_known: bool,
+    /// Lists stop at the best of the known orders and at the bound that takes no time.
+    pub by: By,
+    /// How ants behave.
+    pub colony: Parameters,
 }
 
 /// Looks for the most waves, at most `most`, that all regions of a kernel allow.
@@ -71,14 +75,22 @@ pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves
     for region in &mut regions {
         region.is_asked = region.spilled > 0 || region.waves < most;
     }
-    if !options.only_known {
-        let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
-        // The worst one first: it lowers the target for the others.
-        let mut by_waves: Vec<usize> = (0..regions.len()).collect();
-        by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
-        for position in by_waves {
-            regions[position].search(&shared[position], target, options.budget);
-            target = target.min(regions[position].waves);
+    let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
+    match options.by {
+        By::Lists => {}
+        By::Search => {
+            // The worst one first: it lowers the target for the others.
+            let mut by_waves: Vec<usize> = (0..regions.len()).collect();
+            by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
+            for position in by_waves {
+                regions[position].search(&shared[position], target, options.budget);
+                target = target.min(regions[position].waves);
+            }
+        }
+        By::Ants => {
+            for (region, shared) in regions.iter_mut().zip(shared) {
+                region.send_ants(shared, target, options);
+            }
         }
     }
     let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
@@ -92,9 +104,9 @@ fn start(shared: &Shared, options: Options) -> RegionWaves {
     let region = problem.region();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
-    let peak_bounds = match options.only_known {
-        true => pressure_at_ends(region),
-        false => shared.peak_bounds(),
+    let peak_bounds = match options.by {
+        By::Lists => pressure_at_ends(region),
+        By::Search | By::Ants => shared.peak_bounds(),
     };
     let known = spilled_and_waves(problem, &source);
     let mut best = RegionWaves {
@@ -133,7 +145,7 @@ impl RegionWaves {
         let least_spilled = problem.registers().spilled(&self.least_peaks());
         let mut step = target.min(self.bound);
         // All questions together keep to the budget: in time what is left of it, in steps an equal share.
-        let deadline = budget.effort(problem.region()).deadline;
+        let deadline = budget.effort(problem.region().len()).deadline;
         let questions = 2 * u64::from(step.saturating_sub(self.waves).max(1));
         let rest = || Budget {
             time_per_instr: deadline.map(|deadline| {
@@ -166,6 +178,24 @@ impl RegionWaves {
             }
             step -= 1;
         }
+    }
+
+    /// Sends ants for an order with as many waves as possible, at most `target`. They do not know what becomes of the other regions, so that
+    /// all regions can be asked at once.
+    fn send_ants(&mut self, shared: &Shared, target: u32, options: Options) {
+        let problem = shared.problem();
+        let target = target.min(self.bound);
+        let least_spilled = problem.registers().spilled(&self.least_peaks());
+        if self.waves >= target && self.spilled <= least_spilled {
+            return;
+        }
+        self.is_searched = true;
+        let mut steps: Vec<Vec<Option<u32>>> =
+            (1..=target).rev().map(|waves| self.limits(problem, waves, true)).collect();
+        steps.dedup();
+        let Options { budget, colony, .. } = options;
+        let order = shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony });
+        self.offer(problem, order);
     }
 
     /// For each class, the most registers with which so many waves can fit, and nothing is spilled if that is asked for.

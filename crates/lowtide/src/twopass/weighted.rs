@@ -132,7 +132,7 @@ pub fn lowest_sum(
     objective: Objective,
     budget: Budget,
 ) -> Answer {
-    let effort = budget.effort(problem.region());
+    let effort = budget.effort(problem.region().len());
     let times = lower_bound(problem);
     let mut pass = Pass::new(problem, least, starts, objective, effort, times.best());
     pass.search(&times);

@@ -272,7 +272,7 @@ impl Made {
         budget: Budget,
         solved: &Solved,
     ) -> Result<Made, Failure> {
-        let options = Options { goal: Goal::Occupancy, algorithm, budget, registers: None, filter };
+        let options = Options { algorithm, budget, filter, ..Options::default() };
         let start = Instant::now();
         let kernels = (input.kernels.par_iter())
             .map(|(kernel, target)| {

@@ -1,0 +1,293 @@
+//! One ant: how a schedule is made, one instruction after the other.
+//!
+//! What an ant does follows from the terrain, the pheromones, the rules of its group and its number alone. There is no other state and
+//! no floating point, so that every engine gets the same schedule, bit for bit.
+//!
+//! # The definition
+//! An ant keeps a *list* of instructions that wait for no other one. They stand in the order in which they got there; when one is taken, the last one
+//! moves to its place. Each has the first *slot* that the latencies of its operands allow. In each step the ant takes one of them:
+//!
+//! 1. Those are *open* whose slot has come (the current one, or an earlier one), and whose issue keeps what is live within the limit. If there are none, the ant waits for the next slot in which
+//!    an instruction of the list becomes available. If there is none, it dies. It also dies if an instruction of the list can no longer meet its deadline.
+//! 2. The score of an open instruction is its pheromone after the last one that was issued, times its attraction.
+//! 3. In a group that may stall, if no open instruction is free (leaves what is live as it is, or lowers it), those are open as well that are free but not yet available. Their
+//!    score is divided by 1 + (cycles to wait + cycles waited so far for the same reason) / [`STALL_SCALE`].
+//! 4. If the group exploits in this step, the first one with the highest score is taken. If it explores, one is drawn with a probability in
+//!    proportion to the score, with the ant's random number of the step.
+//!
+//! Where time does not count (pass 1), every instruction of the list is available. A step is an instruction, not a cycle as in paper 4: stalls take no steps, so that all ants of a group are
+//! always at the same step.
+
+use super::guard::{Guard, Progress};
+use super::terrain::Terrain;
+use super::{Rules, STALL_SCALE};
+
+/// The memory of an ant, for one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Ant {
+    /// The list, the slot of each of its instructions, and their scores.
+    list: Vec<u32>,
+    slots: Vec<u32>,
+    scores: Vec<u32>,
+    /// For each instruction: how many others it waits for, the slot that is known so far, by how much it would change what is live, how attractive it is.
+    waits: Vec<u32>,
+    available: Vec<u32>,
+    delta: Vec<i64>,
+    attraction: Vec<u16>,
+    /// For each value: users left, and the sum of their numbers.
+    left: Vec<u32>,
+    closer_sum: Vec<u32>,
+    /// For each instruction: not issued, issued, or issued early.
+    marks: Vec<Mark>,
+    progress: Progress,
+    pub(super) trail: Vec<u32>,
+    /// The highest of each class that was live so far.
+    pub(super) peak: i64,
+    /// The first slot after the last issue.
+    pub(super) slot: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    Waiting,
+    Issued,
+    Early,
+}
+
+impl Ant {
+    pub(super) fn new(terrain: &Terrain) -> Self {
+        let room = terrain.most_ready;
+        Ant {
+            list: Vec::with_capacity(room),
+            slots: Vec::with_capacity(room),
+            scores: vec![0; room],
+            waits: terrain.waits.clone(),
+            available: vec![0; terrain.len()],
+            delta: terrain.delta.clone(),
+            attraction: terrain.attraction[0].clone(),
+            left: terrain.left.clone(),
+            closer_sum: terrain.closer_sum.clone(),
+            marks: vec![Mark::Waiting; terrain.len()],
+            progress: Progress::default(),
+            trail: Vec::with_capacity(terrain.len()),
+            peak: 0,
+            slot: 0,
+        }
+    }
+
+    /// Makes a schedule; false if the ant dies on the way. `pheromones` has a row for each instruction that may come before, and one for the start.
+    pub(super) fn walk(&mut self, terrain: &Terrain, pheromones: &[u16], rules: &Rules, lane: u32) -> bool {
+        self.restart(terrain, rules);
+        let count = terrain.len();
+        let mut live = terrain.live;
+        let mut row = count;
+        let mut waited = 0;
+        let key = rules.key_of(lane);
+        let relief = &terrain.relief[rules.guide as usize][..];
+        for step in 0..count {
+            let trail = &pheromones[row * count..][..count];
+            let total = match self.look(terrain, trail, rules, live, waited) {
+                Some(total) => total,
+                None => return false,
+            };
+            let place = match rules.explores(step) {
+                true => self.draw(rules.number(key, step), total),
+                false => self.best(),
+            };
+            let instr = self.list.swap_remove(place);
+            let available = self.slots.swap_remove(place);
+            if available > self.slot {
+                waited += (available - self.slot) / terrain.width;
+                self.slot = available;
+            }
+            if let Some(guard) = rules.guard {
+                let is_free = terrain.packing.fits(live + self.delta[instr as usize], live);
+                self.follow(terrain, guard, instr, is_free);
+            }
+            live += self.delta[instr as usize];
+            if !terrain.packing.fits(live, self.peak) {
+                self.peak = terrain.packing.highest(live, self.peak);
+            }
+            self.pass(terrain, relief, rules.is_timed, instr);
+            row = instr as usize;
+        }
+        true
+    }
+
+    fn restart(&mut self, terrain: &Terrain, rules: &Rules) {
+        self.waits.copy_from_slice(&terrain.waits);
+        self.delta.copy_from_slice(&terrain.delta);
+        self.attraction.copy_from_slice(&terrain.attraction[rules.guide as usize]);
+        self.left.copy_from_slice(&terrain.left);
+        self.closer_sum.copy_from_slice(&terrain.closer_sum);
+        self.available.fill(0);
+        self.trail.clear();
+        self.list.clear();
+        self.list.extend_from_slice(&terrain.roots);
+        self.slots.clear();
+        self.slots.resize(terrain.roots.len(), 0);
+        self.marks.fill(Mark::Waiting);
+        self.progress = Progress::default();
+        self.peak = terrain.live;
+        self.slot = 0;
+    }
+
+    /// Scores all that is open, at the first slot in which something is, and tells the sum. None if the ant dies.
+    #[inline]
+    fn look(
+        &mut self,
+        terrain: &Terrain,
+        trail: &[u16],
+        rules: &Rules,
+        live: i64,
+        waited: u32,
+    ) -> Option<u64> {
+        let packing = &terrain.packing;
+        loop {
+            let mut total = 0;
+            let mut next = u32::MAX;
+            let mut is_free = false;
+            let now = self.slot;
+            for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
+                *score = 0;
+                let instr = instr as usize;
+                if rules.is_timed && slot.max(now) > rules.deadlines[instr] {
+                    return None;
+                }
+                if slot > now {
+                    next = next.min(slot);
+                    continue;
+                }
+                let then = live + self.delta[instr];
+                let is_open = packing.fits(then, rules.limit)
+                    && rules.guard.is_none_or(|guard| {
+                        let Progress { first, early, end } = self.progress;
+                        let rank = guard.rank[instr];
+                        rank == first
+                            || packing.fits(then, live)
+                            || guard.has_room(terrain, early + terrain.opened[instr], first, end.max(rank))
+                    });
+                if is_open {
+                    *score = u32::from(trail[instr]) * u32::from(self.attraction[instr]);
+                    total += u64::from(*score);
+                    is_free |= rules.stalls && packing.fits(then, live);
+                }
+            }
+            if next != u32::MAX && rules.stalls && !is_free {
+                total += self.look_ahead(terrain, trail, rules, live, waited);
+            }
+            if total > 0 {
+                return Some(total);
+            }
+            if next == u32::MAX {
+                return None;
+            }
+            self.slot = next;
+        }
+    }
+
+    /// Scores what is free but not yet available.
+    fn look_ahead(
+        &mut self,
+        terrain: &Terrain,
+        trail: &[u16],
+        rules: &Rules,
+        live: i64,
+        waited: u32,
+    ) -> u64 {
+        let mut total = 0;
+        for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
+            let instr = instr as usize;
+            let then = live + self.delta[instr];
+            if slot > self.slot && terrain.packing.fits(then, live) && terrain.packing.fits(then, rules.limit) {
+                let wait = (slot - self.slot) / terrain.width + waited;
+                let whole = u32::from(trail[instr]) * u32::from(self.attraction[instr]);
+                *score = (whole * STALL_SCALE / (STALL_SCALE + wait)).max(1);
+                total += u64::from(*score);
+            }
+        }
+        total
+    }
+
+    /// The first one with the highest score.
+    #[inline]
+    fn best(&self) -> usize {
+        let mut best = (0, 0);
+        for (place, &score) in self.scores[..self.list.len()].iter().enumerate() {
+            if score > best.1 {
+                best = (place, score);
+            }
+        }
+        best.0
+    }
+
+    /// One in proportion to its score, by a random number.
+    #[inline]
+    fn draw(&self, number: u64, total: u64) -> usize {
+        let mut rest = ((u128::from(number) * u128::from(total)) >> 64) as u64;
+        for (place, &score) in self.scores[..self.list.len()].iter().enumerate() {
+            if rest < u64::from(score) {
+                return place;
+            }
+            rest -= u64::from(score);
+        }
+        0 // never: the number is below the total
+    }
+
+    /// Goes along the guard as far as all is issued.
+    #[inline]
+    fn follow(&mut self, terrain: &Terrain, guard: &Guard, instr: u32, is_free: bool) {
+        let Progress { first, early, end } = &mut self.progress;
+        let rank = guard.rank[instr as usize];
+        self.marks[instr as usize] = match rank == *first || is_free {
+            true => Mark::Issued,
+            false => {
+                *early += terrain.opened[instr as usize];
+                *end = rank.max(*end);
+                Mark::Early
+            }
+        };
+        while let Some(&instr) = guard.order.get(*first as usize) {
+            match self.marks[instr as usize] {
+                Mark::Waiting => break,
+                Mark::Issued => {}
+                Mark::Early => *early -= terrain.opened[instr as usize],
+            }
+            *first += 1;
+        }
+        if *early == 0 {
+            *end = 0;
+        }
+    }
+
+    /// Issues an instruction.
+    #[inline]
+    fn pass(&mut self, terrain: &Terrain, relief: &[u16], is_timed: bool, instr: u32) {
+        self.trail.push(instr);
+        for &value in terrain.closes.row(instr as usize) {
+            let value = value as usize;
+            self.left[value] -= 1;
+            self.closer_sum[value] = self.closer_sum[value].wrapping_sub(instr);
+            if self.left[value] == 1 {
+                let last = self.closer_sum[value] as usize;
+                self.delta[last] -= terrain.weights[value];
+                self.attraction[last] += relief[value];
+            }
+        }
+        let cycle = self.slot / terrain.width;
+        for link in terrain.next.row(instr as usize) {
+            let other = link.instr as usize;
+            if is_timed {
+                self.available[other] = self.available[other].max((cycle + link.cycles) * terrain.width);
+            }
+            self.waits[other] -= 1;
+            if self.waits[other] == 0 {
+                self.list.push(link.instr);
+                self.slots.push(self.available[other]);
+            }
+        }
+        if is_timed {
+            self.slot += 1;
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The colony: iterations of ants, on one thread or several.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use super::ant::Ant;
+use super::guard::Guard;
+use super::pheromone::{Pheromones, deposit};
+use super::terrain::Terrain;
+use super::{Guide, LANES, MOST_INSTRS, Parameters, Rules};
+use crate::analysis::length_bound::lower_bound;
+use crate::analysis::pressure::Tracker;
+use crate::analysis::times::Times;
+use crate::analysis::walk::Packing;
+use crate::index::InstrId;
+use crate::problem::Problem;
+use crate::region::Region;
+use crate::random::bits_at;
+use crate::schedule::{Budget, Schedule};
+use crate::twopass::length::is_within;
+use crate::twopass::timed::MOST_SLOTS;
+
+/// What may be spent, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// For one pass. A node is one choice of one ant.
+    pub budget: Budget,
+    /// How the colony behaves.
+    pub parameters: Parameters,
+}
+
+/// What a colony found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The best order, never worse than the start.
+    pub order: Vec<InstrId>,
+    /// Iterations that were completed.
+    pub iterations: u32,
+    /// Instructions chosen by all ants together.
+    pub choices: u64,
+}
+
+/// A region and what ants are to look for in it, made ready for any engine.
+#[derive(Clone, Debug)]
+pub struct Task {
+    terrain: Terrain,
+    aim: Aim,
+    /// A legal order, within the limits, and its cost.
+    start: Vec<u32>,
+    start_cost: u64,
+    /// No order costs less.
+    bound: u64,
+    /// Of the orders that are known to be within the limits, the one with the fewest registers.
+    fewest: Vec<u32>,
+    options: Options,
+}
+
+impl Task {
+    /// Pass 1: an order whose pressure exceeds as few of the `steps` as possible. Each step has a limit for each class (none for no limit), and none is lower than
+    /// in the step before. If the first step is out of reach, orders with less beyond it are better. `start` is a legal order.
+    ///
+    /// None if the region is too large, or has too many classes; or if there is no step.
+    pub fn pressure(
+        problem: &Problem,
+        steps: &[Vec<Option<u32>>],
+        start: &[InstrId],
+        options: Options,
+    ) -> Option<Task> {
+        let region = problem.region();
+        let counted = steps.first()?;
+        let packing = Packing::without_limits(region, counted).filter(|_| region.len() <= MOST_INSTRS)?;
+        let terrain = Terrain::new(problem, &packing, &Times::on(problem).tail);
+        let aim = Aim::Pressure { steps: steps.iter().map(|limits| packing.pack_within(limits)).collect() };
+        let start_cost = aim.cost(&terrain, packing.pack_within(&peaks(region, start)), 0);
+        let start = numbers(start);
+        Some(Task { terrain, aim, start_cost, bound: 0, fewest: start.clone(), start, options })
+    }
+
+    /// Pass 2: the shortest schedule whose pressure stays within `limits` (one for each class; none for no limit). Ants do not know of units that make others wait.
+    ///
+    /// None if none of the orders to start from is within the limits, or if the region is too large or has too many classes.
+    pub fn length(
+        problem: &Problem,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        options: Options,
+    ) -> Option<Task> {
+        let region = problem.region();
+        let within: Vec<&[InstrId]> =
+            starts.iter().copied().filter(|order| is_within(region, order, limits)).collect();
+        let lengths = within.iter().map(|order| Schedule::in_order(problem, order.to_vec()).length());
+        let (length, start) = lengths.zip(&within).min_by_key(|(length, _)| *length)?;
+        let fewest = within.iter().min_by_key(|order| peaks(region, order))?;
+        let is_short = u64::from(length) * u64::from(problem.target().issue().width) <= MOST_SLOTS;
+        let packing =
+            Packing::within(region, limits).filter(|_| is_short && region.len() <= MOST_INSTRS)?;
+        let bound = lower_bound(problem);
+        let terrain = Terrain::new(problem, &packing, &bound.tail);
+        Some(Task {
+            terrain,
+            aim: Aim::Length { limit: packing.pack(limits) },
+            start: numbers(start),
+            start_cost: length.into(),
+            bound: bound.best().into(),
+            fewest: numbers(fewest),
+            options,
+        })
+    }
+
+    /// Number of instructions.
+    #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
+    pub fn len(&self) -> usize {
+        self.terrain.len()
+    }
+
+    /// Whether latencies count: whether it is one of pass 2.
+    pub fn is_timed(&self) -> bool {
+        matches!(self.aim, Aim::Length { .. })
+    }
+
+    /// Whether the order to start from is the best one.
+    pub fn is_solved(&self) -> bool {
+        self.start_cost <= self.bound
+    }
+
+    /// Sends the ants, on so many threads. The answer does not depend on that, except for what the clock cuts off.
+    pub fn run(&self, threads: usize) -> Answer {
+        Colony::new(self).run(threads)
+    }
+}
+
+fn numbers(order: &[InstrId]) -> Vec<u32> {
+    order.iter().map(|instr| instr.0).collect()
+}
+
+/// The peak of each class.
+fn peaks(region: &Region, order: &[InstrId]) -> Vec<Option<u32>> {
+    let mut tracker = Tracker::new(region);
+    order.iter().for_each(|&instr| tracker.schedule(instr));
+    tracker.peaks().iter().map(|peak| Some(peak.between)).collect()
+}
+
+/// What is to be made small.
+#[derive(Clone, Debug)]
+enum Aim {
+    /// The number of steps that the peak exceeds, then what is beyond the first one.
+    Pressure { steps: Vec<i64> },
+    /// The length, within a limit.
+    Length { limit: i64 },
+}
+
+impl Aim {
+    /// Of a schedule that takes so many slots, with this peak.
+    fn cost(&self, terrain: &Terrain, peak: i64, slots: u32) -> u64 {
+        match self {
+            Aim::Length { .. } => u64::from(slots.div_ceil(terrain.width)),
+            Aim::Pressure { steps } => {
+                let packing = &terrain.packing;
+                let exceeded = steps.iter().take_while(|&&step| !packing.fits(peak, step)).count() as u64;
+                let over = |class| packing.unpack(peak, class).saturating_sub(packing.unpack(steps[0], class));
+                exceeded << 32 | packing.classes().map(|class| u64::from(over(class))).sum::<u64>()
+            }
+        }
+    }
+
+    /// A cost as an amount that can be compared by its ratio to another one.
+    fn amount(&self, terrain: &Terrain, cost: u64) -> u64 {
+        match self {
+            Aim::Length { .. } => cost,
+            Aim::Pressure { steps } => {
+                let packing = &terrain.packing;
+                let limits = packing.classes().map(|class| u64::from(packing.unpack(steps[0], class)));
+                (cost & u64::from(u32::MAX)) + limits.sum::<u64>()
+            }
+        }
+    }
+}
+
+/// A colony at work.
+struct Colony<'t> {
+    task: &'t Task,
+    pheromones: Pheromones,
+    best: Vec<u32>,
+    best_cost: u64,
+    /// What keeps ants from dead ends, where registers limit the length: the order with the fewest registers, and the best one so far.
+    fewest: Option<Guard>,
+    own: Option<Guard>,
+}
+
+/// The best ant of an iteration: its cost and number, and its order.
+type Winner = Option<(u64, u32, Vec<u32>)>;
+
+/// Fewer choices than these are not worth another thread.
+const CHOICES_PER_THREAD: u64 = 10_000;
+
+impl<'t> Colony<'t> {
+    fn new(task: &'t Task) -> Self {
+        let mut colony = Colony {
+            task,
+            pheromones: Pheromones::new(task.len()),
+            best: task.start.clone(),
+            best_cost: task.start_cost,
+            fewest: None,
+            own: None,
+        };
+        colony.fewest = colony.guard(&task.fewest);
+        colony.own = colony.guard(&task.start);
+        colony
+    }
+
+    fn parameters(&self) -> &'t Parameters {
+        &self.task.options.parameters
+    }
+
+    /// A guard, where registers limit the length.
+    fn guard(&self, order: &[u32]) -> Option<Guard> {
+        let has_limits = self.task.terrain.packing.classes().next().is_some();
+        match self.task.aim {
+            Aim::Length { limit } if has_limits => Some(Guard::new(&self.task.terrain, order, limit)),
+            _ => None,
+        }
+    }
+
+    fn run(mut self, threads: usize) -> Answer {
+        let effort = self.task.options.budget.effort(self.task.len());
+        let of_group = u64::from(LANES) * self.task.len() as u64;
+        let most_threads = (u64::from(self.parameters().groups) * of_group / CHOICES_PER_THREAD).max(1);
+        let threads = threads.min(most_threads as usize).clamp(1, self.parameters().groups.max(1) as usize);
+        let mut ants = vec![Ant::new(&self.task.terrain); threads];
+        let patience = self.parameters().patience_for(self.task.terrain.len());
+        let (mut choices, mut iteration, mut in_vain) = (0, 0, 0);
+        self.leave(None);
+        while self.best_cost > self.task.bound && in_vain < patience {
+            // What an iteration may take at most is known beforehand, so that no budget of steps is exceeded.
+            let affordable = effort.steps.saturating_sub(choices) / of_group;
+            let groups = u64::from(self.parameters().groups).min(affordable) as u32;
+            if groups == 0 || effort.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+            let (winner, chosen) = self.iterate(&mut ants, iteration, groups, effort.deadline);
+            choices += chosen;
+            iteration += 1;
+            in_vain += 1;
+            if let Some((cost, _, order)) = winner.as_ref().filter(|(cost, ..)| *cost < self.best_cost) {
+                (self.best_cost, self.best) = (*cost, order.clone());
+                self.own = self.guard(&self.best);
+                in_vain = 0;
+            }
+            self.leave(winner);
+        }
+        let order = self.best.iter().map(|&instr| InstrId(instr)).collect();
+        Answer { order, iterations: iteration, choices }
+    }
+
+    /// The winner, or else the best one so far, leaves its pheromones.
+    fn leave(&mut self, winner: Winner) {
+        let amount = |cost| self.task.aim.amount(&self.task.terrain, cost);
+        let start = amount(self.task.start_cost);
+        let (cost, order) = match &winner {
+            Some((cost, _, order)) => (*cost, order),
+            None => (self.best_cost, &self.best),
+        };
+        self.pheromones.update(order, deposit(amount(cost), start), self.parameters().remains);
+    }
+
+    /// All ants of an iteration: the winner, and how many choices they made.
+    fn iterate(&self, ants: &mut [Ant], iteration: u32, groups: u32, deadline: Option<Instant>) -> (Winner, u64) {
+        let deadlines = self.deadlines();
+        let next = AtomicU32::new(0);
+        let work = |ant: &mut Ant| {
+            let mut done: (Winner, u64) = (None, 0);
+            loop {
+                let group = next.fetch_add(1, Ordering::Relaxed);
+                if group >= groups {
+                    return done;
+                }
+                let rules = self.rules(iteration, group, &deadlines);
+                let (winner, choices) = self.group(ant, group, &rules, deadline);
+                done = (better(done.0, winner), done.1 + choices);
+            }
+        };
+        let Some((own, others)) = ants.split_first_mut() else { return (None, 0) };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = others.iter_mut().map(|ant| scope.spawn(|| work(ant))).collect();
+            let (mut winner, mut choices) = work(own);
+            for other in others {
+                // A thread that panicked has found nothing: the best order so far stands.
+                if let Ok((found, chosen)) = other.join() {
+                    winner = better(winner, found);
+                    choices += chosen;
+                }
+            }
+            (winner, choices)
+        })
+    }
+
+    /// For each instruction the last slot from which a schedule can still be short enough to be of interest.
+    fn deadlines(&self) -> Vec<u32> {
+        match self.task.aim {
+            Aim::Pressure { .. } => Vec::new(),
+            Aim::Length { .. } => {
+                let slack = self.best_cost * u64::from(self.parameters().slack) / 64;
+                let last = (self.best_cost + slack).saturating_sub(2) as u32;
+                let width = self.task.terrain.width;
+                let deadline = |tail: &u32| last.saturating_sub(*tail) * width + (width - 1);
+                self.task.terrain.tail.iter().map(deadline).collect()
+            }
+        }
+    }
+
+    /// What holds for a group.
+    fn rules<'a>(&'a self, iteration: u32, group: u32, deadlines: &'a [u32]) -> Rules<'a> {
+        let Parameters { seed, stalling, explorations, .. } = *self.parameters();
+        let packing = &self.task.terrain.packing;
+        let (is_timed, limit) = match &self.task.aim {
+            Aim::Length { limit } => (true, *limit),
+            Aim::Pressure { steps } => {
+                (false, steps.get((self.best_cost >> 32) as usize).copied().unwrap_or(packing.everything()))
+            }
+        };
+        Rules {
+            is_timed,
+            stalls: is_timed && stalling > 0 && group % stalling == stalling - 1,
+            guide: match is_timed {
+                true => Guide::ALL[group as usize % 3],
+                false => [Guide::Relief, Guide::Both][group as usize % 2],
+            },
+            guard: match group % 4 {
+                1 => self.fewest.as_ref(),
+                3 => None,
+                _ => self.own.as_ref(),
+            },
+            limit,
+            deadlines,
+            key: bits_at(bits_at(seed, u64::from(is_timed) << 32 | u64::from(iteration)), group.into()),
+            explores_below: (u64::from(explorations) << 32) / self.task.terrain.len() as u64,
+        }
+    }
+
+    /// The best ant of a group, and how many choices all of them made.
+    fn group(&self, ant: &mut Ant, group: u32, rules: &Rules, deadline: Option<Instant>) -> (Winner, u64) {
+        let mut winner: Winner = None;
+        let mut choices = 0;
+        for lane in 0..LANES {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+            let is_alive = ant.walk(&self.task.terrain, self.pheromones.table(), rules, lane);
+            choices += ant.trail.len() as u64;
+            if is_alive {
+                let cost = self.task.aim.cost(&self.task.terrain, ant.peak, ant.slot);
+                if winner.as_ref().is_none_or(|(best, ..)| cost < *best) {
+                    winner = Some((cost, group * LANES + lane, ant.trail.clone()));
+                }
+            }
+        }
+        (winner, choices)
+    }
+}
+
+/// The better of two; the one with the lower number among equals.
+fn better(one: Winner, other: Winner) -> Winner {
+    match (&one, &other) {
+        (Some(first), Some(second)) if (second.0, second.1) < (first.0, first.1) => other,
+        (None, Some(_)) => other,
+        _ => one,
+    }
+}

@@ -1,0 +1,133 @@
+//! A region as ants see it: flat arrays of integers, the same for every engine.
+
+use crate::analysis::closure::{Closure, InstrSet};
+use crate::analysis::times::separation;
+use crate::analysis::walk::{Direction, LiveGraph, Packing};
+use crate::index::Rows;
+use crate::problem::Problem;
+use crate::region::Region;
+
+use super::{Guide, ONE};
+
+/// The other end of a dependence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    pub(super) instr: u32,
+    /// Cycles between the two issues, at least.
+    pub(super) cycles: u32,
+}
+
+/// A region as ants see it.
+#[derive(Clone, Debug)]
+pub(super) struct Terrain {
+    pub(super) packing: Packing,
+    pub(super) width: u32,
+    /// What waits for an instruction, and how many others each one waits for.
+    pub(super) next: Rows<Link>,
+    pub(super) waits: Vec<u32>,
+    /// Cycles from the issue of an instruction to the last issue, at least.
+    pub(super) tail: Vec<u32>,
+    /// The values that an instruction helps to close.
+    pub(super) closes: Rows<u32>,
+    /// For each value: what it takes, how many instructions have to be passed until it closes, and the sum of their numbers, which
+    /// is the number of the last one when only that is left.
+    pub(super) weights: Vec<i64>,
+    pub(super) left: Vec<u32>,
+    pub(super) closer_sum: Vec<u32>,
+    /// By how much each instruction would change what is live, at the start; and what is live there.
+    pub(super) delta: Vec<i64>,
+    pub(super) live: i64,
+    /// What each instruction opens.
+    pub(super) opened: Vec<i64>,
+    /// What can be issued first.
+    pub(super) roots: Vec<u32>,
+    /// No more instructions than these can ever wait to be chosen.
+    pub(super) most_ready: usize,
+    /// For each guide, how attractive each instruction is at the start, and by how much more it is when it would be the last one to
+    /// use a value.
+    pub(super) attraction: [Vec<u16>; Guide::ALL.len()],
+    pub(super) relief: [Vec<u16>; Guide::ALL.len()],
+}
+
+impl Terrain {
+    /// `tail` is as in [`Times`](crate::analysis::times::Times).
+    pub(super) fn new(problem: &Problem, packing: &Packing, tail: &[u32]) -> Self {
+        let region = problem.region();
+        let graph = LiveGraph::new(region, Direction::TopDown, packing);
+        let mut next = Rows::with_capacity(region.len(), region.edge_count());
+        for instr in region.instrs() {
+            for edge in region.succs(instr) {
+                next.push(Link { instr: edge.instr.0, cycles: separation(problem, instr, edge) });
+            }
+            next.end_row();
+        }
+        let count = region.len() as u32;
+        let mut terrain = Terrain {
+            packing: packing.clone(),
+            width: problem.target().issue().width,
+            next,
+            roots: (0..count).filter(|&instr| graph.waits[instr as usize] == 0).collect(),
+            most_ready: most_ready(region),
+            waits: graph.waits,
+            tail: tail.to_vec(),
+            closes: graph.closes,
+            weights: graph.weights,
+            left: graph.left,
+            // A sum of fewer than 2^16 numbers below 2^16.
+            closer_sum: graph.closer_sum.iter().map(|&sum| sum as u32).collect(),
+            delta: graph.delta,
+            live: graph.live,
+            opened: Vec::new(),
+            attraction: Default::default(),
+            relief: Default::default(),
+        };
+        // By how much it would change what is live, less what it would close.
+        let opened = |instr: usize| terrain.delta[instr] + terrain.closed_at_start(instr).map(|value| terrain.weights[value]).sum::<i64>();
+        terrain.opened = (0..terrain.len()).map(opened).collect();
+        for (position, guide) in Guide::ALL.into_iter().enumerate() {
+            (terrain.attraction[position], terrain.relief[position]) = terrain.attractions(guide);
+        }
+        terrain
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// The values that an instruction would close if it came first.
+    fn closed_at_start(&self, instr: usize) -> impl Iterator<Item = usize> + '_ {
+        let values = self.closes.row(instr).iter().map(|&value| value as usize);
+        values.filter(|&value| self.left[value] == 1)
+    }
+
+    /// The attraction of each instruction between [`ONE`] and twice that, and what each value adds to it when only one user is left: together never more than that.
+    fn attractions(&self, guide: Guide) -> (Vec<u16>, Vec<u16>) {
+        let (for_path, for_relief) = guide.shares();
+        let size = |weight: i64| -> u64 {
+            self.packing.classes().map(|class| u64::from(self.packing.unpack(weight, class))).sum()
+        };
+        let sizes: Vec<u64> = self.weights.iter().map(|&weight| size(weight)).collect();
+        let opened: Vec<u64> = self.opened.iter().map(|&opened| size(opened)).collect();
+        let closable = |instr: usize| self.closes.row(instr).iter().map(|&value| sizes[value as usize]).sum::<u64>();
+        let most_opened = opened.iter().max().copied().unwrap_or(0);
+        let most_closed = (0..self.len()).map(closable).max().unwrap_or(0);
+        let range = (most_opened + most_closed).max(1);
+        let longest = u64::from(self.tail.iter().max().copied().unwrap_or(0)).max(1);
+        let relief: Vec<u16> = sizes.iter().map(|size| (size * for_relief / range) as u16).collect();
+        let attraction = (0..self.len()).map(|instr| {
+            let path = u64::from(self.tail[instr]) * for_path / longest;
+            let opens_less = (most_opened - opened[instr]) * for_relief / range;
+            let closes: u64 = self.closed_at_start(instr).map(|value| u64::from(relief[value])).sum();
+            (u64::from(ONE) + path + opens_less + closes) as u16
+        });
+        (attraction.collect(), relief)
+    }
+}
+
+/// The most instructions that can be independent of one, and that one (paper 4, Section V-A).
+fn most_ready(region: &Region) -> usize {
+    let closure = Closure::new(region);
+    let size = |set: InstrSet| set.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+    let ordered = |instr| size(closure.ancestors(instr)) + size(closure.descendants(instr));
+    region.instrs().map(|instr| region.len() - ordered(instr)).max().unwrap_or(0)
+}
