@@ -79,8 +79,7 @@ fn results_are_those_of_the_rust_interface() {
     let target = Target::builtin("gfx906").unwrap();
     let list = CString::new("list").unwrap();
     let budget = Budget { nodes: Some(NODES), ..Budget::UNLIMITED };
-    let auto =
-        Options { budget, ..Options::default() };
+    let auto = Options { budget, ..Options::default() };
     let cases = [
         (options(lowtide_goal::LOWTIDE_OCCUPANCY), auto),
         (

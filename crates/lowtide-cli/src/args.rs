@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use lowtide::colony::Parameters;
 use lowtide::pipeline::Algorithm;
 use lowtide::problem::Goal;
 use lowtide::schedule::Budget;
@@ -65,6 +66,56 @@ pub(crate) enum BenchCommand {
     /// Sums are over all kernels; the passes are counted on distinct graphs.
     /// Example: lowtide bench occupancy corpus/ --budget 1ms,250us,5ms
     Occupancy(OccupancyArgs),
+    /// Speed of ants on all cores against one, at equal work and with equal results (paper 4, Tables 3.a and 3.b)
+    ///
+    /// Example: lowtide bench colony corpus/ --nodes 1000000
+    Colony(ColonyArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ColonyArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) seed: SeedArgs,
+
+    /// Choices of ants for each region and pass
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    nodes: u64,
+
+    /// Measure regions of so many instructions or more
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) min_size: usize,
+
+    /// Measure regions of so many instructions or fewer
+    #[arg(long, value_name = "N")]
+    pub(crate) max_size: Option<usize>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ColonyArgs {
+    pub(crate) fn budget(&self) -> Budget {
+        Budget { time_per_instr: None, nodes: Some(self.nodes), threads: 1 }
+    }
+}
+
+/// Where chance comes from.
+#[derive(clap::Args)]
+pub(crate) struct SeedArgs {
+    /// Where the random numbers of ants start, for algorithm colony
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl SeedArgs {
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters { seed: self.seed, ..Parameters::default() }
+    }
 }
 
 #[derive(clap::Args)]
@@ -260,6 +311,8 @@ pub(crate) struct ScheduleArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
+    pub(crate) seed: SeedArgs,
 
     /// What to be best at
     #[arg(long, value_enum, default_value = "occupancy")]
@@ -270,12 +323,12 @@ pub(crate) struct ScheduleArgs {
     pub(crate) algorithm: Method,
 
     /// Use at most N registers of the target's first class: for the goal length, if that is possible at all; for the goal
-    /// occupancy, where a known order does so without losing waves (algorithms auto, list, waves and twopass)
+    /// occupancy, where a known order does so without losing waves (algorithms auto, list, waves, twopass and colony)
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
 
     /// Take every wave more, whatever it costs; else up to 3 more than the production compiler has are not taken if all regions
-    /// together become more than 63 cycles longer
+    /// together become more than 63 cycles longer, and ants (algorithm colony) are not sent for fewer than 21 cycles
     #[arg(long)]
     pub(crate) no_filter: bool,
 

@@ -526,7 +526,8 @@ mod bench {
         let document = run("bench occupancy {} --json --nodes 2000", &[&corpus()]).json();
         assert_eq!((number(&document["kernels"]), number(&document["regions"])), (26, 284));
         let sum = |figure: &str, name: &str| number(&document[figure][name]);
-        let names = ["production", "source", "list", "waves", "weighted", "twopass", "default", "filtered"];
+        let names =
+            ["production", "source", "list", "waves", "weighted", "colony", "twopass", "default", "filtered"];
         for name in names {
             assert!(sum("occupancy", name) <= number(&document["occupancy_bound"]), "{name}");
             assert!(document["seconds"][name].is_f64(), "{name}");
@@ -564,6 +565,36 @@ mod bench {
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
         let error = run("bench occupancy {} --min-size 100000", &[&corpus()]).error();
         assert!(error.contains("no region has a size in the range"), "{error}");
+    }
+
+    #[test]
+    fn colony_carries_its_figures_for_programs() {
+        let document = run("bench colony {} --json --nodes 30000 --threads 2", &[&corpus()]).json();
+        assert_eq!((number(&document["kernels"]), number(&document["threads"])), (26, 2));
+        let mut measured = 0;
+        for pass in document["passes"].as_array().expect("two passes") {
+            for (range, figures) in pass.as_object().expect("ranges") {
+                assert!(["1-49", "50-99", ">=100"].contains(&range.as_str()), "{range}");
+                measured += number(&figures["regions"]);
+                let choices = number(&figures["choices"]);
+                assert!(choices > 0 && choices <= 30_000 * number(&figures["regions"]), "{document}");
+                let threads = &figures["devices"]["threads"];
+                assert_eq!(threads["identical"], true, "{document}");
+                let [least, mean, most] =
+                    ["min_speedup", "geomean_speedup", "max_speedup"].map(|key| threads[key].as_f64());
+                assert!(least > Some(0.0) && least <= mean && mean <= most, "{document}");
+            }
+        }
+        assert!(measured > 10, "{document}");
+        assert_eq!(document["whole"]["identical"], true, "{document}");
+        let text = run("bench colony {} --nodes 30000 --max-size 100", &[&corpus()]).ok();
+        assert!(
+            text.contains("Tables 3.a and 3.b") && text.contains("All schedules are the same."),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{text}");
+        let error = run("bench colony {} --min-size 100000", &[&corpus()]).error();
+        assert!(error.contains("leaves anything to ants"), "{error}");
     }
 
     #[test]

@@ -179,7 +179,9 @@ impl Solved {
 
     fn note(&self, question: ColonyQuestion, make: impl FnOnce() -> Option<Task>) {
         let is_wanted = |noting: &Option<(usize, FxHashMap<ColonyQuestion, Task>)>| {
-            noting.as_ref().is_some_and(|(pass, asked)| *pass == question.pass && !asked.contains_key(&question))
+            noting
+                .as_ref()
+                .is_some_and(|(pass, asked)| *pass == question.pass && !asked.contains_key(&question))
         };
         if is_wanted(&lock(&self.noting))
             && let Some(task) = make()

@@ -31,9 +31,13 @@ fn the_example_of_seven_instructions() {
         let steps = [2, 3].map(|limit| vec![Some(limit)]);
         let first = Task::pressure(&problem, &steps, &source, options).expect("a small region").run(1);
         assert_eq!(length_and_peak(&first.order).1, 3, "seed {seed}");
-        let second = Task::length(&problem, &[Some(3)], &[&first.order], options).expect("within the limit").run(1);
+        let second =
+            Task::length(&problem, &[Some(3)], &[&first.order], options).expect("within the limit").run(1);
         assert_eq!(length_and_peak(&second.order), (10, 3), "seed {seed}");
-        assert!(Task::length(&problem, &[Some(2)], &[&first.order], options).is_none(), "not within the limit");
+        assert!(
+            Task::length(&problem, &[Some(2)], &[&first.order], options).is_none(),
+            "not within the limit"
+        );
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
         Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
+        Command::Bench(BenchCommand::Colony(args)) => bench::colony(&args),
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),

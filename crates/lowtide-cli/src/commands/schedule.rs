@@ -114,7 +114,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         budget: args.budget.budget(),
         registers: args.registers,
         filter: (!args.no_filter).then(Filter::default),
-        ..Options::default()
+        colony: args.seed.parameters(),
     };
     let constraints = match args.algorithm {
         Method::Algorithm(_) => None,

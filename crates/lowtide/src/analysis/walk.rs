@@ -51,7 +51,9 @@ impl Packing {
     pub fn without_limits(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
         region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
-        Packing::with_room(limits.iter().zip(most).map(|(limit, most)| limit.map(|limit| most.max(limit.into()))))
+        Packing::with_room(
+            limits.iter().zip(most).map(|(limit, most)| limit.map(|limit| most.max(limit.into()))),
+        )
     }
 
     /// Fields that have room for so much.

@@ -187,19 +187,13 @@ impl Ant {
     }
 
     /// Scores what is free but not yet available.
-    fn look_ahead(
-        &mut self,
-        terrain: &Terrain,
-        trail: &[u16],
-        rules: &Rules,
-        live: i64,
-        waited: u32,
-    ) -> u64 {
+    fn look_ahead(&mut self, terrain: &Terrain, trail: &[u16], rules: &Rules, live: i64, waited: u32) -> u64 {
         let mut total = 0;
         for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
             let instr = instr as usize;
             let then = live + self.delta[instr];
-            if slot > self.slot && terrain.packing.fits(then, live) && terrain.packing.fits(then, rules.limit) {
+            if slot > self.slot && terrain.packing.fits(then, live) && terrain.packing.fits(then, rules.limit)
+            {
                 let wait = (slot - self.slot) / terrain.width + waited;
                 let whole = u32::from(trail[instr]) * u32::from(self.attraction[instr]);
                 *score = (whole * STALL_SCALE / (STALL_SCALE + wait)).max(1);

@@ -59,7 +59,15 @@ pub struct Parameters {
 
 impl Default for Parameters {
     fn default() -> Self {
-        Parameters { seed: 1, groups: 8, explorations: 10, stalling: 4, remains: 13, slack: 2, patience: [10, 20, 30] }
+        Parameters {
+            seed: 1,
+            groups: 8,
+            explorations: 10,
+            stalling: 4,
+            remains: 13,
+            slack: 2,
+            patience: [10, 20, 30],
+        }
     }
 }
 

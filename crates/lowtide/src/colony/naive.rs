@@ -59,7 +59,8 @@ impl Plain<'_> {
         let region = self.problem.region();
         let rank = |instr: InstrId| guard.iter().position(|&other| other == instr).expect("in the guard");
         let first = guard.iter().position(|instr| !order.contains(instr)).expect("something is left");
-        let all: Vec<InstrId> = early.iter().copied().filter(|&instr| rank(instr) > first).chain([instr]).collect();
+        let all: Vec<InstrId> =
+            early.iter().copied().filter(|&instr| rank(instr) > first).chain([instr]).collect();
         let end = all.iter().map(|&instr| rank(instr)).max().expect("at least one");
         (first..end).all(|position| {
             let along = pressures(region, self.limits, &guard[..=position]);
@@ -74,12 +75,13 @@ impl Plain<'_> {
     fn attraction(&self, guide: Guide, order: &[InstrId], instr: InstrId) -> u32 {
         let region = self.problem.region();
         let (for_path, for_relief) = guide.shares();
-        let size = |weight: &dyn Fn(&crate::region::Value) -> bool, values: &[crate::index::ValueId]| -> u64 {
-            let values = values.iter().filter(|value| !region.is_dead(**value));
-            let values = values.map(|value| &region.values()[value.index()]);
-            let counted = values.filter(|value| self.limits[value.class.index()].is_some());
-            counted.filter(|value| weight(value)).map(|value| u64::from(value.weight)).sum()
-        };
+        let size =
+            |weight: &dyn Fn(&crate::region::Value) -> bool, values: &[crate::index::ValueId]| -> u64 {
+                let values = values.iter().filter(|value| !region.is_dead(**value));
+                let values = values.map(|value| &region.values()[value.index()]);
+                let counted = values.filter(|value| self.limits[value.class.index()].is_some());
+                counted.filter(|value| weight(value)).map(|value| u64::from(value.weight)).sum()
+            };
         let opened = |instr| size(&|_| true, region.defined_values(instr));
         let used = |instr| size(&|_| true, region.used_values(instr));
         let most_opened = region.instrs().map(opened).max().unwrap_or(0);
@@ -89,9 +91,12 @@ impl Plain<'_> {
         let closed = region.used_values(instr).iter().filter(|value| {
             let own = &region.values()[value.index()];
             let others = region.value_uses(**value).iter().filter(|other| **other != instr);
-            !own.live_out && self.limits[own.class.index()].is_some() && others.into_iter().all(|other| order.contains(other))
+            !own.live_out
+                && self.limits[own.class.index()].is_some()
+                && others.into_iter().all(|other| order.contains(other))
         });
-        let closes: u64 = closed.map(|value| u64::from(region.values()[value.index()].weight) * for_relief / range).sum();
+        let closes: u64 =
+            closed.map(|value| u64::from(region.values()[value.index()].weight) * for_relief / range).sum();
         (u64::from(ONE) + path + (most_opened - opened(instr)) * for_relief / range + closes) as u32
     }
 
@@ -102,7 +107,8 @@ impl Plain<'_> {
         let mut order: Vec<InstrId> = Vec::new();
         let mut cycles = vec![0; region.len()];
         let mut early = Vec::new();
-        let mut list: Vec<InstrId> = region.instrs().filter(|&instr| region.preds(instr).is_empty()).collect();
+        let mut list: Vec<InstrId> =
+            region.instrs().filter(|&instr| region.preds(instr).is_empty()).collect();
         let (mut now, mut waited) = (0, 0);
         for step in 0..region.len() {
             let available = |instr: InstrId, cycles: &[u32]| {
@@ -113,7 +119,8 @@ impl Plain<'_> {
                 if rules.is_timed { ready.max().unwrap_or(0) * width } else { 0 }
             };
             let scores = loop {
-                let late = |&instr: &InstrId| available(instr, &cycles).max(now) > rules.deadlines[instr.index()];
+                let late =
+                    |&instr: &InstrId| available(instr, &cycles).max(now) > rules.deadlines[instr.index()];
                 if rules.is_timed && list.iter().any(late) {
                     return None;
                 }

@@ -14,8 +14,8 @@ use crate::analysis::times::Times;
 use crate::analysis::walk::Packing;
 use crate::index::InstrId;
 use crate::problem::Problem;
-use crate::region::Region;
 use crate::random::bits_at;
+use crate::region::Region;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::length::is_within;
 use crate::twopass::timed::MOST_SLOTS;
@@ -92,8 +92,7 @@ impl Task {
         let (length, start) = lengths.zip(&within).min_by_key(|(length, _)| *length)?;
         let fewest = within.iter().min_by_key(|order| peaks(region, order))?;
         let is_short = u64::from(length) * u64::from(problem.target().issue().width) <= MOST_SLOTS;
-        let packing =
-            Packing::within(region, limits).filter(|_| is_short && region.len() <= MOST_INSTRS)?;
+        let packing = Packing::within(region, limits).filter(|_| is_short && region.len() <= MOST_INSTRS)?;
         let bound = lower_bound(problem);
         let terrain = Terrain::new(problem, &packing, &bound.tail);
         Some(Task {
@@ -157,7 +156,8 @@ impl Aim {
             Aim::Pressure { steps } => {
                 let packing = &terrain.packing;
                 let exceeded = steps.iter().take_while(|&&step| !packing.fits(peak, step)).count() as u64;
-                let over = |class| packing.unpack(peak, class).saturating_sub(packing.unpack(steps[0], class));
+                let over =
+                    |class| packing.unpack(peak, class).saturating_sub(packing.unpack(steps[0], class));
                 exceeded << 32 | packing.classes().map(|class| u64::from(over(class))).sum::<u64>()
             }
         }
@@ -264,7 +264,13 @@ impl<'t> Colony<'t> {
     }
 
     /// All ants of an iteration: the winner, and how many choices they made.
-    fn iterate(&self, ants: &mut [Ant], iteration: u32, groups: u32, deadline: Option<Instant>) -> (Winner, u64) {
+    fn iterate(
+        &self,
+        ants: &mut [Ant],
+        iteration: u32,
+        groups: u32,
+        deadline: Option<Instant>,
+    ) -> (Winner, u64) {
         let deadlines = self.deadlines();
         let next = AtomicU32::new(0);
         let work = |ant: &mut Ant| {

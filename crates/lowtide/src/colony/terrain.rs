@@ -82,7 +82,10 @@ impl Terrain {
             relief: Default::default(),
         };
         // By how much it would change what is live, less what it would close.
-        let opened = |instr: usize| terrain.delta[instr] + terrain.closed_at_start(instr).map(|value| terrain.weights[value]).sum::<i64>();
+        let opened = |instr: usize| {
+            terrain.delta[instr]
+                + terrain.closed_at_start(instr).map(|value| terrain.weights[value]).sum::<i64>()
+        };
         terrain.opened = (0..terrain.len()).map(opened).collect();
         for (position, guide) in Guide::ALL.into_iter().enumerate() {
             (terrain.attraction[position], terrain.relief[position]) = terrain.attractions(guide);
@@ -108,7 +111,8 @@ impl Terrain {
         };
         let sizes: Vec<u64> = self.weights.iter().map(|&weight| size(weight)).collect();
         let opened: Vec<u64> = self.opened.iter().map(|&opened| size(opened)).collect();
-        let closable = |instr: usize| self.closes.row(instr).iter().map(|&value| sizes[value as usize]).sum::<u64>();
+        let closable =
+            |instr: usize| self.closes.row(instr).iter().map(|&value| sizes[value as usize]).sum::<u64>();
         let most_opened = opened.iter().max().copied().unwrap_or(0);
         let most_closed = (0..self.len()).map(closable).max().unwrap_or(0);
         let range = (most_opened + most_closed).max(1);

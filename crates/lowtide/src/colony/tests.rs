@@ -39,8 +39,13 @@ fn ants_do_what_the_definition_says() {
         for _ in 0..6 {
             let mut pheromones = Pheromones::new(count);
             for _ in 0..random.below(4) {
-                let order = case.small.order_within(&vec![None; case.limits.len()], &mut random).expect("one exists");
-                pheromones.update(&numbers(&order), 100 + random.below(1000) as u16, 12 + random.below(5) as u32);
+                let order =
+                    case.small.order_within(&vec![None; case.limits.len()], &mut random).expect("one exists");
+                pheromones.update(
+                    &numbers(&order),
+                    100 + random.below(1000) as u16,
+                    12 + random.below(5) as u32,
+                );
             }
             let known = case.small.order_within(&case.limits, &mut random).expect("limits are possible");
             let known = random.chance(60).then_some(known);
@@ -107,7 +112,8 @@ fn lengths_are_those_of_brute_force() {
         let problem = case.problem();
         let start = case.small.order_within(&case.limits, &mut order_random).expect("limits are possible");
         let before = case.checked_length(&start);
-        let task = Task::length(&problem, &case.limits, &[&start], options(10_000, number as u64)).expect("small");
+        let task =
+            Task::length(&problem, &case.limits, &[&start], options(10_000, number as u64)).expect("small");
         let answer = task.run(1);
         let length = case.checked_length(&answer.order);
         assert!(case.optimum <= length && length <= before, "{}", case.text());
@@ -135,12 +141,14 @@ fn pressures_are_those_of_brute_force() {
         };
         // Steps from what is hardly possible to what the start needs.
         let of_start = peaks_of(&start);
-        let steps: Vec<Vec<Option<u32>>> = (1..=4)
-            .map(|step| of_start.iter().map(|peak| Some(peak * step / 4)).collect())
-            .collect();
+        let steps: Vec<Vec<Option<u32>>> =
+            (1..=4).map(|step| of_start.iter().map(|peak| Some(peak * step / 4)).collect()).collect();
         let cost = |peaks: &[u32]| -> (usize, u32) {
             let exceeded = steps.iter().take_while(|limits| !fits(peaks, limits)).count();
-            let beyond = peaks.iter().zip(&steps[0]).map(|(peak, limit)| peak.saturating_sub(limit.expect("all have one")));
+            let beyond = peaks
+                .iter()
+                .zip(&steps[0])
+                .map(|(peak, limit)| peak.saturating_sub(limit.expect("all have one")));
             (exceeded, beyond.sum())
         };
         let optimum = case.small.all_peaks().iter().map(|peaks| cost(peaks)).min().expect("one exists");

@@ -235,12 +235,7 @@ struct Found {
 }
 
 /// The shortest schedules with which so many waves fit.
-fn second_pass(
-    shared: &[Shared],
-    first: &KernelWaves,
-    waves: u32,
-    effort: Effort,
-) -> Vec<Found> {
+fn second_pass(shared: &[Shared], first: &KernelWaves, waves: u32, effort: Effort) -> Vec<Found> {
     let regions = shared.iter().zip(&first.regions);
     regions.map(|(shared, first)| shortest_with(shared, first, waves, effort)).collect()
 }
@@ -293,12 +288,7 @@ fn is_limited(problem: &Problem) -> bool {
 }
 
 /// Asks for the shortest schedule within limits; the first of the orders to start from is within them.
-fn ask(
-    shared: &Shared,
-    limits: &[Option<u32>],
-    starts: &[&[InstrId]],
-    effort: Effort,
-) -> (Schedule, u32) {
+fn ask(shared: &Shared, limits: &[Option<u32>], starts: &[&[InstrId]], effort: Effort) -> (Schedule, u32) {
     let problem = shared.problem();
     match shortest_within(shared, limits, starts, effort) {
         Some(answer) => (Schedule::in_order(problem, answer.order), answer.bound),

@@ -194,7 +194,8 @@ impl RegionWaves {
             (1..=target).rev().map(|waves| self.limits(problem, waves, true)).collect();
         steps.dedup();
         let Options { budget, colony, .. } = options;
-        let order = shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony });
+        let order =
+            shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony });
         self.offer(problem, order);
     }
 

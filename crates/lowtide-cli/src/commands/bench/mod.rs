@@ -1,5 +1,6 @@
 //! `lowtide bench`: the papers' tables, measured on the given files.
 
+mod colony;
 mod constraints;
 mod families;
 mod measure;
@@ -8,5 +9,6 @@ mod occupancy;
 mod passes;
 mod proofs;
 
+pub(crate) use colony::colony;
 pub(crate) use minreg::minreg;
 pub(crate) use occupancy::occupancy;

@@ -26,13 +26,14 @@ use crate::input::{Targets, for_each_kernel};
 use crate::report::{grouped, table, trimmed};
 
 /// What the two passes are compared with.
-const OTHERS: [Algorithm; 6] = [
+const OTHERS: [Algorithm; 7] = [
     Algorithm::Production,
     Algorithm::Source,
     Algorithm::Default,
     Algorithm::List,
     Algorithm::Waves,
     Algorithm::Weighted,
+    Algorithm::Colony,
 ];
 
 /// The two passes, without and with the filter.
