@@ -9,6 +9,9 @@ use lowtide::pipeline::Algorithm;
 use lowtide::problem::Goal;
 use lowtide::schedule::Budget;
 use lowtide_cp::Model;
+use lowtide_gpu::Device;
+
+use crate::failure::Failure;
 
 /// Schedule GPU code for few registers, many waves and short time, and say how far from the best it is.
 ///
@@ -66,9 +69,9 @@ pub(crate) enum BenchCommand {
     /// Sums are over all kernels; the passes are counted on distinct graphs.
     /// Example: lowtide bench occupancy corpus/ --budget 1ms,250us,5ms
     Occupancy(OccupancyArgs),
-    /// Speed of ants on all cores against one, at equal work and with equal results (paper 4, Tables 3.a and 3.b)
+    /// Speed of ants on all cores, and on a GPU, against one core, at equal work and with equal results (paper 4, Tables 3.a and 3.b)
     ///
-    /// Example: lowtide bench colony corpus/ --nodes 1000000
+    /// Example: lowtide bench colony corpus/ --device cuda
     Colony(ColonyArgs),
 }
 
@@ -79,7 +82,7 @@ pub(crate) struct ColonyArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
-    pub(crate) seed: SeedArgs,
+    pub(crate) ants: AntArgs,
 
     /// Choices of ants for each region and pass
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -104,17 +107,47 @@ impl ColonyArgs {
     }
 }
 
-/// Where chance comes from.
+/// How ants go to work.
 #[derive(clap::Args)]
-pub(crate) struct SeedArgs {
+pub(crate) struct AntArgs {
     /// Where the random numbers of ants start, for algorithm colony
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+
+    /// Where ants run, for algorithm colony; auto takes a GPU if there is one. Schedules do not depend on it
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
 }
 
-impl SeedArgs {
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DeviceArg {
+    /// The processor
+    Cpu,
+    /// The first NVIDIA GPU
+    Cuda,
+    /// A GPU if there is one, else the processor
+    Auto,
+}
+
+impl AntArgs {
     pub(crate) fn parameters(&self) -> Parameters {
         Parameters { seed: self.seed, ..Parameters::default() }
+    }
+
+    /// Whether the processor may do what the GPU cannot.
+    pub(crate) fn may_fall_back(&self) -> bool {
+        self.device == DeviceArg::Auto
+    }
+
+    /// The GPU to use, if any.
+    pub(crate) fn gpu(&self) -> Result<Option<Device>, Failure> {
+        match self.device {
+            DeviceArg::Cpu => Ok(None),
+            DeviceArg::Auto => Ok(Device::open().ok()),
+            DeviceArg::Cuda => {
+                Device::open().map(Some).map_err(|error| Failure::Message(format!("--device cuda: {error}")))
+            }
+        }
     }
 }
 
@@ -312,7 +345,7 @@ pub(crate) struct ScheduleArgs {
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
     #[command(flatten)]
-    pub(crate) seed: SeedArgs,
+    pub(crate) ants: AntArgs,
 
     /// What to be best at
     #[arg(long, value_enum, default_value = "occupancy")]

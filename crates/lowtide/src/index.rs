@@ -176,6 +176,10 @@ impl<T: Copy> Rows<T> {
         &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
+    pub(crate) fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod ants;
 mod bench;
 mod check;
 mod check_bounds;

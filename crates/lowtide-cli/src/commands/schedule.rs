@@ -12,6 +12,7 @@ use lowtide::solved::Solved;
 use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};
 use serde::Serialize;
 
+use super::ants::ask_gpu;
 use super::constraints::Constraints;
 use super::{print, print_json};
 use crate::args::{Method, ScheduleArgs};
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         budget: args.budget.budget(),
         registers: args.registers,
         filter: (!args.no_filter).then(Filter::default),
-        colony: args.seed.parameters(),
+        colony: args.ants.parameters(),
     };
     let constraints = match args.algorithm {
         Method::Algorithm(_) => None,
@@ -130,6 +131,15 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         .transpose()
         .map_err(|error| write_failure(args, error))?;
     let solved = Solved::new();
+    if options.algorithm == Algorithm::Colony
+        && let Some(gpu) = args.ants.gpu()?
+        && let Err(error) = ask_gpu(&gpu, &args.input, &targets, options, &solved)
+    {
+        if !args.ants.may_fall_back() {
+            return Err(error);
+        }
+        eprintln!("warning: {error}; the processor does the work instead");
+    }
     let mut document = Document { kernels: Vec::new(), repeated: 0 };
     for_each_kernel(
         &args.input,

@@ -94,6 +94,16 @@ impl Packing {
         self.classes().map(field).sum()
     }
 
+    /// The fields of the classes that count: where each starts and how many bits it has.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.fields.iter().filter_map(|field| *field)
+    }
+
+    /// The spare bits.
+    pub(crate) fn spare(&self) -> i64 {
+        self.spare
+    }
+
     /// The classes that count.
     pub fn classes(&self) -> impl Iterator<Item = ClassId> + '_ {
         (0..self.fields.len()).filter(|&class| self.fields[class].is_some()).map(ClassId::at)

@@ -12,7 +12,7 @@ pub(super) struct Guard {
     /// Position in the order.
     pub(super) rank: Vec<u32>,
     /// What the guard leaves free after each position; then the least of any two neighbours, of any four, and so on, a row for each.
-    room: Vec<i64>,
+    pub(super) room: Vec<i64>,
 }
 
 impl Guard {

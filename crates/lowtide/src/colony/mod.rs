@@ -12,6 +12,7 @@
 //! the ants are spread over. Among equal schedules of an iteration the one of the ant with the lowest number wins.
 
 mod ant;
+pub mod flat;
 mod guard;
 #[cfg(test)]
 mod naive;
@@ -72,6 +73,24 @@ impl Default for Parameters {
 }
 
 impl Parameters {
+    /// A group explores in a step if 32 bits of its random number are below.
+    fn explores_below(&self, count: usize) -> u64 {
+        (u64::from(self.explorations) << 32) / count as u64
+    }
+
+    /// Links that can have more than the least pheromone at the same time, in a region of so many instructions: those of all orders whose pheromones have not yet faded.
+    fn most_raised(&self, count: u64) -> u64 {
+        let mut amount = u32::from(pheromone::MOST);
+        let mut iterations = 1;
+        while amount > pheromone::LEAST.into() && iterations <= count {
+            let faded = amount * self.remains / 16;
+            iterations = if faded < amount { iterations + 1 } else { count + 1 };
+            amount = faded;
+        }
+        // And the one that is being added.
+        count * (iterations + 1).min(count + 1)
+    }
+
     fn patience_for(&self, count: usize) -> u32 {
         self.patience[match count {
             0..50 => 0,

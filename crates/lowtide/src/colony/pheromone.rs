@@ -5,8 +5,8 @@
 
 use super::ONE;
 
-const LEAST: u16 = ONE;
-const MOST: u16 = 8 * ONE;
+pub(super) const LEAST: u16 = ONE;
+pub(super) const MOST: u16 = 8 * ONE;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pheromones {

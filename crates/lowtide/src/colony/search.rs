@@ -43,16 +43,16 @@ pub struct Answer {
 /// A region and what ants are to look for in it, made ready for any engine.
 #[derive(Clone, Debug)]
 pub struct Task {
-    terrain: Terrain,
-    aim: Aim,
+    pub(super) terrain: Terrain,
+    pub(super) aim: Aim,
     /// A legal order, within the limits, and its cost.
-    start: Vec<u32>,
-    start_cost: u64,
+    pub(super) start: Vec<u32>,
+    pub(super) start_cost: u64,
     /// No order costs less.
-    bound: u64,
+    pub(super) bound: u64,
     /// Of the orders that are known to be within the limits, the one with the fewest registers.
-    fewest: Vec<u32>,
-    options: Options,
+    pub(super) fewest: Vec<u32>,
+    pub(super) options: Options,
 }
 
 impl Task {
@@ -117,9 +117,61 @@ impl Task {
         matches!(self.aim, Aim::Length { .. })
     }
 
+    /// Whether ants have guards: where registers limit the length.
+    pub(super) fn has_guards(&self) -> bool {
+        self.is_timed() && self.terrain.packing.classes().next().is_some()
+    }
+
     /// Whether the order to start from is the best one.
     pub fn is_solved(&self) -> bool {
         self.start_cost <= self.bound
+    }
+
+    /// Whether an answer is a legal order for this task, and no worse than the start: for engines that cannot be trusted blindly.
+    pub fn accepts(&self, answer: &Answer) -> bool {
+        let count = self.len();
+        let mut places = vec![usize::MAX; count];
+        for (place, instr) in answer.order.iter().enumerate() {
+            match places.get_mut(instr.index()) {
+                Some(own) if *own == usize::MAX => *own = place,
+                _ => return false,
+            }
+        }
+        let is_after = |instr: usize| {
+            let mut links = self.terrain.next.row(instr).iter();
+            links.all(|link| places[instr] < places[link.instr as usize])
+        };
+        answer.order.len() == count
+            && (0..count).all(is_after)
+            && self.cost_of(&answer.order) <= self.start_cost
+    }
+
+    /// The cost of a legal order; more than any other if it exceeds the limit.
+    fn cost_of(&self, order: &[InstrId]) -> u64 {
+        let Terrain { packing, width, .. } = &self.terrain;
+        let mut left = self.terrain.left.clone();
+        let mut available = vec![0; self.len()];
+        let (mut live, mut peak, mut slot) = (self.terrain.live, self.terrain.live, 0);
+        for instr in order {
+            slot = available[instr.index()].max(slot);
+            live += self.terrain.opened[instr.index()];
+            for &value in self.terrain.closes.row(instr.index()) {
+                left[value as usize] -= 1;
+                live -= if left[value as usize] == 0 { self.terrain.weights[value as usize] } else { 0 };
+            }
+            if matches!(self.aim, Aim::Length { limit } if !packing.fits(live, limit)) {
+                return u64::MAX;
+            }
+            if !packing.fits(live, peak) {
+                peak = packing.highest(live, peak);
+            }
+            for link in self.terrain.next.row(instr.index()) {
+                let available = &mut available[link.instr as usize];
+                *available = (*available).max((slot / width + link.cycles) * width);
+            }
+            slot += 1;
+        }
+        self.aim.cost(&self.terrain, peak, slot)
     }
 
     /// Sends the ants, on so many threads. The answer does not depend on that, except for what the clock cuts off.
@@ -141,7 +193,7 @@ fn peaks(region: &Region, order: &[InstrId]) -> Vec<Option<u32>> {
 
 /// What is to be made small.
 #[derive(Clone, Debug)]
-enum Aim {
+pub(super) enum Aim {
     /// The number of steps that the peak exceeds, then what is beyond the first one.
     Pressure { steps: Vec<i64> },
     /// The length, within a limit.
@@ -164,7 +216,7 @@ impl Aim {
     }
 
     /// A cost as an amount that can be compared by its ratio to another one.
-    fn amount(&self, terrain: &Terrain, cost: u64) -> u64 {
+    pub(super) fn amount(&self, terrain: &Terrain, cost: u64) -> u64 {
         match self {
             Aim::Length { .. } => cost,
             Aim::Pressure { steps } => {
@@ -214,9 +266,10 @@ impl<'t> Colony<'t> {
 
     /// A guard, where registers limit the length.
     fn guard(&self, order: &[u32]) -> Option<Guard> {
-        let has_limits = self.task.terrain.packing.classes().next().is_some();
         match self.task.aim {
-            Aim::Length { limit } if has_limits => Some(Guard::new(&self.task.terrain, order, limit)),
+            Aim::Length { limit } if self.task.has_guards() => {
+                Some(Guard::new(&self.task.terrain, order, limit))
+            }
             _ => None,
         }
     }
@@ -316,7 +369,7 @@ impl<'t> Colony<'t> {
 
     /// What holds for a group.
     fn rules<'a>(&'a self, iteration: u32, group: u32, deadlines: &'a [u32]) -> Rules<'a> {
-        let Parameters { seed, stalling, explorations, .. } = *self.parameters();
+        let Parameters { seed, stalling, .. } = *self.parameters();
         let packing = &self.task.terrain.packing;
         let (is_timed, limit) = match &self.task.aim {
             Aim::Length { limit } => (true, *limit),
@@ -339,7 +392,7 @@ impl<'t> Colony<'t> {
             limit,
             deadlines,
             key: bits_at(bits_at(seed, u64::from(is_timed) << 32 | u64::from(iteration)), group.into()),
-            explores_below: (u64::from(explorations) << 32) / self.task.terrain.len() as u64,
+            explores_below: self.parameters().explores_below(self.task.len()),
         }
     }
 

@@ -1,23 +1,23 @@
-//! `lowtide bench colony`: how fast ants are on several threads, against one (paper 4, Tables 3.a and 3.b).
+//! `lowtide bench colony`: how fast ants are on several threads and on a GPU, against one thread (paper 4, Tables 3.a and 3.b).
 //!
-//! The pipeline tells what it asks of ants in each pass, for all kernels. Each of these questions is then answered by one thread and by all of them: the same ants, iterations and schedules. Last, all questions are
-//! answered at once, many regions at the same time.
+//! The pipeline tells what it asks of ants in each pass, for all kernels. Each of these questions is then answered by one thread and by all of them: the same ants, iterations and schedules. A GPU is given all questions of
+//! a pass and a range of sizes in one batch; each region counts with an equal share of the batch's time, transfers included. Last, all questions of a pass are answered at once, whatever their sizes.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use lowtide::colony::{Answer, Task};
-use lowtide::pipeline::{Algorithm, Options, schedule_kernel};
-use lowtide::region::Kernel;
+use lowtide::pipeline::{Algorithm, Options};
 use lowtide::solved::{Asked, Solved};
-use lowtide::target::Target;
+use lowtide_gpu::{Device, Spent};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::ColonyArgs;
+use crate::commands::ants::{ask, read};
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel};
+use crate::input::Targets;
 use crate::report::{grouped, table, trimmed};
 
 /// The paper's ranges of sizes, and where each one starts.
@@ -31,6 +31,11 @@ struct Document {
     kernels: u64,
     nodes: Option<u64>,
     threads: usize,
+    /// The GPU, and how long it took to open it and to compile its code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_start_seconds: Option<f64>,
     /// By pass, then by range.
     passes: [BTreeMap<&'static str, Range>; 2],
     whole: Whole,
@@ -56,6 +61,9 @@ struct SpeedUps {
     geomean_speedup: f64,
     max_speedup: f64,
     min_speedup: f64,
+    /// Of all regions together, where they are one batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch_speedup: Option<f64>,
     /// Whether all schedules are the same.
     identical: bool,
     #[serde(skip)]
@@ -72,6 +80,8 @@ struct Whole {
     /// By device.
     seconds: BTreeMap<&'static str, f64>,
     speedup: BTreeMap<&'static str, f64>,
+    /// Of the GPU's seconds: work on the host, transfers, and work on the device.
+    gpu_parts: [f64; 3],
     identical: bool,
     #[serde(skip)]
     is_different: bool,
@@ -79,18 +89,23 @@ struct Whole {
 
 const ONE_THREAD: &str = "one-thread";
 const THREADS: &str = "threads";
+const CUDA: &str = "cuda";
 
 pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
-    let kernels = read(args, &targets)?;
+    let kernels = read(&args.input, &targets)?;
     let options = Options {
         algorithm: Algorithm::Colony,
         budget: args.budget(),
-        colony: args.seed.parameters(),
+        colony: args.ants.parameters(),
         ..Options::default()
     };
+    let started = Instant::now();
+    let gpu = args.ants.gpu()?;
     let solved = Solved::new();
     let mut document = Document {
+        gpu: gpu.as_ref().map(|gpu| gpu.name().to_string()),
+        gpu_start_seconds: gpu.as_ref().map(|_| started.elapsed().as_secs_f64()),
         kernels: kernels.len() as u64,
         nodes: options.budget.nodes,
         threads: rayon::current_num_threads(),
@@ -102,7 +117,10 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
         let (measured, others): (Vec<Asked>, Vec<Asked>) = (asked.into_iter())
             .partition(|asked| sizes.contains(&asked.task().len()) && !asked.task().is_solved());
         let answers = document.measure(usize::from(pass) - 1, &measured);
-        measured.into_iter().zip(answers).for_each(|(asked, answer)| solved.tell(asked, answer));
+        if let Some(gpu) = &gpu {
+            document.measure_gpu(usize::from(pass) - 1, gpu, &measured, &answers)?;
+        }
+        measured.into_iter().zip(answers).for_each(|(asked, measured)| solved.tell(asked, measured.answer));
         // Pass 2 follows from all answers of pass 1.
         others.into_par_iter().for_each(|asked| {
             let answer = asked.task().run(1);
@@ -116,40 +134,9 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
     }
 }
 
-fn read<'a>(args: &ColonyArgs, targets: &'a Targets) -> Result<Vec<(Kernel, &'a Target)>, Failure> {
-    let mut kernels = Vec::new();
-    for_each_kernel(
-        &args.input,
-        |kernel| targets.of(&kernel).map(|target| (kernel, target)),
-        |kernel| {
-            kernels.push(kernel);
-            Ok(())
-        },
-    )?;
-    Ok(kernels)
-}
-
-/// What ants are asked in a pass, in an order that does not depend on threads.
-fn ask(
-    kernels: &[(Kernel, &Target)],
-    options: Options,
-    solved: &Solved,
-    pass: u8,
-) -> Result<Vec<Asked>, Failure> {
-    let mut result = Ok(());
-    let mut asked = solved.asked_of_ants(pass, || {
-        result = kernels.par_iter().try_for_each(|(kernel, target)| {
-            let outcome = schedule_kernel(kernel, target, options, solved);
-            outcome.map(drop).map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })
-        });
-    });
-    asked.sort_by_key(|asked| asked.task().len());
-    result.map(|()| asked)
-}
-
 impl Document {
     /// Answers questions of a pass by one thread and by all of them, one after the other and all at once.
-    fn measure(&mut self, pass: usize, asked: &[Asked]) -> Vec<Answer> {
+    fn measure(&mut self, pass: usize, asked: &[Asked]) -> Vec<Measured> {
         let mut answers = Vec::new();
         for asked in asked {
             let task = asked.task();
@@ -160,13 +147,47 @@ impl Document {
             let device = range.devices.entry(THREADS).or_default();
             device.add(seconds / by_all.max(1e-9), same == answer);
             self.whole.add(ONE_THREAD, seconds);
-            answers.push(answer);
+            answers.push(Measured { answer, seconds });
         }
         let start = Instant::now();
         let at_once: Vec<Answer> = asked.par_iter().map(|asked| asked.task().run(1)).collect();
         self.whole.add(THREADS, start.elapsed().as_secs_f64());
-        self.whole.is_different |= at_once != answers;
+        self.whole.is_different |=
+            at_once.iter().zip(&answers).any(|(found, measured)| *found != measured.answer);
         answers
+    }
+
+    /// Answers the same questions by a GPU, all of a range in one batch, and all at once.
+    fn measure_gpu(
+        &mut self,
+        pass: usize,
+        gpu: &Device,
+        asked: &[Asked],
+        answers: &[Measured],
+    ) -> Result<(), Failure> {
+        for (name, range) in &mut self.passes[pass] {
+            let members: Vec<usize> =
+                (0..asked.len()).filter(|&place| range_of(asked[place].task().len()) == *name).collect();
+            let tasks: Vec<&Task> = members.iter().map(|&place| asked[place].task()).collect();
+            let (found, seconds, _) = solve(gpu, &tasks)?;
+            let share = seconds / members.len().max(1) as f64;
+            let device = range.devices.entry(CUDA).or_default();
+            for (answer, place) in found.iter().zip(members) {
+                device.add(answers[place].seconds / share, *answer == answers[place].answer);
+            }
+            device.batch_speedup = Some(range.seconds / seconds);
+        }
+        let tasks: Vec<&Task> = asked.iter().map(Asked::task).collect();
+        let (found, seconds, spent) = solve(gpu, &tasks)?;
+        self.whole.add(CUDA, seconds);
+        self.whole
+            .gpu_parts
+            .iter_mut()
+            .zip([spent.host, spent.transfer, spent.run])
+            .for_each(|(sum, more)| *sum += more);
+        self.whole.is_different |=
+            found.iter().zip(answers).any(|(found, measured)| *found != measured.answer);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
@@ -194,55 +215,68 @@ impl Document {
     }
 
     fn as_text(&self) -> String {
-        let mut rows = table(
-            2,
-            &[
-                "pass",
-                "size",
-                "regions",
-                "iterations",
-                "choices/s",
-                "geomean",
-                "max",
-                "min",
-                "paper 4, on a GPU",
-            ],
-        );
-        for (pass, ranges) in self.passes.iter().enumerate() {
-            for (position, (name, _)) in RANGES.iter().enumerate() {
-                let Some(range) = ranges.get(name) else { continue };
-                let device = &range.devices[THREADS];
-                rows.add_row([
-                    (pass + 1).to_string(),
-                    (*name).to_string(),
-                    grouped(range.regions),
-                    grouped(range.iterations),
-                    grouped(range.choices_per_second.round() as u64),
-                    format!("{:.2}", device.geomean_speedup),
-                    format!("{:.2}", device.max_speedup),
-                    format!("{:.2}", device.min_speedup),
-                    format!("{:.2}", PAPER[pass][position]),
-                ]);
+        let header =
+            ["device", "pass", "size", "regions", "choices/s", "geomean", "max", "min", "batch", "paper 4"];
+        let mut rows = table(3, &header);
+        for device in [THREADS, CUDA] {
+            for (pass, ranges) in self.passes.iter().enumerate() {
+                for (position, (name, _)) in RANGES.iter().enumerate() {
+                    let Some(range) = ranges.get(name) else { continue };
+                    let Some(speed_ups) = range.devices.get(device) else { continue };
+                    let ratio = |ratio: f64| format!("{ratio:.2}");
+                    rows.add_row([
+                        device.to_string(),
+                        (pass + 1).to_string(),
+                        (*name).to_string(),
+                        grouped(range.regions),
+                        grouped(range.choices_per_second.round() as u64),
+                        ratio(speed_ups.geomean_speedup),
+                        ratio(speed_ups.max_speedup),
+                        ratio(speed_ups.min_speedup),
+                        speed_ups.batch_speedup.map_or_else(String::new, ratio),
+                        if device == CUDA { ratio(PAPER[pass][position]) } else { String::new() },
+                    ]);
+                }
             }
         }
         let budget = match self.nodes {
             Some(nodes) => format!("at most {} choices for each region and pass", grouped(nodes)),
             None => "no limit on choices".to_string(),
         };
-        format!(
+        let mut text = format!(
             "{} kernels; {budget}; what ants are asked for each distinct graph\n\n\
-             Speed-up of {} threads over one, region by region (paper 4, Tables 3.a and 3.b)\n{}\n\n\
-             All of them at once, many regions at a time: one thread {:.2} s, {} threads {:.2} s, speed-up {:.2}.\n\
-             All schedules are the same.",
+             Speed-up over one thread, region by region (paper 4, Tables 3.a and 3.b; choices/s are those of one thread)\n{}\n\n\
+             All of them at once: one thread {:.2} s, {} threads {:.2} s (speed-up {:.2})",
             grouped(self.kernels),
-            self.threads,
             trimmed(&rows),
             self.whole.seconds[ONE_THREAD],
             self.threads,
             self.whole.seconds[THREADS],
             self.whole.speedup[THREADS],
-        )
+        );
+        if let (Some(gpu), Some(start)) = (&self.gpu, self.gpu_start_seconds) {
+            let [host, transfer, run] = self.whole.gpu_parts;
+            text += &format!(
+                ",\n{gpu} {:.3} s (speed-up {:.1}; on the host {host:.3} s, transfers {transfer:.3} s, on the device {run:.3} s).\n\
+                 Opening the GPU and compiling its code took {start:.2} s",
+                self.whole.seconds[CUDA], self.whole.speedup[CUDA],
+            );
+        }
+        text + ".\nAll schedules are the same."
     }
+}
+
+/// What one thread found, and how long it took.
+struct Measured {
+    answer: Answer,
+    seconds: f64,
+}
+
+/// What a GPU finds, and how long it takes from end to end.
+fn solve(gpu: &Device, tasks: &[&Task]) -> Result<(Vec<Answer>, f64, Spent), Failure> {
+    let start = Instant::now();
+    let (answers, spent) = gpu.solve(tasks).map_err(|error| Failure::Message(error.to_string()))?;
+    Ok((answers, start.elapsed().as_secs_f64(), spent))
 }
 
 fn timed(task: &Task, threads: usize) -> (Answer, f64) {

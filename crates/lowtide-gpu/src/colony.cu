@@ -1,0 +1,513 @@
+// Ants on a GPU: one block for each region, one thread for each ant, the whole search in one launch.
+//
+// It does what `lowtide::colony` defines, bit for bit: see its modules `ant`, `guard`, `pheromone` and `search`, whose names are used here. `struct Task` and the constants are
+// written by the host in front of this text, which is compiled for NVIDIA by NVRTC, for AMD by clang, and for tests by any C++ compiler (LOWTIDE_SHIM), which then
+// runs the threads of a block one after the other.
+//
+// Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. What belongs to an ant lies there in arrays whose elements of one group of ants stand side by side:
+// when the 32 threads of a group read element k, each that of its own ant, they read one piece of memory.
+
+#if defined(LOWTIDE_SHIM)
+#define DEVICE static inline
+#define PHASE(call) \
+    for (u32 thread = 0; thread < threads; ++thread) { call; }
+DEVICE u32 count_up(u32* counter) { return (*counter)++; }
+DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
+DEVICE u64 nanoseconds() { return 0; }
+DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
+#elif defined(__HIP__)
+#define DEVICE static __attribute__((device)) inline
+#define KERNEL extern "C" __attribute__((global))
+#define BLOCK __builtin_amdgcn_workgroup_id_x()
+#define THREAD __builtin_amdgcn_workitem_id_x()
+#define PHASE(call) \
+    {               \
+        call;       \
+        synchronise(); \
+    }
+DEVICE void synchronise() {
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+}
+DEVICE u32 count_up(u32* counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
+DEVICE u64 nanoseconds() { return __builtin_readcyclecounter(); }
+DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
+#else
+#define DEVICE static __device__ __forceinline__
+#define KERNEL extern "C" __global__
+#define BLOCK blockIdx.x
+#define THREAD threadIdx.x
+#define PHASE(call)      \
+    {                    \
+        call;            \
+        __syncthreads(); \
+    }
+DEVICE u32 count_up(u32* counter) { return atomicAdd(counter, 1u); }
+DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
+DEVICE u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
+#endif
+
+#define NONE 0xffffffffu
+#define DEAD 0xffffffffffffffffull
+
+// What all threads of a block know of the search.
+struct Control {
+    u64 best_cost;
+    u64 choices;
+    u64 winner_cost;
+    u64 started;
+    u32 iteration;
+    u32 in_vain;
+    // Groups of the next iteration; none at the end.
+    u32 groups;
+    // The thread of the best ant, or NONE.
+    u32 winner;
+    u32 is_improved;
+    // How many links have more than the least pheromone, in the list that is read and in the one that is written.
+    u32 raised[2];
+    u32 current;
+};
+
+// The arrays of a task.
+struct Arrays {
+    const Task* task;
+    const u32* words;
+    const i64* longs;
+    u8* work;
+};
+
+DEVICE Control* control_of(const Arrays& a) { return (Control*)(a.work + a.task->control); }
+
+DEVICE u64 bits_at(u64 seed, u64 place) {
+    u64 z = seed + 0x9e3779b97f4a7c15ull * (place + 1);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+DEVICE u32 higher(u32 a, u32 b) { return a > b ? a : b; }
+
+DEVICE u32 less(u32 a, u32 b) { return a > b ? a - b : 0; }
+
+DEVICE bool fits(const Task& t, i64 live, i64 limit) { return ((((u64)limit | t.spare) - (u64)live) & t.spare) == t.spare; }
+
+DEVICE u32 unpack(const Task& t, i64 live, u32 field) {
+    u32 start = t.field[field] & 0xff, bits = t.field[field] >> 8;
+    return (u32)((u64)live >> start & (((u64)1 << bits) - 1));
+}
+
+// For each class the higher of two pressures.
+DEVICE i64 highest(const Task& t, i64 one, i64 other) {
+    i64 all = 0;
+    for (u32 field = 0; field < t.fields; ++field) {
+        u32 start = t.field[field] & 0xff;
+        all += (i64)higher(unpack(t, one, field), unpack(t, other, field)) << start;
+    }
+    return all;
+}
+
+// Of a schedule that takes so many slots, with this peak.
+DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
+    const Task& t = *a.task;
+    if (t.is_timed) return (slots + (u32)t.width - 1) / (u32)t.width;
+    const i64* steps = a.longs + t.step_limits;
+    u64 exceeded = 0, over = 0;
+    while (exceeded < t.steps && !fits(t, peak, steps[exceeded])) ++exceeded;
+    for (u32 field = 0; field < t.fields; ++field) over += less(unpack(t, peak, field), unpack(t, steps[0], field));
+    return exceeded << 32 | over;
+}
+
+DEVICE u64 amount_of(const Task& t, u64 cost) { return t.is_timed ? cost : (cost & 0xffffffffull) + t.limits_sum; }
+
+// An element of an array of the ant's group.
+#define OWN(type, offset) ((type*)(a.work + t.offset) + (u64)group * t.offset##_size * LANES + lane)
+
+// One ant (see `ant` for the definition): its cost, or DEAD; `chosen` is how far it came.
+DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
+    const Task& t = *a.task;
+    const Control& c = *control_of(a);
+    const u32 n = (u32)t.count, width = (u32)t.width;
+    const u32 group = thread / LANES, lane = thread % LANES;
+    const bool is_timed = t.is_timed;
+    const bool stalls = is_timed && t.stalling > 0 && group % t.stalling == t.stalling - 1;
+    const u32 guide = is_timed ? group % 3 : 1 + group % 2;
+    const u64 level = c.best_cost >> 32;
+    const i64 limit = is_timed ? (i64)t.limit : level < t.steps ? a.longs[t.step_limits + level] : (i64)t.everything;
+    const u64 key = bits_at(bits_at(t.seed, (u64)is_timed << 32 | c.iteration), group);
+    const u64 own_key = bits_at(key, (u64)(lane + 1) << 32);
+    const u32* deadlines = (const u32*)(a.work + t.deadlines);
+    const u16* pheromones = (const u16*)(a.work + t.pheromones);
+    const i64* weights = a.longs + t.weights;
+    const i64* opened = a.longs + t.opened;
+    const u32* relief = a.words + t.relief + guide * (u32)t.values;
+
+    // The guard: the order with the fewest registers, the best one so far, or none.
+    const bool has_guard = t.has_guards && group % 4 != 3;
+    const bool is_fewest = group % 4 == 1;
+    const u32* guard = is_fewest ? a.words + t.fewest : (const u32*)(a.work + t.best);
+    const u32* rank = is_fewest ? a.words + t.fewest_rank : (const u32*)(a.work + t.own_rank);
+    const i64* room = is_fewest ? a.longs + t.fewest_room : (const i64*)(a.work + t.own_room);
+
+    u16* list = OWN(u16, list);
+    u32* slots = OWN(u32, slots);
+    u32* scores = OWN(u32, scores);
+    u16* waits = OWN(u16, waits_left);
+    u32* available = OWN(u32, available);
+    i64* delta = OWN(i64, delta_now);
+    u16* attraction = OWN(u16, attraction_now);
+    u32* left = OWN(u32, left_now);
+    u32* closer_sum = OWN(u32, closer_sum_now);
+    u8* marks = OWN(u8, marks);
+    u16* trail = OWN(u16, trail);
+
+    for (u32 i = 0; i < n; ++i) {
+        waits[i * LANES] = (u16)a.words[t.waits + i];
+        available[i * LANES] = 0;
+        delta[i * LANES] = a.longs[t.delta + i];
+        attraction[i * LANES] = (u16)a.words[t.attraction + guide * n + i];
+        marks[i * LANES] = 0;
+    }
+    for (u32 v = 0; v < t.values; ++v) {
+        left[v * LANES] = a.words[t.left + v];
+        closer_sum[v * LANES] = a.words[t.closer_sum + v];
+    }
+    u32 length = (u32)t.roots;
+    for (u32 k = 0; k < length; ++k) {
+        list[k * LANES] = (u16)a.words[t.root_list + k];
+        slots[k * LANES] = 0;
+    }
+
+    i64 live = (i64)t.live, peak = live;
+    u32 now = 0, waited = 0, row = n;
+    // How far it has come along the guard, what all that is early opens, and the position after the last one of it.
+    u32 first = 0, end = 0;
+    i64 early = 0;
+    for (u32 step = 0; step < n; ++step) {
+        *chosen = step;
+        const u16* trail_row = pheromones + (u64)row * n;
+        const bool explores = bits_at(key, step) >> 32 < t.explores_below;
+        u64 total;
+        u32 best, best_score;
+        for (;;) {
+            u32 next = NONE;
+            bool is_free = false;
+            total = 0;
+            best = best_score = 0;
+            for (u32 k = 0; k < length; ++k) {
+                const u32 instr = list[k * LANES], slot = slots[k * LANES];
+                if (is_timed && higher(slot, now) > deadlines[instr]) return DEAD;
+                u32 score = 0;
+                if (slot > now) {
+                    next = slot < next ? slot : next;
+                } else {
+                    const i64 then = live + delta[instr * LANES];
+                    if (fits(t, then, limit)) {
+                        const bool free = fits(t, then, live);
+                        bool is_open = true;
+                        if (has_guard && !free) {
+                            const u32 own = rank[instr];
+                            if (own != first) {
+                                const u32 after = higher(end, own), span = log2_of(after - first);
+                                const i64 more = early + opened[instr];
+                                const i64* rooms = room + span * n;
+                                is_open = fits(t, more, rooms[first]) && fits(t, more, rooms[after - (1u << span)]);
+                            }
+                        }
+                        if (is_open) {
+                            score = (u32)trail_row[instr] * attraction[instr * LANES];
+                            is_free |= free;
+                        }
+                    }
+                }
+                if (explores) scores[k * LANES] = score;
+                total += score;
+                if (score > best_score) best = k, best_score = score;
+            }
+            if (next != NONE && stalls && !is_free) {
+                for (u32 k = 0; k < length; ++k) {
+                    const u32 instr = list[k * LANES], slot = slots[k * LANES];
+                    const i64 then = live + delta[instr * LANES];
+                    if (slot > now && fits(t, then, live) && fits(t, then, limit)) {
+                        const u32 wait = (slot - now) / width + waited;
+                        const u32 whole = (u32)trail_row[instr] * attraction[instr * LANES];
+                        const u32 score = higher(whole * STALL_SCALE / (STALL_SCALE + wait), 1);
+                        if (explores) scores[k * LANES] = score;
+                        total += score;
+                        if (score > best_score || (score == best_score && k < best)) best = k, best_score = score;
+                    }
+                }
+            }
+            if (total > 0) break;
+            if (next == NONE) return DEAD;
+            now = next;
+        }
+        u32 place = best;
+        if (explores) {
+            u64 rest = high_product(bits_at(own_key, step), total);
+            for (place = 0; rest >= scores[place * LANES]; ++place) rest -= scores[place * LANES];
+        }
+
+        const u32 instr = list[place * LANES], slot = slots[place * LANES];
+        --length;
+        list[place * LANES] = list[length * LANES];
+        slots[place * LANES] = slots[length * LANES];
+        if (slot > now) {
+            waited += (slot - now) / width;
+            now = slot;
+        }
+        const i64 change = delta[instr * LANES];
+        if (has_guard) {
+            if (rank[instr] == first || fits(t, live + change, live)) {
+                marks[instr * LANES] = 1;
+            } else {
+                early += opened[instr];
+                end = higher(end, rank[instr]);
+                marks[instr * LANES] = 2;
+            }
+            while (first < n) {
+                const u32 passed = guard[first], mark = marks[passed * LANES];
+                if (mark == 0) break;
+                if (mark == 2) early -= opened[passed];
+                ++first;
+            }
+            if (early == 0) end = 0;
+        }
+        live += change;
+        if (!fits(t, live, peak)) peak = highest(t, live, peak);
+        trail[step * LANES] = (u16)instr;
+
+        const u32* closes = a.words + t.closes;
+        for (u32 k = a.words[t.close_starts + instr], last = a.words[t.close_starts + instr + 1]; k < last; ++k) {
+            const u32 value = closes[k];
+            const u32 users = left[value * LANES] - 1, sum = closer_sum[value * LANES] - instr;
+            left[value * LANES] = users;
+            closer_sum[value * LANES] = sum;
+            if (users == 1) {
+                delta[sum * LANES] -= weights[value];
+                attraction[sum * LANES] += (u16)relief[value];
+            }
+        }
+        const u32 cycle = now / width;
+        for (u32 k = a.words[t.next_starts + instr], last = a.words[t.next_starts + instr + 1]; k < last; ++k) {
+            const u32 other = a.words[t.next_instrs + k];
+            u32 ready = 0;
+            if (is_timed) {
+                ready = higher(available[other * LANES], (cycle + a.words[t.next_cycles + k]) * width);
+                available[other * LANES] = ready;
+            }
+            const u16 others = waits[other * LANES] - 1;
+            waits[other * LANES] = others;
+            if (others == 0) {
+                list[length * LANES] = (u16)other;
+                slots[length * LANES] = ready;
+                ++length;
+            }
+        }
+        if (is_timed) ++now;
+        row = instr;
+    }
+    *chosen = n;
+    return cost_of(a, peak, now);
+}
+
+DEVICE void start(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const u32 n = (u32)t.count;
+    u16* pheromones = (u16*)(a.work + t.pheromones);
+    for (u64 k = thread; k < (u64)(n + 1) * n; k += threads) pheromones[k] = LEAST;
+    u32* best = (u32*)(a.work + t.best);
+    for (u32 k = thread; k < n; k += threads) best[k] = a.words[t.start + k];
+    if (thread == 0) {
+        Control fresh = {t.start_cost, 0, t.start_cost, nanoseconds(), 0, 0, 0, NONE, 1, {0, 0}, 0};
+        *control_of(a) = fresh;
+    }
+}
+
+// For each instruction the last slot from which a schedule can still be short enough to be of interest; and its position in the best order.
+DEVICE void follow_best(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const u64 cost = control_of(a)->best_cost;
+    if (!t.is_timed || !control_of(a)->is_improved) return;
+    u32* deadlines = (u32*)(a.work + t.deadlines);
+    const u64 longest = cost + cost * t.slack / 64;
+    const u32 last = longest > 2 ? (u32)(longest - 2) : 0, width = (u32)t.width;
+    const u32* best = (const u32*)(a.work + t.best);
+    u32* rank = (u32*)(a.work + t.own_rank);
+    for (u32 k = thread; k < t.count; k += threads) {
+        deadlines[k] = less(last, a.words[t.tail + k]) * width + (width - 1);
+        if (t.has_guards) rank[best[k]] = k;
+    }
+}
+
+// What the best order leaves free after each position.
+DEVICE void find_room(const Arrays& a, u32 thread) {
+    const Task& t = *a.task;
+    if (thread != 0 || !t.has_guards || !control_of(a)->is_improved) return;
+    const u32* best = (const u32*)(a.work + t.best);
+    i64* room = (i64*)(a.work + t.own_room);
+    u32* left = (u32*)(a.work + t.left_now); // of the first ant, which is done or has not begun
+    for (u32 v = 0; v < t.values; ++v) left[v * LANES] = a.words[t.left + v];
+    i64 live = (i64)t.live;
+    for (u32 k = 0; k < t.count; ++k) {
+        const u32 instr = best[k];
+        live += a.longs[t.opened + instr];
+        for (u32 p = a.words[t.close_starts + instr]; p < a.words[t.close_starts + instr + 1]; ++p) {
+            const u32 value = a.words[t.closes + p];
+            if (--left[value * LANES] == 0) live -= a.longs[t.weights + value];
+        }
+        room[k] = (i64)t.limit - live;
+    }
+}
+
+// The least of 2^level neighbours.
+DEVICE void find_least_room(const Arrays& a, u32 level, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    if (!control_of(a)->is_improved) return;
+    const u32 n = (u32)t.count, span = 1u << (level - 1);
+    const i64* shorter = (const i64*)(a.work + t.own_room) + (u64)(level - 1) * n;
+    i64* longer = (i64*)(a.work + t.own_room) + (u64)level * n;
+    for (u32 k = thread; k < n; k += threads) {
+        const u32 other = k + span < n ? k + span : n - 1;
+        longer[k] = shorter[k] + shorter[other] - highest(t, shorter[k], shorter[other]);
+    }
+}
+
+// The winner, or else the best one so far, leaves its pheromones.
+DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    Control& c = *control_of(a);
+    const u32 n = (u32)t.count;
+    const bool has_winner = c.winner != NONE;
+    const u16* trail = (const u16*)(a.work + t.trail) + (u64)(c.winner / LANES) * n * LANES + c.winner % LANES;
+    const u32* best = (const u32*)(a.work + t.best);
+    const u64 whole = 5 * LEAST, from = amount_of(t, t.start_cost);
+    const u64 share = whole * 2 * amount_of(t, has_winner ? c.winner_cost : c.best_cost) / (3 * (from > 1 ? from : 1));
+    const u16 more = (u16)(LEAST + (whole > share ? whole - share : 0));
+    u16* pheromones = (u16*)(a.work + t.pheromones);
+    u32* raised = (u32*)(a.work + t.raised) + c.current * (u32)t.raised_size;
+    for (u32 k = thread; k < n; k += threads) {
+        const u32 instr = has_winner ? trail[k * LANES] : best[k];
+        const u32 before = k == 0 ? n : has_winner ? trail[(k - 1) * LANES] : best[k - 1];
+        const u32 place = before * n + instr;
+        if (pheromones[place] == LEAST) raised[count_up(&c.raised[c.current])] = place;
+        pheromones[place] += more;
+    }
+}
+
+// Pheromones fade. Links that have the least are not on the list any more.
+DEVICE void fade(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    Control& c = *control_of(a);
+    u16* pheromones = (u16*)(a.work + t.pheromones);
+    const u32* raised = (const u32*)(a.work + t.raised) + c.current * (u32)t.raised_size;
+    u32* kept = (u32*)(a.work + t.raised) + (1 - c.current) * (u32)t.raised_size;
+    for (u32 k = thread; k < c.raised[c.current]; k += threads) {
+        const u32 place = raised[k];
+        u32 amount = pheromones[place] * (u32)t.remains / 16;
+        amount = amount < LEAST ? LEAST : amount > MOST ? MOST : amount;
+        pheromones[place] = (u16)amount;
+        if (amount > LEAST) kept[count_up(&c.raised[1 - c.current])] = place;
+    }
+}
+
+// Whether there is another iteration, and how many groups it has.
+DEVICE void plan(const Arrays& a, u32 thread) {
+    if (thread != 0) return;
+    const Task& t = *a.task;
+    Control& c = *control_of(a);
+    c.raised[c.current] = 0;
+    c.current = 1 - c.current;
+    c.is_improved = 0;
+    const u64 affordable = (t.nodes > c.choices ? t.nodes - c.choices : 0) / (LANES * t.count);
+    c.groups = affordable < t.groups ? (u32)affordable : (u32)t.groups;
+    const bool is_late = t.nanoseconds > 0 && nanoseconds() - c.started >= t.nanoseconds;
+    if (c.best_cost <= t.bound || c.in_vain >= t.patience || is_late) c.groups = 0;
+}
+
+DEVICE void send(const Arrays& a, u32 thread) {
+    const Task& t = *a.task;
+    if (thread / LANES >= control_of(a)->groups) return;
+    u32 chosen = 0;
+    ((u64*)(a.work + t.costs))[thread] = walk(a, thread, &chosen);
+    ((u32*)(a.work + t.chosen))[thread] = chosen;
+}
+
+// The first of the best ants of the iteration.
+DEVICE void find_winner(const Arrays& a, u32 thread) {
+    if (thread != 0) return;
+    const Task& t = *a.task;
+    Control& c = *control_of(a);
+    const u64* costs = (const u64*)(a.work + t.costs);
+    const u32* chosen = (const u32*)(a.work + t.chosen);
+    c.winner = NONE;
+    c.winner_cost = DEAD;
+    for (u32 k = 0; k < c.groups * LANES; ++k) {
+        c.choices += chosen[k];
+        if (costs[k] < c.winner_cost) c.winner = k, c.winner_cost = costs[k];
+    }
+    ++c.iteration;
+    ++c.in_vain;
+    if (c.winner != NONE && c.winner_cost < c.best_cost) {
+        c.best_cost = c.winner_cost;
+        c.in_vain = 0;
+        c.is_improved = 1;
+    }
+}
+
+DEVICE void take_over(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const Control& c = *control_of(a);
+    if (!c.is_improved) return;
+    const u16* trail = (const u16*)(a.work + t.trail) + (u64)(c.winner / LANES) * t.count * LANES + c.winner % LANES;
+    u32* best = (u32*)(a.work + t.best);
+    for (u32 k = thread; k < t.count; k += threads) best[k] = trail[k * LANES];
+}
+
+DEVICE void tell(const Arrays& a, u32* answers, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const Control& c = *control_of(a);
+    u32* answer = answers + t.answer;
+    if (thread == 0) {
+        answer[0] = c.iteration;
+        answer[1] = (u32)c.choices;
+        answer[2] = (u32)(c.choices >> 32);
+    }
+    const u32* best = (const u32*)(a.work + t.best);
+    for (u32 k = thread; k < t.count; k += threads) answer[3 + k] = best[k];
+}
+
+// The whole search for one region. With LOWTIDE_SHIM, every phase is run for one thread after the other.
+DEVICE void search(const Arrays& a, u32* answers, u32 thread, u32 threads) {
+    (void)thread;
+    const u32 levels = a.task->has_guards ? (u32)a.task->levels : 0;
+    Control& c = *control_of(a);
+    PHASE(start(a, thread, threads))
+    for (;;) {
+        PHASE(follow_best(a, thread, threads))
+        PHASE(find_room(a, thread))
+        for (u32 level = 1; level < levels; ++level) PHASE(find_least_room(a, level, thread, threads))
+        PHASE(deposit(a, thread, threads))
+        PHASE(fade(a, thread, threads))
+        PHASE(plan(a, thread))
+        if (c.groups == 0) break;
+        PHASE(send(a, thread))
+        PHASE(find_winner(a, thread))
+        PHASE(take_over(a, thread, threads))
+    }
+    PHASE(tell(a, answers, thread, threads))
+}
+
+#if !defined(LOWTIDE_SHIM)
+KERNEL void colony(const Task* tasks, const u32* words, const i64* longs, u8* work, u32* answers) {
+    const Task* task = tasks + BLOCK;
+    Arrays a = {task, words, longs, work + task->work};
+    search(a, answers, THREAD, (u32)task->groups * LANES);
+}
+#endif

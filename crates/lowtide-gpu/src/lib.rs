@@ -1,0 +1,121 @@
+//! The ant colony on a GPU: all regions of all kernels in one launch (paper 4, Sections IV-B and V, and its future work).
+//!
+//! A block of threads takes a region, a thread an ant; the whole search runs in one launch, without the host. Where paper 4 gives all of the device to one region after the other, and waits for all ants of the
+//! device after each iteration, regions here go their own ways. The schedules are those of [`lowtide::colony`], bit for bit.
+//!
+//! CUDA is found at run time: the library builds and runs without it, and [`Device::open`] then says what is missing.
+//!
+//! ```
+//! match lowtide_gpu::Device::open() {
+//!     Ok(device) => println!("{}", device.name()),
+//!     Err(error) => println!("no GPU: {error}"),
+//! }
+//! ```
+
+mod cuda;
+
+use std::time::Instant;
+
+use lowtide::colony::flat::Batch;
+use lowtide::colony::{Answer, Task};
+use thiserror::Error;
+
+pub use cuda::Device;
+
+/// Why a GPU cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum DeviceError {
+    /// A library that belongs to the driver or to CUDA is not there.
+    #[error("{0} was not found: is CUDA installed?")]
+    NoLibrary(&'static str),
+    /// The driver knows of no device, or refuses it.
+    #[error("no CUDA device can be used: {0}")]
+    NoDevice(String),
+    /// The kernel does not compile, which a version of CUDA that is too old can cause.
+    #[error("the device's code does not compile: {0}")]
+    Compile(String),
+    /// The device failed at work.
+    #[error("the GPU failed: {0}")]
+    Failed(String),
+    /// The device has answered something that is no schedule.
+    #[error("the GPU has answered something that is no schedule of {0} instructions")]
+    Wrong(usize),
+}
+
+/// The device's source: compiled by NVRTC at run time for the GPU at hand.
+pub fn source() -> String {
+    Batch::prelude() + include_str!("colony.cu")
+}
+
+/// What a device did, and how long it took.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Spent {
+    /// Launches.
+    pub launches: u32,
+    /// Tasks that the device could not take, which were done here.
+    pub done_here: usize,
+    /// Seconds of work here: to put the tasks together, and to check the answers.
+    pub host: f64,
+    /// Seconds to move data in both directions.
+    pub transfer: f64,
+    /// Seconds that the device worked.
+    pub run: f64,
+}
+
+impl Device {
+    /// Answers all tasks, in their order. Those that do not fit onto the device are done here.
+    pub fn solve(&self, tasks: &[&Task]) -> Result<(Vec<Answer>, Spent), DeviceError> {
+        let mut spent = Spent::default();
+        let started = Instant::now();
+        let mut answers: Vec<Option<Answer>> = vec![None; tasks.len()];
+        // The longest work first, so that the device is not left waiting for it at the end.
+        let mut order: Vec<usize> = (0..tasks.len()).filter(|&task| !tasks[task].is_solved()).collect();
+        order.sort_by_key(|&task| std::cmp::Reverse(tasks[task].len()));
+        let room = self.free_bytes()? / 10 * 9;
+        let mut batch = (Batch::default(), Vec::new());
+        for task in order {
+            let Some(bytes) = Batch::bytes_of(tasks[task]).filter(|&bytes| bytes <= room) else {
+                continue;
+            };
+            if batch.0.work_bytes + bytes > room {
+                self.launch(&mut batch, tasks, &mut answers, &mut spent)?;
+            }
+            if batch.0.push(tasks[task]) {
+                batch.1.push(task);
+            }
+        }
+        self.launch(&mut batch, tasks, &mut answers, &mut spent)?;
+        let mut done_here = 0;
+        let all = answers.into_iter().zip(tasks).map(|(answer, task)| {
+            answer.unwrap_or_else(|| {
+                done_here += usize::from(!task.is_solved());
+                task.run(1)
+            })
+        });
+        let all = all.collect();
+        spent.done_here = done_here;
+        spent.host = started.elapsed().as_secs_f64() - spent.transfer - spent.run;
+        Ok((all, spent))
+    }
+
+    /// Runs a batch and empties it.
+    fn launch(
+        &self,
+        (batch, members): &mut (Batch, Vec<usize>),
+        tasks: &[&Task],
+        answers: &mut [Option<Answer>],
+        spent: &mut Spent,
+    ) -> Result<(), DeviceError> {
+        let batch = std::mem::take(batch);
+        let members = std::mem::take(members);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let words = self.run(&batch, spent)?;
+        for (task, answer) in members.into_iter().zip(batch.answers(&words)) {
+            let right = answer.filter(|answer| tasks[task].accepts(answer));
+            answers[task] = Some(right.ok_or(DeviceError::Wrong(tasks[task].len()))?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! What ants are asked for real kernels and for made ones.
+
+use std::path::Path;
+
+use lowtide::colony::{Options, Parameters, Task};
+use lowtide::generate::{self, Random, Shape};
+use lowtide::list::minreg::few_registers;
+use lowtide::pipeline::{self, Algorithm, schedule_kernel};
+use lowtide::problem::{Goal, Problem};
+use lowtide::region::Kernel;
+use lowtide::schedule::{Budget, Schedule};
+use lowtide::solved::Solved;
+use lowtide::target::Target;
+use lowtide_io::KernelReader;
+
+/// The kernels of a folder of region files.
+pub(crate) fn kernels(folder: &Path) -> Vec<Kernel> {
+    let files =
+        std::fs::read_dir(folder).expect("a folder of regions").map(|entry| entry.expect("a file").path());
+    let mut files: Vec<_> = files.filter(|file| file.to_string_lossy().ends_with(".jsonl.gz")).collect();
+    files.sort();
+    files.iter().flat_map(|file| KernelReader::open(file).expect("readable").map(Result::unwrap)).collect()
+}
+
+/// What the pipeline asks of ants for kernels, in both passes, with so many choices for each.
+pub(crate) fn asked(kernels: &[Kernel], nodes: u64) -> Vec<Task> {
+    let target = Target::builtin("gfx906").expect("built in");
+    let budget = Budget { nodes: Some(nodes), ..Budget::UNLIMITED };
+    let options = pipeline::Options { algorithm: Algorithm::Colony, budget, ..pipeline::Options::default() };
+    let solved = Solved::new();
+    let mut tasks = Vec::new();
+    for pass in [1, 2] {
+        let asked = solved.asked_of_ants(pass, || {
+            for kernel in kernels {
+                schedule_kernel(kernel, &target, options, &solved).expect("known classes");
+            }
+        });
+        for asked in asked {
+            tasks.push(asked.task().clone());
+            let answer = asked.task().run(2);
+            solved.tell(asked, answer);
+        }
+    }
+    tasks
+}
+
+/// Small and middle-sized tasks of all kinds, with all kinds of parameters; all have as many groups.
+pub(crate) fn made(count: u64) -> Vec<Task> {
+    let mut random = Random::new(11);
+    let narrow = Target::builtin("gfx906").expect("built in");
+    let wide = Target::parse(
+        "name = \"wide\"\ndescription = \"for tests\"\n[issue]\nwidth = 3\n\
+         [[file]]\nname = \"any\"\nsize = 1000\ngranule = 1\nwaves = 1\nclasses = [{ name = \"*\", max = 1000 }]\n",
+    );
+    let wide = wide.expect("a valid target");
+    let mut tasks = Vec::new();
+    for seed in 0..count {
+        let size = 1 + random.below(if seed % 7 == 0 { 150 } else { 30 });
+        let region = generate::region(random.pick(&Shape::ALL), size, seed);
+        let target = if seed % 3 == 0 { &wide } else { &narrow };
+        let problem = Problem::new(&region, target, Goal::Occupancy).expect("known classes");
+        let parameters = Parameters {
+            seed,
+            groups: 5,
+            explorations: random.pick(&[0, 3, 10, 1000]),
+            stalling: random.pick(&[0, 1, 2, 4]),
+            remains: random.pick(&[10, 13, 15, 16]),
+            slack: random.pick(&[0, 2, 64]),
+            patience: [3, 4, 5],
+        };
+        let budget = Budget { nodes: Some(1_000 + random.below(50_000) as u64), ..Budget::UNLIMITED };
+        let options = Options { budget, parameters };
+        let few = few_registers(&problem);
+        let source: Vec<_> = region.instrs().collect();
+        let peaks = problem.measure(&Schedule::in_order(&problem, few.clone())).peaks;
+        let more = random.below(4) as u32;
+        let limits: Vec<Option<u32>> =
+            peaks.iter().map(|peak| random.chance(80).then_some(peak.between + more)).collect();
+        let step = |share: u32| peaks.iter().map(|peak| Some(peak.between * share / 4)).collect();
+        tasks.extend(Task::length(&problem, &limits, &[&few], options));
+        tasks.extend(Task::pressure(&problem, &[step(2), step(3), step(4)], &source, options));
+    }
+    tasks
+}
