@@ -114,6 +114,10 @@ pub(crate) struct AntArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// Groups of 32 ants in an iteration, for algorithm colony
+    #[arg(long, value_name = "N", default_value_t = Parameters::default().groups, value_parser = clap::value_parser!(u32).range(1..=512))]
+    groups: u32,
+
     /// Where ants run, for algorithm colony; auto takes a GPU if there is one. Schedules do not depend on it
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceArg,
@@ -131,7 +135,7 @@ enum DeviceArg {
 
 impl AntArgs {
     pub(crate) fn parameters(&self) -> Parameters {
-        Parameters { seed: self.seed, ..Parameters::default() }
+        Parameters { seed: self.seed, groups: self.groups, ..Parameters::default() }
     }
 
     /// Whether the processor may do what the GPU cannot.

@@ -1,17 +1,25 @@
-// Ants on a GPU: one block for each region, one thread for each ant, the whole search in one launch.
+// Ants on a GPU: 32 threads for each ant, which look at 32 instructions of its list at once. All regions are searched at the same time: one launch sends the ants of all of them, another one lets each
+// region take over what its ants have found.
 //
 // It does what `lowtide::colony` defines, bit for bit: see its modules `ant`, `guard`, `pheromone` and `search`, whose names are used here. `struct Task` and the constants are
 // written by the host in front of this text, which is compiled for NVIDIA by NVRTC, for AMD by clang, and for tests by any C++ compiler (LOWTIDE_SHIM), which then
-// runs the threads of a block one after the other.
+// has one thread for an ant, and runs the threads of a block one after the other.
 //
-// Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. What belongs to an ant lies there in arrays whose elements of one group of ants stand side by side:
-// when the 32 threads of a group read element k, each that of its own ant, they read one piece of memory.
+// Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. What belongs to an ant lies there side by side, so that its threads read one piece of memory.
 
 #if defined(LOWTIDE_SHIM)
 #define DEVICE static inline
+#define WIDTH 1u
 #define PHASE(call) \
     for (u32 thread = 0; thread < threads; ++thread) { call; }
+DEVICE void meet() {}
+DEVICE u32 from_lane(u32 x, u32 lane) { return x; }
+DEVICE bool any(bool x) { return x; }
 DEVICE u32 count_up(u32* counter) { return (*counter)++; }
+DEVICE void count_down(u32* counter) { --*counter; }
+DEVICE void add(i64* sum, i64 more) { *sum += more; }
+DEVICE void add(u32* sum, u32 more) { *sum += more; }
+DEVICE void raise(u32* most, u32 other) { *most = *most > other ? *most : other; }
 DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
 DEVICE u64 nanoseconds() { return 0; }
 DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
@@ -20,6 +28,9 @@ DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
 #define KERNEL extern "C" __attribute__((global))
 #define BLOCK __builtin_amdgcn_workgroup_id_x()
 #define THREAD __builtin_amdgcn_workitem_id_x()
+#define BOUNDED
+// Half of a wave.
+#define WIDTH 32u
 #define PHASE(call) \
     {               \
         call;       \
@@ -30,7 +41,24 @@ DEVICE void synchronise() {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
 }
+DEVICE void meet() {
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+}
+DEVICE u32 from_lane(u32 x, u32 lane) {
+    const u32 first = (u32)THREAD % 64 / WIDTH * WIDTH;
+    return (u32)__builtin_amdgcn_ds_bpermute((int)((first + lane % WIDTH) * 4), (int)x);
+}
+DEVICE bool any(bool x) {
+    u32 all = x;
+    for (u32 apart = WIDTH / 2; apart > 0; apart /= 2) all |= from_lane(all, ((u32)THREAD % WIDTH) ^ apart);
+    return all != 0;
+}
 DEVICE u32 count_up(u32* counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+DEVICE void count_down(u32* counter) { __atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED); }
+DEVICE void add(i64* sum, i64 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
+DEVICE void add(u32* sum, u32 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
+DEVICE void raise(u32* most, u32 other) { __atomic_fetch_max(most, other, __ATOMIC_RELAXED); }
 DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
 DEVICE u64 nanoseconds() { return __builtin_readcyclecounter(); }
 DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
@@ -39,12 +67,22 @@ DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
 #define KERNEL extern "C" __global__
 #define BLOCK blockIdx.x
 #define THREAD threadIdx.x
+// Registers for 8 blocks of 4 ants on a multiprocessor at a time: with fewer blocks memory is waited for, with more, registers are spilled.
+#define BOUNDED __launch_bounds__(128, 8)
+#define WIDTH 32u
 #define PHASE(call)      \
     {                    \
         call;            \
         __syncthreads(); \
     }
+DEVICE void meet() { __syncwarp(); }
+DEVICE u32 from_lane(u32 x, u32 lane) { return __shfl_sync(0xffffffffu, x, lane % WIDTH); }
+DEVICE bool any(bool x) { return __any_sync(0xffffffffu, x); }
 DEVICE u32 count_up(u32* counter) { return atomicAdd(counter, 1u); }
+DEVICE void count_down(u32* counter) { atomicSub(counter, 1u); }
+DEVICE void add(i64* sum, i64 more) { atomicAdd((u64*)sum, (u64)more); }
+DEVICE void add(u32* sum, u32 more) { atomicAdd(sum, more); }
+DEVICE void raise(u32* most, u32 other) { atomicMax(most, other); }
 DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
 DEVICE u64 nanoseconds() {
     u64 now;
@@ -53,6 +91,34 @@ DEVICE u64 nanoseconds() {
 }
 DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
 #endif
+
+DEVICE u64 from_lane_long(u64 x, u32 lane) { return (u64)from_lane((u32)(x >> 32), lane) << 32 | from_lane((u32)x, lane); }
+
+// The highest, the lowest and the sum of what all threads of an ant have.
+DEVICE u64 highest_of_all(u64 x, u32 lane) {
+    for (u32 apart = WIDTH / 2; apart > 0; apart /= 2) {
+        const u64 other = from_lane_long(x, lane ^ apart);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+DEVICE u32 lowest_of_all(u32 x, u32 lane) {
+    for (u32 apart = WIDTH / 2; apart > 0; apart /= 2) {
+        const u32 other = from_lane(x, lane ^ apart);
+        x = other < x ? other : x;
+    }
+    return x;
+}
+
+// The sum of what the threads up to this one have.
+DEVICE u64 sum_so_far(u64 x, u32 lane) {
+    for (u32 apart = 1; apart < WIDTH; apart *= 2) {
+        const u64 other = from_lane_long(x, lane - apart);
+        if (lane >= apart) x += other;
+    }
+    return x;
+}
 
 #define NONE 0xffffffffu
 #define DEAD 0xffffffffffffffffull
@@ -126,22 +192,22 @@ DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
 
 DEVICE u64 amount_of(const Task& t, u64 cost) { return t.is_timed ? cost : (cost & 0xffffffffull) + t.limits_sum; }
 
-// An element of an array of the ant's group.
-#define OWN(type, offset) ((type*)(a.work + t.offset) + (u64)group * t.offset##_size * LANES + lane)
+// The ant's part of an array.
+#define OWN(type, offset) ((type*)(a.work + t.offset) + (u64)ant * t.offset##_size)
 
-// One ant (see `ant` for the definition): its cost, or DEAD; `chosen` is how far it came.
-DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
+// One ant (see `ant` for the definition): its cost, or DEAD; `chosen` is how far it came. Its threads make the same choices, and share the work.
+DEVICE u64 walk(const Arrays& a, u32 ant, u32 lane, u32* chosen) {
     const Task& t = *a.task;
     const Control& c = *control_of(a);
     const u32 n = (u32)t.count, width = (u32)t.width;
-    const u32 group = thread / LANES, lane = thread % LANES;
+    const u32 group = ant / LANES;
     const bool is_timed = t.is_timed;
     const bool stalls = is_timed && t.stalling > 0 && group % t.stalling == t.stalling - 1;
     const u32 guide = is_timed ? group % 3 : 1 + group % 2;
     const u64 level = c.best_cost >> 32;
     const i64 limit = is_timed ? (i64)t.limit : level < t.steps ? a.longs[t.step_limits + level] : (i64)t.everything;
     const u64 key = bits_at(bits_at(t.seed, (u64)is_timed << 32 | c.iteration), group);
-    const u64 own_key = bits_at(key, (u64)(lane + 1) << 32);
+    const u64 own_key = bits_at(key, (u64)(ant % LANES + 1) << 32);
     const u32* deadlines = (const u32*)(a.work + t.deadlines);
     const u16* pheromones = (const u16*)(a.work + t.pheromones);
     const i64* weights = a.longs + t.weights;
@@ -161,28 +227,29 @@ DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
     u16* waits = OWN(u16, waits_left);
     u32* available = OWN(u32, available);
     i64* delta = OWN(i64, delta_now);
-    u16* attraction = OWN(u16, attraction_now);
+    u32* attraction = OWN(u32, attraction_now);
     u32* left = OWN(u32, left_now);
     u32* closer_sum = OWN(u32, closer_sum_now);
     u8* marks = OWN(u8, marks);
     u16* trail = OWN(u16, trail);
 
-    for (u32 i = 0; i < n; ++i) {
-        waits[i * LANES] = (u16)a.words[t.waits + i];
-        available[i * LANES] = 0;
-        delta[i * LANES] = a.longs[t.delta + i];
-        attraction[i * LANES] = (u16)a.words[t.attraction + guide * n + i];
-        marks[i * LANES] = 0;
+    for (u32 i = lane; i < n; i += WIDTH) {
+        waits[i] = (u16)a.words[t.waits + i];
+        available[i] = 0;
+        delta[i] = a.longs[t.delta + i];
+        attraction[i] = a.words[t.attraction + guide * n + i];
+        marks[i] = 0;
     }
-    for (u32 v = 0; v < t.values; ++v) {
-        left[v * LANES] = a.words[t.left + v];
-        closer_sum[v * LANES] = a.words[t.closer_sum + v];
+    for (u32 v = lane; v < t.values; v += WIDTH) {
+        left[v] = a.words[t.left + v];
+        closer_sum[v] = a.words[t.closer_sum + v];
     }
     u32 length = (u32)t.roots;
-    for (u32 k = 0; k < length; ++k) {
-        list[k * LANES] = (u16)a.words[t.root_list + k];
-        slots[k * LANES] = 0;
+    for (u32 k = lane; k < length; k += WIDTH) {
+        list[k] = (u16)a.words[t.root_list + k];
+        slots[k] = 0;
     }
+    meet();
 
     i64 live = (i64)t.live, peak = live;
     u32 now = 0, waited = 0, row = n;
@@ -194,20 +261,20 @@ DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
         const u16* trail_row = pheromones + (u64)row * n;
         const bool explores = bits_at(key, step) >> 32 < t.explores_below;
         u64 total;
-        u32 best, best_score;
+        // The highest score, and of all places with it the first: NONE less the place.
+        u64 best;
         for (;;) {
             u32 next = NONE;
-            bool is_free = false;
-            total = 0;
-            best = best_score = 0;
-            for (u32 k = 0; k < length; ++k) {
-                const u32 instr = list[k * LANES], slot = slots[k * LANES];
-                if (is_timed && higher(slot, now) > deadlines[instr]) return DEAD;
+            bool is_free = false, is_late = false;
+            total = best = 0;
+            for (u32 k = lane; k < length; k += WIDTH) {
+                const u32 instr = list[k], slot = slots[k];
+                is_late |= is_timed && higher(slot, now) > deadlines[instr];
                 u32 score = 0;
                 if (slot > now) {
                     next = slot < next ? slot : next;
                 } else {
-                    const i64 then = live + delta[instr * LANES];
+                    const i64 then = live + delta[instr];
                     if (fits(t, then, limit)) {
                         const bool free = fits(t, then, live);
                         bool is_open = true;
@@ -221,58 +288,80 @@ DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
                             }
                         }
                         if (is_open) {
-                            score = (u32)trail_row[instr] * attraction[instr * LANES];
+                            score = (u32)trail_row[instr] * attraction[instr];
                             is_free |= free;
                         }
                     }
                 }
-                if (explores) scores[k * LANES] = score;
+                if (explores) scores[k] = score;
                 total += score;
-                if (score > best_score) best = k, best_score = score;
+                const u64 own = (u64)score << 32 | (NONE - k);
+                best = own > best ? own : best;
             }
-            if (next != NONE && stalls && !is_free) {
-                for (u32 k = 0; k < length; ++k) {
-                    const u32 instr = list[k * LANES], slot = slots[k * LANES];
-                    const i64 then = live + delta[instr * LANES];
+            if (is_timed && any(is_late)) return DEAD;
+            if (stalls && !any(is_free)) {
+                for (u32 k = lane; k < length; k += WIDTH) {
+                    const u32 instr = list[k], slot = slots[k];
+                    const i64 then = live + delta[instr];
                     if (slot > now && fits(t, then, live) && fits(t, then, limit)) {
                         const u32 wait = (slot - now) / width + waited;
-                        const u32 whole = (u32)trail_row[instr] * attraction[instr * LANES];
+                        const u32 whole = (u32)trail_row[instr] * attraction[instr];
                         const u32 score = higher(whole * STALL_SCALE / (STALL_SCALE + wait), 1);
-                        if (explores) scores[k * LANES] = score;
+                        if (explores) scores[k] = score;
                         total += score;
-                        if (score > best_score || (score == best_score && k < best)) best = k, best_score = score;
+                        const u64 own = (u64)score << 32 | (NONE - k);
+                        best = own > best ? own : best;
                     }
                 }
             }
-            if (total > 0) break;
-            if (next == NONE) return DEAD;
-            now = next;
+            best = highest_of_all(best, lane);
+            if (best >> 32 > 0) break;
+            now = lowest_of_all(next, lane);
+            if (now == NONE) return DEAD;
         }
-        u32 place = best;
+        u32 place = NONE - (u32)best;
         if (explores) {
-            u64 rest = high_product(bits_at(own_key, step), total);
-            for (place = 0; rest >= scores[place * LANES]; ++place) rest -= scores[place * LANES];
+            const u64 so_far = sum_so_far(total, lane);
+            u64 rest = high_product(bits_at(own_key, step), from_lane_long(so_far, WIDTH - 1));
+            meet();
+            for (u32 from = 0;; from += WIDTH) {
+                const u64 sum = sum_so_far(from + lane < length ? scores[from + lane] : 0, lane);
+                // The first of these whose sum is above the rest.
+                const u32 found = lowest_of_all(rest < sum ? from + lane : NONE, lane);
+                if (found != NONE) {
+                    place = found;
+                    break;
+                }
+                rest -= from_lane_long(sum, WIDTH - 1);
+            }
         }
 
-        const u32 instr = list[place * LANES], slot = slots[place * LANES];
+        const u32 instr = list[place], slot = slots[place];
         --length;
-        list[place * LANES] = list[length * LANES];
-        slots[place * LANES] = slots[length * LANES];
+        const u16 moved = list[length];
+        const u32 moved_slot = slots[length];
+        meet();
+        if (lane == 0) {
+            list[place] = moved;
+            slots[place] = moved_slot;
+            trail[step] = (u16)instr;
+        }
         if (slot > now) {
             waited += (slot - now) / width;
             now = slot;
         }
-        const i64 change = delta[instr * LANES];
+        const i64 change = delta[instr];
         if (has_guard) {
-            if (rank[instr] == first || fits(t, live + change, live)) {
-                marks[instr * LANES] = 1;
-            } else {
+            const u32 own = rank[instr];
+            const bool is_early = own != first && !fits(t, live + change, live);
+            if (is_early) {
                 early += opened[instr];
-                end = higher(end, rank[instr]);
-                marks[instr * LANES] = 2;
+                end = higher(end, own);
             }
+            if (lane == 0) marks[instr] = is_early ? 2 : 1;
+            meet();
             while (first < n) {
-                const u32 passed = guard[first], mark = marks[passed * LANES];
+                const u32 passed = guard[first], mark = marks[passed];
                 if (mark == 0) break;
                 if (mark == 2) early -= opened[passed];
                 ++first;
@@ -281,35 +370,40 @@ DEVICE u64 walk(const Arrays& a, u32 thread, u32* chosen) {
         }
         live += change;
         if (!fits(t, live, peak)) peak = highest(t, live, peak);
-        trail[step * LANES] = (u16)instr;
 
-        const u32* closes = a.words + t.closes;
-        for (u32 k = a.words[t.close_starts + instr], last = a.words[t.close_starts + instr + 1]; k < last; ++k) {
-            const u32 value = closes[k];
-            const u32 users = left[value * LANES] - 1, sum = closer_sum[value * LANES] - instr;
-            left[value * LANES] = users;
-            closer_sum[value * LANES] = sum;
+        for (u32 k = a.words[t.close_starts + instr] + lane, last = a.words[t.close_starts + instr + 1]; k < last; k += WIDTH) {
+            const u32 value = a.words[t.closes + k];
+            const u32 users = left[value] - 1, sum = closer_sum[value] - instr;
+            left[value] = users;
+            closer_sum[value] = sum;
             if (users == 1) {
-                delta[sum * LANES] -= weights[value];
-                attraction[sum * LANES] += (u16)relief[value];
+                add(&delta[sum], -weights[value]);
+                add(&attraction[sum], relief[value]);
             }
         }
         const u32 cycle = now / width;
-        for (u32 k = a.words[t.next_starts + instr], last = a.words[t.next_starts + instr + 1]; k < last; ++k) {
-            const u32 other = a.words[t.next_instrs + k];
-            u32 ready = 0;
-            if (is_timed) {
-                ready = higher(available[other * LANES], (cycle + a.words[t.next_cycles + k]) * width);
-                available[other * LANES] = ready;
+        const u32 last = a.words[t.next_starts + instr + 1];
+        for (u32 from = a.words[t.next_starts + instr]; from < last; from += WIDTH) {
+            const u32 k = from + lane;
+            u32 is_ready = 0, other = 0, ready = 0;
+            if (k < last) {
+                other = a.words[t.next_instrs + k];
+                if (is_timed) {
+                    ready = higher(available[other], (cycle + a.words[t.next_cycles + k]) * width);
+                    available[other] = ready;
+                }
+                const u16 others = waits[other] - 1;
+                waits[other] = others;
+                is_ready = others == 0;
             }
-            const u16 others = waits[other * LANES] - 1;
-            waits[other * LANES] = others;
-            if (others == 0) {
-                list[length * LANES] = (u16)other;
-                slots[length * LANES] = ready;
-                ++length;
+            const u32 so_far = (u32)sum_so_far(is_ready, lane);
+            if (is_ready) {
+                list[length + so_far - 1] = (u16)other;
+                slots[length + so_far - 1] = ready;
             }
+            length += from_lane(so_far, WIDTH - 1);
         }
+        meet();
         if (is_timed) ++now;
         row = instr;
     }
@@ -334,7 +428,7 @@ DEVICE void start(const Arrays& a, u32 thread, u32 threads) {
 DEVICE void follow_best(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const u64 cost = control_of(a)->best_cost;
-    if (!t.is_timed || !control_of(a)->is_improved) return;
+    if (!t.is_timed) return;
     u32* deadlines = (u32*)(a.work + t.deadlines);
     const u64 longest = cost + cost * t.slack / 64;
     const u32 last = longest > 2 ? (u32)(longest - 2) : 0, width = (u32)t.width;
@@ -346,22 +440,46 @@ DEVICE void follow_best(const Arrays& a, u32 thread, u32 threads) {
     }
 }
 
+// Where the best order uses each value for the last time.
+DEVICE void forget_last_uses(const Arrays& a, u32 thread, u32 threads) {
+    u32* last_use = (u32*)(a.work + a.task->last_use);
+    for (u32 v = thread; v < a.task->values; v += threads) last_use[v] = 0;
+}
+
+DEVICE void find_last_uses(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const u32* best = (const u32*)(a.work + t.best);
+    u32* last_use = (u32*)(a.work + t.last_use);
+    for (u32 k = thread; k < t.count; k += threads) {
+        for (u32 p = a.words[t.close_starts + best[k]]; p < a.words[t.close_starts + best[k] + 1]; ++p) raise(&last_use[a.words[t.closes + p]], k);
+    }
+}
+
+// By how much each instruction of the best order changes what is live.
+DEVICE void find_changes(const Arrays& a, u32 thread, u32 threads) {
+    const Task& t = *a.task;
+    const u32* best = (const u32*)(a.work + t.best);
+    const u32* last_use = (const u32*)(a.work + t.last_use);
+    i64* room = (i64*)(a.work + t.own_room);
+    for (u32 k = thread; k < t.count; k += threads) {
+        i64 change = a.longs[t.opened + best[k]];
+        for (u32 p = a.words[t.close_starts + best[k]]; p < a.words[t.close_starts + best[k] + 1]; ++p) {
+            const u32 value = a.words[t.closes + p];
+            // What leaves the region is never closed.
+            if (last_use[value] == k && a.words[t.left + value] < NEVER) change -= a.longs[t.weights + value];
+        }
+        room[k] = change;
+    }
+}
+
 // What the best order leaves free after each position.
 DEVICE void find_room(const Arrays& a, u32 thread) {
     const Task& t = *a.task;
-    if (thread != 0 || !t.has_guards || !control_of(a)->is_improved) return;
-    const u32* best = (const u32*)(a.work + t.best);
+    if (thread != 0) return;
     i64* room = (i64*)(a.work + t.own_room);
-    u32* left = (u32*)(a.work + t.left_now); // of the first ant, which is done or has not begun
-    for (u32 v = 0; v < t.values; ++v) left[v * LANES] = a.words[t.left + v];
     i64 live = (i64)t.live;
     for (u32 k = 0; k < t.count; ++k) {
-        const u32 instr = best[k];
-        live += a.longs[t.opened + instr];
-        for (u32 p = a.words[t.close_starts + instr]; p < a.words[t.close_starts + instr + 1]; ++p) {
-            const u32 value = a.words[t.closes + p];
-            if (--left[value * LANES] == 0) live -= a.longs[t.weights + value];
-        }
+        live += room[k];
         room[k] = (i64)t.limit - live;
     }
 }
@@ -369,7 +487,6 @@ DEVICE void find_room(const Arrays& a, u32 thread) {
 // The least of 2^level neighbours.
 DEVICE void find_least_room(const Arrays& a, u32 level, u32 thread, u32 threads) {
     const Task& t = *a.task;
-    if (!control_of(a)->is_improved) return;
     const u32 n = (u32)t.count, span = 1u << (level - 1);
     const i64* shorter = (const i64*)(a.work + t.own_room) + (u64)(level - 1) * n;
     i64* longer = (i64*)(a.work + t.own_room) + (u64)level * n;
@@ -385,7 +502,7 @@ DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
     Control& c = *control_of(a);
     const u32 n = (u32)t.count;
     const bool has_winner = c.winner != NONE;
-    const u16* trail = (const u16*)(a.work + t.trail) + (u64)(c.winner / LANES) * n * LANES + c.winner % LANES;
+    const u16* trail = (const u16*)(a.work + t.trail) + (u64)c.winner * n;
     const u32* best = (const u32*)(a.work + t.best);
     const u64 whole = 5 * LEAST, from = amount_of(t, t.start_cost);
     const u64 share = whole * 2 * amount_of(t, has_winner ? c.winner_cost : c.best_cost) / (3 * (from > 1 ? from : 1));
@@ -393,8 +510,8 @@ DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
     u16* pheromones = (u16*)(a.work + t.pheromones);
     u32* raised = (u32*)(a.work + t.raised) + c.current * (u32)t.raised_size;
     for (u32 k = thread; k < n; k += threads) {
-        const u32 instr = has_winner ? trail[k * LANES] : best[k];
-        const u32 before = k == 0 ? n : has_winner ? trail[(k - 1) * LANES] : best[k - 1];
+        const u32 instr = has_winner ? trail[k] : best[k];
+        const u32 before = k == 0 ? n : has_winner ? trail[k - 1] : best[k - 1];
         const u32 place = before * n + instr;
         if (pheromones[place] == LEAST) raised[count_up(&c.raised[c.current])] = place;
         pheromones[place] += more;
@@ -431,12 +548,16 @@ DEVICE void plan(const Arrays& a, u32 thread) {
     if (c.best_cost <= t.bound || c.in_vain >= t.patience || is_late) c.groups = 0;
 }
 
-DEVICE void send(const Arrays& a, u32 thread) {
+// One ant of the iteration.
+DEVICE void send(const Arrays& a, u32 ant, u32 lane) {
     const Task& t = *a.task;
-    if (thread / LANES >= control_of(a)->groups) return;
+    if (ant / LANES >= control_of(a)->groups) return;
     u32 chosen = 0;
-    ((u64*)(a.work + t.costs))[thread] = walk(a, thread, &chosen);
-    ((u32*)(a.work + t.chosen))[thread] = chosen;
+    const u64 cost = walk(a, ant, lane, &chosen);
+    if (lane == 0) {
+        ((u64*)(a.work + t.costs))[ant] = cost;
+        ((u32*)(a.work + t.chosen))[ant] = chosen;
+    }
 }
 
 // The first of the best ants of the iteration.
@@ -465,9 +586,9 @@ DEVICE void take_over(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const Control& c = *control_of(a);
     if (!c.is_improved) return;
-    const u16* trail = (const u16*)(a.work + t.trail) + (u64)(c.winner / LANES) * t.count * LANES + c.winner % LANES;
+    const u16* trail = (const u16*)(a.work + t.trail) + (u64)c.winner * t.count;
     u32* best = (u32*)(a.work + t.best);
-    for (u32 k = thread; k < t.count; k += threads) best[k] = trail[k * LANES];
+    for (u32 k = thread; k < t.count; k += threads) best[k] = trail[k];
 }
 
 DEVICE void tell(const Arrays& a, u32* answers, u32 thread, u32 threads) {
@@ -483,31 +604,61 @@ DEVICE void tell(const Arrays& a, u32* answers, u32 thread, u32 threads) {
     for (u32 k = thread; k < t.count; k += threads) answer[3 + k] = best[k];
 }
 
-// The whole search for one region. With LOWTIDE_SHIM, every phase is run for one thread after the other.
-DEVICE void search(const Arrays& a, u32* answers, u32 thread, u32 threads) {
-    (void)thread;
-    const u32 levels = a.task->has_guards ? (u32)a.task->levels : 0;
+// What follows from the best order and the last winner; then whether there is another iteration. (Every phase ends before the next one begins.)
+DEVICE void prepare(const Arrays& a, u32* answers, u32* unfinished, u32 thread, u32 threads) {
     Control& c = *control_of(a);
-    PHASE(start(a, thread, threads))
-    for (;;) {
+    if (c.is_improved) {
         PHASE(follow_best(a, thread, threads))
-        PHASE(find_room(a, thread))
-        for (u32 level = 1; level < levels; ++level) PHASE(find_least_room(a, level, thread, threads))
-        PHASE(deposit(a, thread, threads))
-        PHASE(fade(a, thread, threads))
-        PHASE(plan(a, thread))
-        if (c.groups == 0) break;
-        PHASE(send(a, thread))
-        PHASE(find_winner(a, thread))
-        PHASE(take_over(a, thread, threads))
+        if (a.task->has_guards) {
+            PHASE(forget_last_uses(a, thread, threads))
+            PHASE(find_last_uses(a, thread, threads))
+            PHASE(find_changes(a, thread, threads))
+            PHASE(find_room(a, thread))
+            for (u32 level = 1; level < a.task->levels; ++level) PHASE(find_least_room(a, level, thread, threads))
+        }
     }
-    PHASE(tell(a, answers, thread, threads))
+    PHASE(deposit(a, thread, threads))
+    PHASE(fade(a, thread, threads))
+    PHASE(plan(a, thread))
+    if (c.groups == 0) {
+        PHASE(tell(a, answers, thread, threads))
+        if (WIDTH == 1 || thread == 0) count_down(unfinished);
+    }
+}
+
+// The beginning of the search for a region.
+DEVICE void begin(const Arrays& a, u32* answers, u32* unfinished, u32 thread, u32 threads) {
+    PHASE(start(a, thread, threads))
+    prepare(a, answers, unfinished, thread, threads);
+}
+
+// The end of an iteration.
+DEVICE void learn(const Arrays& a, u32* answers, u32* unfinished, u32 thread, u32 threads) {
+    if (control_of(a)->groups == 0) return;
+    PHASE(find_winner(a, thread))
+    PHASE(take_over(a, thread, threads))
+    prepare(a, answers, unfinished, thread, threads);
 }
 
 #if !defined(LOWTIDE_SHIM)
-KERNEL void colony(const Task* tasks, const u32* words, const i64* longs, u8* work, u32* answers) {
-    const Task* task = tasks + BLOCK;
+DEVICE Arrays arrays_of(const Task* task, const u32* words, const i64* longs, u8* work) {
     Arrays a = {task, words, longs, work + task->work};
-    search(a, answers, THREAD, (u32)task->groups * LANES);
+    return a;
+}
+
+// A block for each task.
+KERNEL void colony_begin(const Task* tasks, const u32* words, const i64* longs, u8* work, u32* answers, u32* unfinished, u32 threads) {
+    begin(arrays_of(tasks + BLOCK, words, longs, work), answers, unfinished, THREAD, threads);
+}
+
+// Blocks for each task, with some ants each.
+KERNEL void BOUNDED colony_send(const Task* tasks, const u32* words, const i64* longs, u8* work, u32 blocks, u32 ants) {
+    const u32 ant = BLOCK % blocks * ants + THREAD / WIDTH;
+    send(arrays_of(tasks + BLOCK / blocks, words, longs, work), ant, THREAD % WIDTH);
+}
+
+// A block for each task.
+KERNEL void colony_learn(const Task* tasks, const u32* words, const i64* longs, u8* work, u32* answers, u32* unfinished, u32 threads) {
+    learn(arrays_of(tasks + BLOCK, words, longs, work), answers, unfinished, THREAD, threads);
 }
 #endif

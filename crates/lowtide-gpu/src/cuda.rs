@@ -13,12 +13,24 @@ use lowtide::colony::flat::Batch;
 
 use super::{DeviceError, Spent, source};
 
+/// Threads of a block that works for a region, and for an ant.
+const THREADS: u32 = 256;
+const THREADS_OF_ANT: u32 = 32;
+
+/// Ants of a block. Groups are a multiple of it.
+const ANTS_OF_BLOCK: u32 = 4;
+
+/// Looking whether all is done makes the device wait for the host, so that it is not done after every iteration.
+const ITERATIONS_BETWEEN_LOOKS: u32 = 4;
+
 /// A CUDA device with the colony's code on it.
 #[derive(Debug)]
 pub struct Device {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    colony: CudaFunction,
+    begin: CudaFunction,
+    send: CudaFunction,
+    learn: CudaFunction,
     name: String,
 }
 
@@ -51,8 +63,10 @@ impl Device {
         })?;
         let stream = context.default_stream();
         let module = context.load_module(binary).map_err(no_device)?;
-        let colony = module.load_function("colony").map_err(no_device)?;
-        Ok(Device { context, stream, colony, name })
+        let function = |name| module.load_function(name).map_err(no_device);
+        let (begin, send) = (function("colony_begin")?, function("colony_send")?);
+        let learn = function("colony_learn")?;
+        Ok(Device { context, stream, begin, send, learn, name })
     }
 
     /// What the driver calls it.
@@ -78,19 +92,37 @@ impl Device {
         spent.transfer += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
-        let config = LaunchConfig {
-            grid_dim: (batch.len() as u32, 1, 1),
-            block_dim: (batch.threads, 1, 1),
+        let tasks = batch.len() as u32;
+        let mut unfinished = stream.clone_htod(&[tasks]).map_err(failed)?;
+        let for_tasks =
+            LaunchConfig { grid_dim: (tasks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 };
+        let blocks = batch.ants.div_ceil(ANTS_OF_BLOCK);
+        let for_ants = LaunchConfig {
+            grid_dim: (tasks * blocks, 1, 1),
+            block_dim: (ANTS_OF_BLOCK * THREADS_OF_ANT, 1, 1),
             shared_mem_bytes: 0,
         };
-        let mut launch = stream.launch_builder(&self.colony);
-        launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&mut answers);
-        // SAFETY: the arguments are those of `colony` in `colony.cu`, in their order. All positions in them come from the batch, which has planned the arrays for them;
-        // there is a block for each of its headers, with a thread for each ant.
-        unsafe { launch.launch(config) }.map_err(failed)?;
-        stream.synchronize().map_err(failed)?;
+        let mut function = &self.begin;
+        for iteration in 0.. {
+            let mut launch = stream.launch_builder(function);
+            launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&mut answers);
+            launch.arg(&mut unfinished).arg(&THREADS);
+            // SAFETY: the arguments are those of the kernel in `colony.cu`, in their order. All positions in them come from the batch, which has planned the arrays for them;
+            // there is a block for each of its headers.
+            unsafe { launch.launch(for_tasks) }.map_err(failed)?;
+            spent.launches += 1;
+            let is_time_to_look = iteration % ITERATIONS_BETWEEN_LOOKS == 0;
+            if is_time_to_look && stream.clone_dtoh(&unfinished).map_err(failed)? == [0] {
+                break;
+            }
+            let mut launch = stream.launch_builder(&self.send);
+            launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&blocks).arg(&ANTS_OF_BLOCK);
+            // SAFETY: as above; there is a block for each part of the ants of each header.
+            unsafe { launch.launch(for_ants) }.map_err(failed)?;
+            spent.launches += 1;
+            function = &self.learn;
+        }
         spent.run += start.elapsed().as_secs_f64();
-        spent.launches += 1;
 
         let start = Instant::now();
         let answers = stream.clone_dtoh(&answers).map_err(failed)?;

@@ -22,7 +22,12 @@ int main() {
         const u64 end = k + 1 < tasks.size() ? tasks[k + 1].work : sizes[3];
         std::vector<u64> work((end - tasks[k].work) / 8, 0xa5a5a5a5a5a5a5a5ull);
         const Arrays a = {&tasks[k], words.data(), longs.data(), (u8*)work.data()};
-        search(a, answers.data(), 0, (u32)tasks[k].groups * LANES);
+        u32 unfinished = 1;
+        begin(a, answers.data(), &unfinished, 0, 7);
+        while (unfinished > 0) {
+            for (u32 ant = 0; ant < tasks[k].groups * LANES; ++ant) send(a, ant, 0);
+            learn(a, answers.data(), &unfinished, 0, 7);
+        }
     }
     return fwrite(answers.data(), sizeof(u32), answers.size(), stdout) == answers.size() ? 0 : 1;
 }

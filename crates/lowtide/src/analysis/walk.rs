@@ -177,7 +177,7 @@ pub struct LiveGraph {
 }
 
 /// Added to the closers that a value waits for if it never closes.
-const NEVER: u32 = 1 << 30;
+pub(crate) const NEVER: u32 = 1 << 30;
 
 impl LiveGraph {
     /// The graph of a region, with the classes that `packing` counts.

@@ -7,7 +7,11 @@ use super::guard::Guard;
 use super::pheromone::{LEAST, MOST};
 use super::search::{Aim, Answer, Task};
 use super::{Guide, LANES, STALL_SCALE};
+use crate::analysis::walk::NEVER;
 use crate::index::{InstrId, Rows};
+
+/// More ants of a region than these would be more than a device has room for.
+const MOST_ANTS: u32 = 1 << 14;
 
 /// The most classes that a header has room for.
 const MOST_FIELDS: usize = 8;
@@ -39,7 +43,7 @@ header! {
     // Positions in the array of 64-bit numbers.
     weights, delta, opened, step_limits, fewest_room,
     // The task's working memory, and positions in it, all in bytes.
-    work, control, costs, chosen, best, deadlines, pheromones, raised, own_rank, own_room,
+    work, control, costs, chosen, best, deadlines, pheromones, raised, own_rank, own_room, last_use,
     // Arrays with a part for each ant, and elements of such a part.
     list, list_size, slots, slots_size, scores, scores_size, waits_left, waits_left_size, available, available_size, delta_now, delta_now_size,
     attraction_now, attraction_now_size, left_now, left_now_size, closer_sum_now, closer_sum_now_size, marks, marks_size, trail, trail_size,
@@ -71,8 +75,8 @@ pub struct Batch {
     pub work_bytes: u64,
     /// Length of the array for all answers.
     pub answer_len: usize,
-    /// Threads of a task: one for each ant.
-    pub threads: u32,
+    /// Ants of a task in an iteration.
+    pub ants: u32,
     /// Where each answer starts, and how long its order is.
     answers: Vec<(usize, usize)>,
 }
@@ -88,8 +92,13 @@ impl Batch {
         let mut text = String::from(
             "typedef unsigned long long u64;\ntypedef long long i64;\ntypedef unsigned int u32;\ntypedef unsigned short u16;\ntypedef unsigned char u8;\n",
         );
-        let constants =
-            [("LANES", LANES), ("STALL_SCALE", STALL_SCALE), ("LEAST", LEAST.into()), ("MOST", MOST.into())];
+        let constants = [
+            ("LANES", LANES),
+            ("STALL_SCALE", STALL_SCALE),
+            ("LEAST", LEAST.into()),
+            ("MOST", MOST.into()),
+            ("NEVER", NEVER / 2),
+        ];
         for (name, value) in constants {
             text += &format!("#define {name} {value}u\n");
         }
@@ -98,7 +107,7 @@ impl Batch {
         text + &format!("    u64 field[{MOST_FIELDS}];\n}};\n")
     }
 
-    /// The working memory that a task would add; none if it cannot be part of a batch: it has too many classes, or more ants than a block can have threads.
+    /// The working memory that a task would add; none if it cannot be part of a batch: it has too many classes, or too many ants.
     pub fn bytes_of(task: &Task) -> Option<u64> {
         let mut batch = Batch::default();
         batch.push(task).then_some(batch.work_bytes)
@@ -109,14 +118,14 @@ impl Batch {
         let terrain = &task.terrain;
         let parameters = &task.options.parameters;
         let packing = &terrain.packing;
-        let threads = parameters.groups.saturating_mul(LANES);
-        let is_possible = (1..=1024).contains(&threads)
+        let ants = parameters.groups.saturating_mul(LANES);
+        let is_possible = (1..=MOST_ANTS).contains(&ants)
             && packing.classes().count() <= MOST_FIELDS
-            && (self.answers.is_empty() || self.threads == threads);
+            && (self.answers.is_empty() || self.ants == ants);
         if !is_possible {
             return false;
         }
-        self.threads = threads;
+        self.ants = ants;
         let (count, values) = (terrain.len() as u64, terrain.weights.len() as u64);
         let mut header = Header {
             count,
@@ -190,7 +199,7 @@ impl Batch {
     /// Plans the working memory of a task.
     fn plan_work(&mut self, task: &Task, header: &mut Header) {
         let Header { count, values, levels, .. } = *header;
-        let threads = u64::from(self.threads);
+        let ants = u64::from(self.ants);
         let ready = task.terrain.most_ready as u64;
         header.work = self.work_bytes;
         let mut end = 0;
@@ -200,8 +209,8 @@ impl Batch {
             start
         };
         header.control = take(CONTROL_BYTES);
-        header.costs = take(8 * threads);
-        header.chosen = take(4 * threads);
+        header.costs = take(8 * ants);
+        header.chosen = take(4 * ants);
         header.best = take(4 * count);
         header.deadlines = take(4 * count);
         header.pheromones = take(2 * count * (count + 1));
@@ -209,9 +218,10 @@ impl Batch {
         header.raised = take(2 * 4 * header.raised_size);
         header.own_rank = take(4 * count);
         header.own_room = take(8 * count * levels);
+        header.last_use = take(4 * values);
         let mut of_ants = |bytes: u64, elements: u64, size: &mut u64| {
             *size = elements;
-            take(bytes * elements * threads)
+            take(bytes * elements * ants)
         };
         header.list = of_ants(2, ready, &mut header.list_size);
         header.slots = of_ants(4, ready, &mut header.slots_size);
@@ -219,7 +229,7 @@ impl Batch {
         header.waits_left = of_ants(2, count, &mut header.waits_left_size);
         header.available = of_ants(4, count, &mut header.available_size);
         header.delta_now = of_ants(8, count, &mut header.delta_now_size);
-        header.attraction_now = of_ants(2, count, &mut header.attraction_now_size);
+        header.attraction_now = of_ants(4, count, &mut header.attraction_now_size);
         header.left_now = of_ants(4, values, &mut header.left_now_size);
         header.closer_sum_now = of_ants(4, values, &mut header.closer_sum_now_size);
         header.marks = of_ants(1, count, &mut header.marks_size);
