@@ -88,6 +88,10 @@ pub(crate) struct ColonyArgs {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     nodes: u64,
 
+    /// Instead, change one parameter of the colony after the other, and tell what becomes of waves and lengths
+    #[arg(long)]
+    pub(crate) sweep: bool,
+
     /// Measure regions of so many instructions or more
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) min_size: usize,

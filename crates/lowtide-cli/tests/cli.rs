@@ -568,6 +568,31 @@ mod bench {
     }
 
     #[test]
+    fn a_gpu_that_is_not_there_is_a_clear_error() {
+        let has_gpu = lowtide_gpu::Device::open().is_ok();
+        let result = run("schedule {} --algorithm colony --nodes 5000 --device cuda --summary", &[&corpus()]);
+        if !has_gpu {
+            assert!(result.error().contains("--device cuda: "), "a reason is given");
+        }
+        let on = |device: &str| {
+            run(
+                "schedule {} --algorithm colony --nodes 5000 --json --device {}",
+                &[&corpus(), Path::new(device)],
+            )
+            .json()
+        };
+        let [auto, cpu] = ["auto", "cpu"].map(on);
+        let orders = |document: &Value| -> Vec<Value> {
+            let kernels = document["kernels"].as_array().expect("kernels").iter();
+            kernels
+                .flat_map(|kernel| kernel["regions"].as_array().expect("regions"))
+                .map(|region| region["order"].clone())
+                .collect()
+        };
+        assert_eq!(orders(&auto), orders(&cpu), "wherever ants run, the schedules are the same");
+    }
+
+    #[test]
     fn colony_carries_its_figures_for_programs() {
         let document = run("bench colony {} --json --nodes 30000 --threads 2", &[&corpus()]).json();
         assert_eq!((number(&document["kernels"]), number(&document["threads"])), (26, 2));
@@ -593,6 +618,15 @@ mod bench {
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{text}");
+        let rows = run("bench colony {} --nodes 5000 --sweep --json", &[&corpus()]).json();
+        let rows = rows.as_array().expect("a row for each parameter");
+        assert_eq!((rows.len() > 20, &rows[0]["parameter"]), (true, &json!("defaults")));
+        assert!(
+            rows.iter().all(|row| number(&row["occupancy"]) == 207 && number(&row["length"]) < 18_375),
+            "{rows:?}"
+        );
+        let table = run("bench colony {} --nodes 5000 --sweep", &[&corpus()]).ok();
+        assert!(table.contains("explorations 20"), "{table}");
         let error = run("bench colony {} --min-size 100000", &[&corpus()]).error();
         assert!(error.contains("leaves anything to ants"), "{error}");
     }

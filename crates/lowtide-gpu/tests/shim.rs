@@ -86,6 +86,14 @@ fn the_devices_code_makes_the_same_schedules() {
     assert!(choices > 20_000, "{choices}");
 }
 
+/// `scripts/test-gpu` compiles it for real GPUs.
+#[test]
+fn the_source_is_left_for_other_compilers() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("colony.cu");
+    std::fs::write(&file, lowtide_gpu::source()).expect("a file can be written");
+    assert!(lowtide_gpu::source().starts_with("typedef"));
+}
+
 #[test]
 fn wrong_answers_are_noticed() {
     let tasks = common::made(10);

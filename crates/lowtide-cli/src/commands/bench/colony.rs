@@ -13,6 +13,7 @@ use lowtide_gpu::{Device, Spent};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::sweep::sweep;
 use crate::args::ColonyArgs;
 use crate::commands::ants::{ask, read};
 use crate::commands::{print, print_json};
@@ -100,6 +101,9 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
         colony: args.ants.parameters(),
         ..Options::default()
     };
+    if args.sweep {
+        return sweep(&kernels, options, args.json);
+    }
     let started = Instant::now();
     let gpu = args.ants.gpu()?;
     let solved = Solved::new();

@@ -8,6 +8,7 @@ mod minreg;
 mod occupancy;
 mod passes;
 mod proofs;
+mod sweep;
 
 pub(crate) use colony::colony;
 pub(crate) use minreg::minreg;
