@@ -24,9 +24,9 @@ fn the_example_of_seven_instructions() {
         (report.length, report.peaks[0].between)
     };
     assert_eq!(length_and_peak(&source).1, 4);
-    // One iteration of two groups, as in the example one of two ants.
+    // A few iterations. (In the example one of two ants happens to be enough.)
     for seed in 0..100 {
-        let budget = Budget { nodes: Some(2 * 32 * 7), ..Budget::UNLIMITED };
+        let budget = Budget { nodes: Some(5 * 8 * 32 * 7), ..Budget::UNLIMITED };
         let options = Options { budget, parameters: Parameters { seed, ..Parameters::default() } };
         let steps = [2, 3].map(|limit| vec![Some(limit)]);
         let first = Task::pressure(&problem, &steps, &source, options).expect("a small region").run(1);

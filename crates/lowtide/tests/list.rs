@@ -252,7 +252,7 @@ fn every_schedule_of_every_algorithm_is_legal() {
 fn every_algorithm(problem: &Problem, with_searches: bool) {
     let few = Budget { nodes: Some(300), ..Budget::UNLIMITED };
     // A group of ants makes a choice for every instruction of every schedule.
-    let for_ants = Budget { nodes: Some(10_000), ..Budget::UNLIMITED };
+    let for_ants = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
     let source = run(problem, Algorithm::Source, few);
     let before = problem.measure(&source);
     for algorithm in Algorithm::ALL {
