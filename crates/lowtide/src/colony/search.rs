@@ -239,8 +239,11 @@ struct Colony<'t> {
     own: Option<Guard>,
 }
 
-/// The best ant of an iteration: its cost and number, and its order.
-type Winner = Option<(u64, u32, Vec<u32>)>;
+/// What an ant found: its cost, its number, and its order.
+type Found = (u64, u32, Vec<u32>);
+
+/// The best one of an iteration.
+type Winner = Option<Found>;
 
 /// Fewer choices than these are not worth another thread.
 const CHOICES_PER_THREAD: u64 = 10_000;
@@ -299,17 +302,17 @@ impl<'t> Colony<'t> {
                 self.own = self.guard(&self.best);
                 in_vain = 0;
             }
-            self.leave(winner);
+            self.leave(winner.as_ref());
         }
         let order = self.best.iter().map(|&instr| InstrId(instr)).collect();
         Answer { order, iterations: iteration, choices }
     }
 
     /// The winner, or else the best one so far, leaves its pheromones.
-    fn leave(&mut self, winner: Winner) {
+    fn leave(&mut self, winner: Option<&Found>) {
         let amount = |cost| self.task.aim.amount(&self.task.terrain, cost);
         let start = amount(self.task.start_cost);
-        let (cost, order) = match &winner {
+        let (cost, order) = match winner {
             Some((cost, _, order)) => (*cost, order),
             None => (self.best_cost, &self.best),
         };
