@@ -1,0 +1,728 @@
+//! Does the block fit into so many cycles? A depth-first search, cycle by cycle.
+//!
+//! In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
+//! longest way to the end. It leaves a state when
+//! - an operation can no longer make its last cycle, or a window of cycles offers less than the operations that must be issued in it
+//!   need ([`Resource`]): the bound of [`bound`](super::bound) for what is left;
+//! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
+//!
+//! Two rules spare sets, as long as only the length counts (neither registers nor levels):
+//! - *Nothing is left out.* If an operation fits into the cycle as a whole (or the next part of one that is split already), it
+//!   is issued: moving it here from a later cycle delays nothing.
+//! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
+//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not issued without it: they could
+//!   change places.
+//!
+//! Each step of an argument moves an operation to an earlier cycle, or a better one before a worse one, so it ends; and it moves
+//! only what comes after the state, so that what is remembered about states stays true.
+//!
+//! The same search runs on the block turned around: all rules hold from both ends of time.
+
+use super::bound::{Ranges, Resource};
+use super::list::Taken;
+use super::memory::Memory;
+use super::problem::{Kind, PackProblem, Split};
+use super::{Packing, Placed};
+use crate::analysis::flow::Effort;
+use crate::index::{InstrId, Rows, ValueId};
+use crate::random::Random;
+
+/// A block as seen from one end of time, its operations numbered by the longest way to the other end.
+pub(super) struct Graph<'a> {
+    problem: &'a PackProblem<'a>,
+    is_turned: bool,
+    /// The region's instruction of each operation here.
+    instrs: Vec<InstrId>,
+    kinds: Vec<Kind>,
+    splits: Vec<Vec<Split>>,
+    loads: Vec<bool>,
+    /// (operation, latency)
+    preds: Rows<(u32, u32)>,
+    succs: Rows<(u32, u32)>,
+    heads: Vec<u32>,
+    tails: Vec<u32>,
+    resources: Vec<Resource>,
+    /// For each operation, the better ones.
+    better: Rows<u32>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn new(problem: &'a PackProblem<'a>, ranges: &Ranges, is_turned: bool) -> Self {
+        let count = problem.len();
+        let (heads, tails) =
+            if is_turned { (&ranges.tails, &ranges.heads) } else { (&ranges.heads, &ranges.tails) };
+        // An operation comes before those that wait for it, even without latency.
+        let mut order: Vec<usize> = (0..count).collect();
+        let source = |at: usize| if is_turned { count - at } else { at };
+        order.sort_by_key(|&at| (std::cmp::Reverse(tails[at]), source(at)));
+        let mut numbers = vec![0u32; count];
+        for (number, &at) in order.iter().enumerate() {
+            numbers[at] = number as u32;
+        }
+        let edges = |forward: bool| {
+            let mut rows = Rows::with_capacity(count, count);
+            for &at in &order {
+                let instr = InstrId::at(at);
+                let edges = if forward { problem.succs(instr) } else { problem.preds(instr) };
+                for edge in edges {
+                    rows.push((numbers[edge.instr.index()], edge.latency));
+                }
+                rows.end_row();
+            }
+            rows
+        };
+        let pick = |values: &[u32]| order.iter().map(|at| values[*at]).collect::<Vec<u32>>();
+        let resources = ranges.resources.iter().map(|resource| Resource {
+            cost: pick(&resource.cost),
+            capacity: resource.capacity,
+            weights: resource.weights,
+        });
+        let operations = problem.operations();
+        let mut graph = Graph {
+            problem,
+            is_turned,
+            instrs: order.iter().map(|at| InstrId::at(*at)).collect(),
+            kinds: order.iter().map(|at| operations[*at].kind).collect(),
+            splits: order.iter().map(|at| operations[*at].splits.clone()).collect(),
+            loads: order.iter().map(|at| operations[*at].is_load).collect(),
+            preds: edges(is_turned),
+            succs: edges(!is_turned),
+            heads: pick(heads),
+            tails: pick(tails),
+            resources: resources.collect(),
+            better: Rows::default(),
+        };
+        graph.better = graph.find_better();
+        graph
+    }
+
+    fn len(&self) -> usize {
+        self.instrs.len()
+    }
+
+    fn conflict(&self, a: (u32, usize), b: (u32, usize)) -> bool {
+        self.problem.conflict(self.instrs[a.0 as usize], a.1, self.instrs[b.0 as usize], b.1)
+    }
+
+    fn find_better(&self) -> Rows<u32> {
+        let count = self.len();
+        let mut rows = Rows::with_capacity(count, count);
+        // Everything that waits for `b` waits for `a`, and at least as long.
+        let covers = |a: usize, b: usize| {
+            let own = self.succs.row(a);
+            self.succs.row(b).iter().all(|&(to, latency)| {
+                own.iter().any(|&(other, longer)| other == to && longer >= latency)
+            })
+        };
+        let alike = |a: usize, b: usize| {
+            let formats = |at: usize| 1 + self.splits[at].len();
+            self.kinds[a] == self.kinds[b]
+                && self.splits[a].is_empty()
+                && self.splits[b].is_empty()
+                && (0..count).filter(|other| *other != a && *other != b).all(|other| {
+                    (0..formats(other)).all(|format| {
+                        let other = (other as u32, format);
+                        self.conflict((a as u32, 0), other) == self.conflict((b as u32, 0), other)
+                    })
+                })
+        };
+        for b in 0..count {
+            for a in 0..count {
+                let is_better = a != b
+                    && self.succs.row(b).len() <= self.succs.row(a).len()
+                    && self.kinds[a] == self.kinds[b]
+                    && covers(a, b)
+                    && (a < b || !covers(b, a))
+                    && alike(a, b);
+                if is_better {
+                    rows.push(a as u32);
+                }
+            }
+            rows.end_row();
+        }
+        rows
+    }
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    None,
+    /// Issued as a whole.
+    Whole,
+    /// Split; so many parts are left for each unit.
+    Parts { format: u32, left: [u32; 2] },
+}
+
+impl Progress {
+    /// Random bits that stand for an operation's progress in the key of a state (Zobrist's method).
+    fn mark(self, at: usize) -> u128 {
+        let number = match self {
+            Progress::None => return 0,
+            Progress::Whole => 0,
+            Progress::Parts { format, left } => (format << 16) + (left[0] << 8) + left[1],
+        };
+        let mut random = Random::new((at as u64) << 32 | u64::from(number));
+        u128::from(random.bits()) << 64 | u128::from(random.bits())
+    }
+}
+
+/// What the search is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Question {
+    /// The length that must not be exceeded.
+    pub(super) length: u32,
+    /// The most groups of loads.
+    pub(super) levels: Option<u32>,
+}
+
+/// What it says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Yes(Packing),
+    No,
+    /// The effort was not enough.
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Found,
+    Failed,
+    Stopped,
+}
+
+/// One operation or part in the cycle that is being filled, or in an earlier one.
+#[derive(Clone, Copy)]
+struct Step {
+    at: u32,
+    format: usize,
+    /// What it takes.
+    kind: Kind,
+    part: u32,
+    cycle: u32,
+}
+
+/// The registers of the class that is limited.
+struct Registers {
+    /// Values that an operation defines and reads, by instruction of the region.
+    most: u32,
+    live: u32,
+    /// Uses of each value that are still to come; one more if it is live at the end.
+    uses: Vec<u32>,
+    class: crate::ClassId,
+}
+
+/// A search that can be asked several questions about one graph: it remembers what has failed.
+pub(super) struct Search<'g> {
+    graph: &'g Graph<'g>,
+    question: Question,
+    /// The last cycle of each operation.
+    latest: Vec<u32>,
+    progress: Vec<Progress>,
+    /// Preds that are not issued yet, and the first cycle that those issued allow.
+    waiting: Vec<u32>,
+    available: Vec<u32>,
+    /// Operations that are not completely issued.
+    open: usize,
+    key: u128,
+    steps: Vec<Step>,
+    /// Where the cycle that is being filled begins in `steps`.
+    cycle_start: usize,
+    /// Earlier values of `available`.
+    undo: Vec<(u32, u32)>,
+    levels: u32,
+    in_level: bool,
+    registers: Option<Registers>,
+    memory: Memory,
+    pub(super) nodes: u64,
+    effort: Effort,
+    // Memory for the bound at each state.
+    earliest: Vec<u32>,
+    by_release: Vec<u32>,
+    inside: Vec<u32>,
+}
+
+/// The clock is looked at once in so many states.
+const CLOCK_INTERVAL: u64 = 64;
+
+impl<'g> Search<'g> {
+    pub(super) fn new(graph: &'g Graph<'g>) -> Self {
+        let count = graph.len();
+        let region = graph.problem.region();
+        let registers = graph.problem.limit().map(|(class, most)| {
+            let uses = (0..region.values().len()).map(|number| {
+                let id = ValueId::at(number);
+                region.value_uses(id).len() as u32 + u32::from(region.values()[number].live_out)
+            });
+            let uses: Vec<u32> = uses.collect();
+            let live_in = region.values().iter().zip(&uses);
+            let live_in = live_in.filter(|(value, uses)| {
+                value.class == class && value.def.is_none() && **uses > 0
+            });
+            let live = live_in.map(|(value, _)| value.weight).sum::<u32>() + region.through(class);
+            Registers { most, live, uses, class }
+        });
+        Search {
+            graph,
+            question: Question { length: 0, levels: None },
+            latest: vec![0; count],
+            progress: vec![Progress::None; count],
+            waiting: (0..count).map(|at| graph.preds.row(at).len() as u32).collect(),
+            available: vec![0; count],
+            open: count,
+            key: 0,
+            steps: Vec::with_capacity(count),
+            cycle_start: 0,
+            undo: Vec::new(),
+            levels: 0,
+            in_level: false,
+            registers,
+            memory: Memory::default(),
+            nodes: 0,
+            effort: Effort::UNBOUNDED,
+            earliest: vec![0; count],
+            by_release: Vec::with_capacity(count),
+            inside: vec![0; count],
+        }
+    }
+
+    /// Asks one question. `effort` is what may be spent; what is left of it comes back.
+    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Answer {
+        if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
+            return Answer::No;
+        }
+        // Fewer levels fail more easily: what was remembered for other numbers of them is of no use.
+        if question.levels != self.question.levels {
+            self.memory = Memory::default();
+        }
+        self.question = question;
+        for at in 0..self.graph.len() {
+            match question.length.checked_sub(self.graph.tails[at] + 1) {
+                Some(latest) if latest >= self.graph.heads[at] => self.latest[at] = latest,
+                _ => return Answer::No,
+            }
+        }
+        self.effort = *effort;
+        let verdict = self.enter(0);
+        *effort = self.effort;
+        let answer = match verdict {
+            Verdict::Found => Answer::Yes(self.packing()),
+            Verdict::Failed => Answer::No,
+            Verdict::Stopped => Answer::Unknown,
+        };
+        while !self.steps.is_empty() {
+            self.cycle_start = 0;
+            self.take_back();
+        }
+        answer
+    }
+
+    /// Whether only the length counts.
+    fn is_plain(&self) -> bool {
+        self.registers.is_none() && self.question.levels.is_none()
+    }
+
+    /// The state before a cycle.
+    fn enter(&mut self, cycle: u32) -> Verdict {
+        if self.open == 0 {
+            return Verdict::Found;
+        }
+        self.nodes += 1;
+        if self.is_out_of_effort() {
+            return Verdict::Stopped;
+        }
+        if cycle >= self.question.length || !self.can_fit(cycle) {
+            return Verdict::Failed;
+        }
+        let left = self.question.length - cycle;
+        let key = self.key ^ u128::from(self.in_level && self.question.levels.is_some());
+        let length = self.question.length;
+        let left_at = |at: u32| length.saturating_sub(self.available[at as usize]);
+        if self.memory.knows(key, left, self.levels, left_at) {
+            return Verdict::Failed;
+        }
+        let start = std::mem::replace(&mut self.cycle_start, self.steps.len());
+        let verdict = self.fill(cycle, 0, Taken::default());
+        self.cycle_start = start;
+        if verdict == Verdict::Failed {
+            let waits = |at: &u32| {
+                self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Whole
+            };
+            let waiting: Vec<(u32, u32)> = (0..self.graph.len() as u32)
+                .filter(waits)
+                .map(|at| (at, length.saturating_sub(self.available[at as usize])))
+                .collect();
+            self.memory.add(key, left, self.levels, &waiting);
+        }
+        verdict
+    }
+
+    fn is_out_of_effort(&mut self) -> bool {
+        if self.effort.steps == 0 {
+            return true;
+        }
+        self.effort.steps -= 1;
+        let is_time = self.nodes.is_multiple_of(CLOCK_INTERVAL);
+        if is_time && self.effort.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline) {
+            self.effort.steps = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Adds operations from `from` on to a cycle, then goes on to the next one.
+    fn fill(&mut self, cycle: u32, from: usize, taken: Taken) -> Verdict {
+        for at in from..self.graph.len() {
+            if !self.is_ready(at, cycle) {
+                continue;
+            }
+            match self.progress[at] {
+                Progress::Whole => {}
+                Progress::None => {
+                    let kind = self.graph.kinds[at];
+                    let verdict = self.try_step(cycle, at, 0, kind, 0, taken);
+                    if verdict != Verdict::Failed {
+                        return verdict;
+                    }
+                    for format in 1..=self.graph.splits[at].len() {
+                        let verdict = self.try_parts(cycle, at, format, 0, taken);
+                        if verdict != Verdict::Failed {
+                            return verdict;
+                        }
+                    }
+                }
+                Progress::Parts { format, left } => {
+                    let split = self.graph.splits[at][format as usize - 1];
+                    let part = split.parts() - left[0] - left[1];
+                    let verdict = self.try_parts(cycle, at, format as usize, part, taken);
+                    if verdict != Verdict::Failed {
+                        return verdict;
+                    }
+                }
+            }
+        }
+        self.close(cycle, taken)
+    }
+
+    /// The next part of a split operation, on each unit that it can be on.
+    fn try_parts(&mut self, cycle: u32, at: usize, format: usize, part: u32, taken: Taken) -> Verdict {
+        let left = match self.progress[at] {
+            Progress::Parts { left, .. } => left,
+            _ => self.graph.splits[at][format - 1].counts,
+        };
+        for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
+            if left[unit] > 0 {
+                let verdict = self.try_step(cycle, at, format, kind, part, taken);
+                if verdict != Verdict::Failed {
+                    return verdict;
+                }
+            }
+        }
+        Verdict::Failed
+    }
+
+    fn try_step(&mut self, cycle: u32, at: usize, format: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
+        if !self.fits(at, format, kind, taken) {
+            return Verdict::Failed;
+        }
+        taken.add(kind);
+        self.issue(Step { at: at as u32, format, kind, part, cycle });
+        let verdict = self.fill(cycle, at + 1, taken);
+        if verdict == Verdict::Failed {
+            self.take_back();
+        }
+        verdict
+    }
+
+    fn is_ready(&self, at: usize, cycle: u32) -> bool {
+        self.waiting[at] == 0 && self.available[at] <= cycle && self.progress[at] != Progress::Whole
+    }
+
+    /// Whether it can join the operations of this cycle.
+    fn fits(&self, at: usize, format: usize, kind: Kind, taken: Taken) -> bool {
+        taken.fits(kind)
+            && !self.steps[self.cycle_start..]
+                .iter()
+                .any(|step| self.graph.conflict((at as u32, format), (step.at, step.format)))
+    }
+
+    /// Ends a cycle.
+    fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
+        if self.is_plain() && self.leaves_out(cycle, taken) {
+            return Verdict::Failed;
+        }
+        if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
+            return Verdict::Failed;
+        }
+        let before = (self.levels, self.in_level);
+        let now = &self.steps[self.cycle_start..];
+        if let Some(most) = self.question.levels.filter(|_| !now.is_empty()) {
+            let loads = now.iter().any(|step| self.graph.loads[step.at as usize]);
+            self.levels += u32::from(loads && !self.in_level);
+            self.in_level = loads;
+            if self.levels > most {
+                (self.levels, self.in_level) = before;
+                return Verdict::Failed;
+            }
+        }
+        // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
+        let mut next = u32::MAX;
+        for at in 0..self.graph.len() {
+            if self.waiting[at] == 0 && self.progress[at] != Progress::Whole {
+                next = next.min(self.available[at]);
+            }
+        }
+        let next = if self.open == 0 { cycle + 1 } else { next.max(cycle + 1) };
+        let verdict = self.enter(next);
+        if verdict == Verdict::Failed {
+            (self.levels, self.in_level) = before;
+        }
+        verdict
+    }
+
+    /// Whether the cycle could hold one more operation, or a better one.
+    fn leaves_out(&self, cycle: u32, taken: Taken) -> bool {
+        for at in 0..self.graph.len() {
+            if !self.is_ready(at, cycle) {
+                continue;
+            }
+            let could_be = match self.progress[at] {
+                Progress::Whole => false,
+                Progress::None => self.fits(at, 0, self.graph.kinds[at], taken),
+                Progress::Parts { format, left } => {
+                    // Parts on the other unit that stay where they are must not come too close.
+                    let can_move = left.contains(&0) || self.graph.splits[at][format as usize - 1].apart == 1;
+                    let units = [Kind::First, Kind::Second].into_iter().enumerate();
+                    can_move
+                        && units
+                            .filter(|(unit, _)| left[*unit] > 0)
+                            .any(|(_, kind)| self.fits(at, format as usize, kind, taken))
+                }
+            };
+            if could_be {
+                return true;
+            }
+        }
+        self.steps[self.cycle_start..].iter().filter(|step| step.format == 0).any(|step| {
+            let better = self.graph.better.row(step.at as usize).iter();
+            better.into_iter().any(|&at| {
+                self.progress[at as usize] == Progress::None && self.is_ready(at as usize, cycle)
+            })
+        })
+    }
+
+    fn issue(&mut self, step: Step) {
+        let at = step.at as usize;
+        let before = self.progress[at];
+        let (after, is_complete) = match step.format.checked_sub(1) {
+            None => (Progress::Whole, true),
+            Some(split) => {
+                let split = self.graph.splits[at][split];
+                let mut left = match before {
+                    Progress::Parts { left, .. } => left,
+                    _ => split.counts,
+                };
+                left[usize::from(step.kind == Kind::Second)] -= 1;
+                self.undo.push((step.at, self.available[at]));
+                self.available[at] = step.cycle + split.apart;
+                match left {
+                    [0, 0] => (Progress::Whole, true),
+                    left => (Progress::Parts { format: step.format as u32, left }, false),
+                }
+            }
+        };
+        self.change(at, after);
+        if is_complete {
+            self.open -= 1;
+            for &(to, latency) in self.graph.succs.row(at) {
+                let to = to as usize;
+                self.waiting[to] -= 1;
+                self.undo.push((to as u32, self.available[to]));
+                self.available[to] = self.available[to].max(step.cycle + latency);
+            }
+        }
+        self.count_registers(at, step.part == 0, is_complete, true);
+        self.steps.push(step);
+    }
+
+    fn take_back(&mut self) {
+        let Some(step) = self.steps.pop() else { return };
+        let at = step.at as usize;
+        let is_complete = self.progress[at] == Progress::Whole;
+        self.count_registers(at, step.part == 0, is_complete, false);
+        if is_complete {
+            self.open += 1;
+            for &(to, _) in self.graph.succs.row(at).iter().rev() {
+                self.waiting[to as usize] += 1;
+                self.restore();
+            }
+        }
+        let before = match step.format.checked_sub(1) {
+            None => Progress::None,
+            Some(split) => {
+                self.restore();
+                let split = self.graph.splits[at][split];
+                let mut left = match self.progress[at] {
+                    Progress::Parts { left, .. } => left,
+                    _ => [0, 0],
+                };
+                left[usize::from(step.kind == Kind::Second)] += 1;
+                match step.part {
+                    0 => Progress::None,
+                    _ => {
+                        debug_assert!(left[0] + left[1] < split.parts());
+                        Progress::Parts { format: step.format as u32, left }
+                    }
+                }
+            }
+        };
+        self.change(at, before);
+    }
+
+    fn restore(&mut self) {
+        if let Some((at, available)) = self.undo.pop() {
+            self.available[at as usize] = available;
+        }
+    }
+
+    fn change(&mut self, at: usize, progress: Progress) {
+        self.key ^= self.progress[at].mark(at) ^ progress.mark(at);
+        self.progress[at] = progress;
+    }
+
+    /// Results take registers from the first part on, operands until the last one.
+    fn count_registers(&mut self, at: usize, is_first: bool, is_last: bool, forward: bool) {
+        let Some(registers) = &mut self.registers else { return };
+        let region = self.graph.problem.region();
+        let instr = self.graph.instrs[at];
+        let weight = |id: ValueId| {
+            let value = &region.values()[id.index()];
+            if value.class == registers.class { value.weight } else { 0 }
+        };
+        if is_first {
+            for &id in region.defined_values(instr).iter().filter(|id| !region.is_dead(**id)) {
+                if forward {
+                    registers.live += weight(id);
+                } else {
+                    registers.live -= weight(id);
+                }
+            }
+        }
+        if is_last {
+            for &id in region.used_values(instr) {
+                let uses = &mut registers.uses[id.index()];
+                if forward {
+                    *uses -= 1;
+                    if *uses == 0 {
+                        registers.live -= weight(id);
+                    }
+                } else {
+                    if *uses == 0 {
+                        registers.live += weight(id);
+                    }
+                    *uses += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether what is left can fit by its windows.
+    fn can_fit(&mut self, cycle: u32) -> bool {
+        let graph = self.graph;
+        let count = graph.len();
+        self.by_release.clear();
+        for at in 0..count {
+            let progress = self.progress[at];
+            if progress == Progress::Whole {
+                continue;
+            }
+            let mut earliest = self.available[at].max(cycle);
+            if progress == Progress::None {
+                earliest = earliest.max(graph.heads[at]);
+                for &(from, latency) in graph.preds.row(at) {
+                    // What is numbered before is as early as it can be by now.
+                    if self.progress[from as usize] != Progress::Whole {
+                        earliest = earliest.max(self.completed(from as usize) + latency);
+                    }
+                }
+            }
+            self.earliest[at] = earliest;
+            if self.completed(at) > self.latest[at] {
+                return false;
+            }
+            self.by_release.push(at as u32);
+        }
+        let earliest = &self.earliest;
+        self.by_release.sort_unstable_by_key(|&at| std::cmp::Reverse(earliest[at as usize]));
+        graph.resources.iter().all(|resource| {
+            // Operations are numbered by their last cycles, so that those inside of a window are a prefix of the numbers.
+            self.inside[..count].fill(0);
+            let mut position = 0;
+            while position < self.by_release.len() {
+                let release = earliest[self.by_release[position] as usize];
+                let mut changed = false;
+                while let Some(&at) =
+                    self.by_release.get(position).filter(|at| earliest[**at as usize] == release)
+                {
+                    let at = at as usize;
+                    let cost = match self.progress[at] {
+                        Progress::Parts { left, .. } => {
+                            left[0] * resource.weights[0] + left[1] * resource.weights[1]
+                        }
+                        _ => resource.cost[at],
+                    };
+                    self.inside[at] = cost;
+                    changed |= cost > 0;
+                    position += 1;
+                }
+                if !changed {
+                    continue;
+                }
+                let mut load = 0u64;
+                for (&cost, &latest) in self.inside[..count].iter().zip(&self.latest) {
+                    if cost > 0 {
+                        load += u64::from(cost);
+                        if load > u64::from(resource.capacity) * u64::from(latest + 1 - release) {
+                            return false;
+                        }
+                    }
+                }
+            }
+            true
+        })
+    }
+
+    /// The first cycle in which an operation that starts at its earliest can be complete.
+    fn completed(&self, at: usize) -> u32 {
+        match self.progress[at] {
+            Progress::Parts { format, left } => {
+                let split = self.graph.splits[at][format as usize - 1];
+                self.earliest[at] + (left[0] + left[1] - 1) * split.apart
+            }
+            _ => self.earliest[at],
+        }
+    }
+
+    /// The packing that was found.
+    fn packing(&self) -> Packing {
+        let graph = self.graph;
+        let mut placed = Vec::with_capacity(self.steps.len());
+        for cycle in self.steps.chunk_by(|a, b| a.cycle == b.cycle) {
+            let units = Taken::assign(cycle.iter().map(|step| step.kind));
+            for (step, units) in cycle.iter().zip(units) {
+                let (mut cycle, mut part) = (step.cycle, step.part);
+                if graph.is_turned {
+                    let last = self.steps.last().map_or(0, |last| last.cycle);
+                    cycle = last - cycle;
+                    if let Some(split) = step.format.checked_sub(1) {
+                        part = graph.splits[step.at as usize][split].parts() - 1 - part;
+                    }
+                }
+                let instr = graph.instrs[step.at as usize];
+                placed.push(Placed { cycle, instr, format: step.format, part, units });
+            }
+        }
+        Packing::new(placed)
+    }
+}
