@@ -9,12 +9,7 @@ use lowtide::pack::check::check;
 use lowtide::pack::{PackProblem, measure, pack};
 use lowtide::schedule::Budget;
 use lowtide::target::Target;
-use pack_cases::{block, brute_force, machine};
-
-/// How many small random blocks; the environment can ask for more.
-fn cases(default: u64) -> u64 {
-    std::env::var("LOWTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
+use pack_cases::{block, brute_force, cases, machine};
 
 #[test]
 fn lengths_are_those_of_brute_force() {

@@ -6,12 +6,15 @@
 //!   need ([`Resource`]): the bound of [`bound`](super::bound) for what is left;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
-//! Two rules spare sets, as long as only the length counts (neither registers nor levels):
+//! Two rules spare sets, as long as registers do not count:
 //! - *Nothing is left out.* If an operation fits into the cycle as a whole (or the next part of one that is split already), it
 //!   is issued: moving it here from a later cycle delays nothing.
 //! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
 //!   everything that waits for the other one waits for it, too, and at least as long. The other one is not issued without it: they could
 //!   change places.
+//!
+//! With groups of loads to be counted, the first rule holds for all but loads, and only in cycles that issue something: an operation that
+//! joins others changes no group, or ends a gap between two. The second one holds among loads, and among others.
 //!
 //! Each step of an argument moves an operation to an earlier cycle, or a better one before a worse one, so it ends; and it moves
 //! only what comes after the state, so that what is remembered about states stays true.
@@ -36,6 +39,8 @@ pub(super) struct Graph<'a> {
     kinds: Vec<Kind>,
     splits: Vec<Vec<Split>>,
     loads: Vec<bool>,
+    /// For each load, the groups of loads that there must be from its own to the end.
+    levels: Vec<u32>,
     /// (operation, latency)
     preds: Rows<(u32, u32)>,
     succs: Rows<(u32, u32)>,
@@ -90,8 +95,12 @@ impl<'a> Graph<'a> {
             heads: pick(heads),
             tails: pick(tails),
             resources: resources.collect(),
+            levels: vec![0; count],
             better: Rows::default(),
         };
+        if !is_turned {
+            graph.levels = graph.find_levels();
+        }
         graph.better = graph.find_better();
         graph
     }
@@ -102,6 +111,29 @@ impl<'a> Graph<'a> {
 
     fn conflict(&self, a: (u32, usize), b: (u32, usize)) -> bool {
         self.problem.conflict(self.instrs[a.0 as usize], a.1, self.instrs[b.0 as usize], b.1)
+    }
+
+    /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
+    fn find_levels(&self) -> Vec<u32> {
+        let count = self.len();
+        // For each operation, the groups from the first load on that waits for it, and those that a load before it would have.
+        let mut after = vec![(0, 0); count];
+        let alone = (0..count).all(|at| !self.loads[at] || self.kinds[at] == Kind::Both);
+        for at in (0..count).rev() {
+            let succs = self.succs.row(at).iter().map(|(to, _)| after[*to as usize]);
+            let (groups, next) = succs.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+            after[at] = match self.loads[at] {
+                true => (next.max(1), next.max(1)),
+                false if groups > 0 && alone && self.kinds[at] != Kind::None => (groups, next.max(groups + 1)),
+                false => (groups, next),
+            };
+        }
+        (0..count).map(|at| if self.loads[at] { after[at].0 } else { 0 }).collect()
+    }
+
+    /// The groups of loads that there must be.
+    pub(super) fn fewest_levels(&self) -> u32 {
+        self.levels.iter().copied().max().unwrap_or(0)
     }
 
     fn find_better(&self) -> Rows<u32> {
@@ -116,7 +148,7 @@ impl<'a> Graph<'a> {
         };
         let alike = |a: usize, b: usize| {
             let formats = |at: usize| 1 + self.splits[at].len();
-            self.kinds[a] == self.kinds[b]
+            self.loads[a] == self.loads[b]
                 && self.splits[a].is_empty()
                 && self.splits[b].is_empty()
                 && (0..count).filter(|other| *other != a && *other != b).all(|other| {
@@ -318,11 +350,6 @@ impl<'g> Search<'g> {
         answer
     }
 
-    /// Whether only the length counts.
-    fn is_plain(&self) -> bool {
-        self.registers.is_none() && self.question.levels.is_none()
-    }
-
     /// The state before a cycle.
     fn enter(&mut self, cycle: u32) -> Verdict {
         if self.open == 0 {
@@ -332,7 +359,7 @@ impl<'g> Search<'g> {
         if self.is_out_of_effort() {
             return Verdict::Stopped;
         }
-        if cycle >= self.question.length || !self.can_fit(cycle) {
+        if cycle >= self.question.length || self.has_too_many_levels() || !self.can_fit(cycle) {
             return Verdict::Failed;
         }
         let left = self.question.length - cycle;
@@ -356,6 +383,15 @@ impl<'g> Search<'g> {
             self.memory.add(key, left, self.levels, &waiting);
         }
         verdict
+    }
+
+    /// Whether the loads that are left need more groups than there may be.
+    fn has_too_many_levels(&self) -> bool {
+        let Some(most) = self.question.levels else { return false };
+        let levels = self.graph.levels.iter().zip(&self.progress);
+        let left = levels.filter(|(_, progress)| **progress != Progress::Whole).map(|(levels, _)| *levels);
+        let left = left.max().unwrap_or(0);
+        left > 0 && self.levels + left - u32::from(self.in_level) > most
     }
 
     fn is_out_of_effort(&mut self) -> bool {
@@ -449,7 +485,7 @@ impl<'g> Search<'g> {
 
     /// Ends a cycle.
     fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
-        if self.is_plain() && self.leaves_out(cycle, taken) {
+        if self.registers.is_none() && self.leaves_out(cycle, taken) {
             return Verdict::Failed;
         }
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
@@ -483,8 +519,10 @@ impl<'g> Search<'g> {
 
     /// Whether the cycle could hold one more operation, or a better one.
     fn leaves_out(&self, cycle: u32, taken: Taken) -> bool {
+        let counts_levels = self.question.levels.is_some();
+        let may_wait = counts_levels && self.steps.len() == self.cycle_start;
         for at in 0..self.graph.len() {
-            if !self.is_ready(at, cycle) {
+            if may_wait || counts_levels && self.graph.loads[at] || !self.is_ready(at, cycle) {
                 continue;
             }
             let could_be = match self.progress[at] {

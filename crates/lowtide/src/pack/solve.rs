@@ -21,7 +21,8 @@ const FIRST_TRY: u64 = 500;
 /// States for the question whether an operation could as well stay whole.
 const UNSPLIT_TRY: u64 = 5_000;
 
-/// Share of the budget for few groups of loads: one of so many.
+/// States for each question about groups of loads, and the share of the budget for all of them: one of so many.
+const LEVELS_TRY: u64 = 10_000;
 const LEVELS_SHARE: u32 = 4;
 
 /// How it is known that no packing is shorter.
@@ -330,10 +331,9 @@ fn horizon(problem: &PackProblem) -> u32 {
 fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Effort) {
     let loads = problem.operations().iter().filter(|operation| operation.is_load).count() as u32;
     let levels = |packing: &Packing| measure(problem, packing).levels;
-    let fewest = loads.min(1);
     let mut now = levels(&outcome.best);
-    if now <= fewest || problem.len() > MOST_FOR_SEARCH {
-        outcome.levels_proved = now <= fewest;
+    if now <= loads.min(1) || problem.len() > MOST_FOR_SEARCH {
+        outcome.levels_proved = now <= loads.min(1);
         return;
     }
     // Splits were chosen for the length; they stay as they are.
@@ -346,9 +346,11 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
     let graph = Graph::new(&same, &ranges, false);
     let mut search = Search::new(&graph);
     let length = outcome.best.length();
-    while now > fewest {
+    let fewest = graph.fewest_levels();
+    while now > fewest && !effort.is_spent() {
         let question = Question { length, levels: Some(now - 1) };
-        match search.ask(question, effort) {
+        let searches = std::slice::from_mut(&mut search);
+        match race(searches, question, LEVELS_TRY, effort) {
             Answer::Yes(packing) => {
                 outcome.best = packing;
                 now = levels(&outcome.best);

@@ -5,12 +5,12 @@
 use lowtide::InstrId;
 use lowtide::generate::Random;
 use lowtide::pack::check::check;
-use lowtide::pack::{Kind, PackProblem, Packing, Placed, Units};
+use lowtide::pack::{PackProblem, Packing, Placed, Units};
 use lowtide::region::{InstrSpec, Region, RegionBuilder};
 use lowtide::target::Target;
 
 /// A machine with formats of all kinds, conflicts of all kinds, latencies and splits.
-pub fn machine(random: &mut Random) -> Target {
+pub(crate) fn machine(random: &mut Random) -> Target {
     let mut text = "name = 'made'\ndescription = ''\n[issue]\nwidth = 2\n[[file]]\nname = 'f'\nsize = 64\n\
                     granule = 64\nwaves = 1\nclasses = [{ name = 'r', max = 32 }]\n[pack]\nunits = ['v', 's']\n"
         .to_string();
@@ -31,7 +31,7 @@ pub fn machine(random: &mut Random) -> Target {
         text += &format!("[[pack.conflict]]\nbetween = ['{}']\nand = ['{}']\n", name(random), name(random));
     }
     for name in ["a", "b", "c", "d", "e"] {
-        let format = random.pick(&["['v']", "['v']", "['s']", "['v'], ['s']", "['v', 's']", "[]"]);
+        let format = random.pick(&["['v']", "['v']", "['v']", "['v']", "['s']", "['v'], ['s']", "['v', 's']", "[]"]);
         text += &format!("[[pack.operation]]\nnames = ['{name}']\nformats = [{format}]\n");
         if random.chance(50) {
             text += &format!("latency = {}\n", random.below(4));
@@ -55,7 +55,7 @@ pub fn machine(random: &mut Random) -> Target {
 }
 
 /// A block of such operations, with registers that have numbers or not.
-pub fn block(random: &mut Random, size: usize) -> Region {
+pub(crate) fn block(random: &mut Random, size: usize) -> Region {
     let mut builder = RegionBuilder::new("made");
     let class = builder.class("r");
     let mut values = Vec::new();
@@ -94,7 +94,7 @@ pub fn block(random: &mut Random, size: usize) -> Region {
 
 /// The shortest legal packing by trying all formats, cycles and units, and letting the checker say which are legal as far as one can see before the end. Only
 /// for very small blocks. `most_registers` limits the first class.
-pub fn brute_force(region: &Region, target: &Target, most_registers: Option<u32>, longest: u32) -> Option<Packing> {
+pub(crate) fn brute_force(region: &Region, target: &Target, most_registers: Option<u32>, longest: u32) -> Option<Packing> {
     let problem = PackProblem::new(region, target).expect("a known machine");
     (0..=longest).find_map(|length| {
         let mut search = Brute { region, target, problem: &problem, most_registers, length, placed: Vec::new() };
@@ -200,7 +200,7 @@ impl Brute<'_> {
     }
 }
 
-/// Whether an operation takes a unit at all, for tests that need one that does.
-pub fn takes_units(kind: Kind) -> bool {
-    kind != Kind::None
+/// How many small random blocks to try; the environment can ask for more.
+pub(crate) fn cases(default: u64) -> u64 {
+    std::env::var("LOWTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
