@@ -5,8 +5,10 @@ mod families;
 mod measure;
 mod minreg;
 mod occupancy;
+mod pack;
 mod passes;
 mod proofs;
 
 pub(crate) use minreg::minreg;
 pub(crate) use occupancy::occupancy;
+pub(crate) use pack::pack;
