@@ -55,7 +55,7 @@ pub struct PackSolver {
 }
 
 /// Programs with more bits than these are not tried.
-const MOST_BITS: u64 = 400_000;
+const MOST_BITS: u64 = 30_000;
 
 impl PackSolver {
     /// Loads the library beside the one that [`crate::Solver::find`] finds.
@@ -227,6 +227,6 @@ fn check_size(ranges: &Ranges, length: u32) -> Result<(), SolverError> {
     let cycles = ranges.cycles(length).map(|(first, last)| last.map_or(0, |last| u64::from(last + 1 - first.min(last))));
     match cycles.sum::<u64>() <= MOST_BITS {
         true => Ok(()),
-        false => Err(SolverError::TooLarge { limit: "400,000 pairs of operation and cycle" }),
+        false => Err(SolverError::TooLarge { limit: "30,000 pairs of operation and cycle" }),
     }
 }

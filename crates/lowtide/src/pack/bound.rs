@@ -11,7 +11,11 @@
 //!   weights that make it as dear as the whole operation ((3, 1) for a dp3, which takes one cycle of v or three of s): they say
 //!   that splits relieve one unit only at the expense of the other;
 //! - sets of operations of which no two can share a cycle (cost 1, capacity 1), for the conflicts.
+//!
+//! Without splits, a block also needs as many cycles as it has operations on units, less the most pairs of them that can share a cycle at
+//! all: that are for different units, have no conflict, and of which none must wait for the other (a maximum matching).
 
+use super::matching::most_pairs;
 use super::problem::{Kind, PackProblem};
 use crate::index::InstrId;
 
@@ -75,7 +79,10 @@ impl Ranges {
         }
         window.fill((0..count).map(|at| (at, heads[at], tails[at])));
         let path = (0..count).map(|at| heads[at] + tails[at] + 1).max().unwrap_or(0);
-        let length = path.max(window.bound(&resources));
+        let mut length = path.max(window.bound(&resources));
+        if with_windows && !problem.has_splits() {
+            length = length.max(pairs_bound(problem, &distances));
+        }
         Ranges { heads, tails, length, resources }
     }
 
@@ -176,6 +183,25 @@ impl Distances {
     fn get(&self, from: usize, to: usize) -> Option<u32> {
         Some(self.paths[from * self.count + to]).filter(|path| *path != u32::MAX)
     }
+}
+
+/// Operations on units, less the most pairs of them.
+fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
+    let operations = problem.operations();
+    let on_units: Vec<usize> =
+        (0..problem.len()).filter(|at| operations[*at].kind != Kind::None).collect();
+    let waits = |from: usize, to: usize| distances.get(from, to).is_some_and(|cycles| cycles > 0);
+    let mut neighbours = vec![Vec::new(); on_units.len()];
+    for (a, &x) in on_units.iter().enumerate() {
+        for (b, &y) in on_units.iter().enumerate().take(a) {
+            // In source order, which is a legal one, `y` comes first.
+            if !excludes(problem, x, y) && !waits(y, x) {
+                neighbours[a].push(b);
+                neighbours[b].push(a);
+            }
+        }
+    }
+    (on_units.len() - most_pairs(&neighbours)) as u32
 }
 
 /// What is scarce in a block.

@@ -32,6 +32,7 @@ pub mod bound;
 pub mod check;
 pub mod list;
 mod machine;
+mod matching;
 mod measure;
 mod memory;
 mod problem;

@@ -10,8 +10,8 @@
 //! - *Nothing is left out.* If an operation fits into the cycle as a whole (or the next part of one that is split already), it
 //!   is issued: moving it here from a later cycle delays nothing.
 //! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
-//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not issued without it: they could
-//!   change places.
+//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not issued as a whole without it:
+//!   they could change places (all places, if the better one is split later on).
 //!
 //! With groups of loads to be counted, the first rule holds for all but loads, and only in cycles that issue something: an operation that
 //! joins others changes no group, or ends a gap between two. The second one holds among loads, and among others.
@@ -148,13 +148,16 @@ impl<'a> Graph<'a> {
         };
         let alike = |a: usize, b: usize| {
             let formats = |at: usize| 1 + self.splits[at].len();
+            let conflicts = |at: usize, format: usize, other: usize, others: usize| {
+                self.conflict((at as u32, format), (other as u32, others))
+            };
             self.loads[a] == self.loads[b]
-                && self.splits[a].is_empty()
-                && self.splits[b].is_empty()
+                && self.splits[a] == self.splits[b]
                 && (0..count).filter(|other| *other != a && *other != b).all(|other| {
-                    (0..formats(other)).all(|format| {
-                        let other = (other as u32, format);
-                        self.conflict((a as u32, 0), other) == self.conflict((b as u32, 0), other)
+                    (0..formats(a)).all(|format| {
+                        (0..formats(other)).all(|others| {
+                            conflicts(a, format, other, others) == conflicts(b, format, other, others)
+                        })
                     })
                 })
         };
