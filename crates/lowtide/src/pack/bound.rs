@@ -12,8 +12,8 @@
 //!   that splits relieve one unit only at the expense of the other;
 //! - sets of operations of which no two can share a cycle (cost 1, capacity 1), for the conflicts.
 //!
-//! Without splits, a block also needs as many cycles as it has operations on units, less the most pairs of them that can share a cycle at
-//! all: that are for different units, have no conflict, and of which none must wait for the other (a maximum matching).
+//! Once all formats are decided, a block also needs as many cycles as it has issues on units, less the most pairs of them that can share a
+//! cycle at all: that are for different units, have no conflict, and of which none must wait for the other (a maximum matching).
 
 use super::matching::most_pairs;
 use super::problem::{Kind, PackProblem};
@@ -54,13 +54,15 @@ impl Ranges {
     pub fn new(problem: &PackProblem) -> Ranges {
         let count = problem.len();
         let resources = resources(problem);
+        let spans: Vec<u32> = problem.operations().iter().map(super::Operation::span).collect();
         let with_windows = count <= MOST_FOR_WINDOWS;
         let distances = if with_windows { Distances::new(problem) } else { Distances::default() };
         let mut heads = vec![0; count];
         let mut window = Window::default();
         for to in 0..count {
             let preds = problem.preds(InstrId::at(to)).iter();
-            heads[to] = preds.map(|edge| heads[edge.instr.index()] + edge.latency).max().unwrap_or(0);
+            let after = |from: usize| heads[from] + spans[from];
+            heads[to] = preds.map(|edge| after(edge.instr.index()) + edge.latency).max().unwrap_or(0);
             if with_windows {
                 let ancestors = (0..to).filter_map(|from| Some((from, distances.get(from, to)?)));
                 window.fill(ancestors.map(|(from, distance)| (from, heads[from], distance)));
@@ -70,7 +72,8 @@ impl Ranges {
         let mut tails = vec![0; count];
         for from in (0..count).rev() {
             let succs = problem.succs(InstrId::at(from)).iter();
-            tails[from] = succs.map(|edge| tails[edge.instr.index()] + edge.latency).max().unwrap_or(0);
+            let before = |to: usize| tails[to] + spans[to];
+            tails[from] = succs.map(|edge| before(edge.instr.index()) + edge.latency).max().unwrap_or(0);
             if with_windows {
                 let descendants = (from + 1..count).filter_map(|to| Some((to, distances.get(from, to)?)));
                 window.fill(descendants.map(|(to, distance)| (to, tails[to], distance)));
@@ -78,7 +81,7 @@ impl Ranges {
             }
         }
         window.fill((0..count).map(|at| (at, heads[at], tails[at])));
-        let path = (0..count).map(|at| heads[at] + tails[at] + 1).max().unwrap_or(0);
+        let path = (0..count).map(|at| heads[at] + spans[at] + tails[at] + 1).max().unwrap_or(0);
         let mut length = path.max(window.bound(&resources));
         if with_windows && !problem.has_splits() {
             length = length.max(pairs_bound(problem, &distances));
@@ -170,8 +173,10 @@ impl Distances {
                 if row[at] == u32::MAX {
                     continue;
                 }
+                // From the last part of `from` to the first one of the others.
+                let span = if at == from { 0 } else { problem.operations()[at].span() };
                 for edge in problem.succs(InstrId::at(at)) {
-                    let path = row[at] + edge.latency;
+                    let path = row[at] + span + edge.latency;
                     let other = &mut row[edge.instr.index()];
                     *other = if *other == u32::MAX { path } else { path.max(*other) };
                 }
@@ -185,23 +190,45 @@ impl Distances {
     }
 }
 
-/// Operations on units, less the most pairs of them.
+/// Issues on units, less the most pairs of them.
 fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
-    let operations = problem.operations();
-    let on_units: Vec<usize> =
-        (0..problem.len()).filter(|at| operations[*at].kind != Kind::None).collect();
+    // The operation of each issue, and the unit of a part.
+    let mut issues: Vec<(usize, Option<Kind>)> = Vec::new();
+    for (at, operation) in problem.operations().iter().enumerate() {
+        match operation.split() {
+            Some(split) => {
+                let units = [Kind::First, Kind::Second].into_iter().zip(split.counts);
+                issues.extend(units.flat_map(|(kind, count)| (0..count).map(move |_| (at, Some(kind)))));
+            }
+            None if operation.kind == Kind::None => {}
+            None => issues.push((at, None)),
+        }
+    }
     let waits = |from: usize, to: usize| distances.get(from, to).is_some_and(|cycles| cycles > 0);
-    let mut neighbours = vec![Vec::new(); on_units.len()];
-    for (a, &x) in on_units.iter().enumerate() {
-        for (b, &y) in on_units.iter().enumerate().take(a) {
+    let mut neighbours = vec![Vec::new(); issues.len()];
+    for (a, &(x, x_kind)) in issues.iter().enumerate() {
+        for (b, &(y, y_kind)) in issues.iter().enumerate().take(a) {
+            let [p, q] = [(x, x_kind), (y, y_kind)]
+                .map(|(at, kind)| kind.unwrap_or(problem.operations()[at].kind));
+            let format = |at: usize| problem.operations()[at].format().unwrap_or(0);
+            let conflict = problem.conflict(InstrId::at(x), format(x), InstrId::at(y), format(y));
             // In source order, which is a legal one, `y` comes first.
-            if !excludes(problem, x, y) && !waits(y, x) {
+            if x != y && !conflict && !share_a_unit(p, q) && !waits(y, x) {
                 neighbours[a].push(b);
                 neighbours[b].push(a);
             }
         }
     }
-    (on_units.len() - most_pairs(&neighbours)) as u32
+    (issues.len() - most_pairs(&neighbours)) as u32
+}
+
+/// Whether two kinds always take the same unit.
+fn share_a_unit(a: Kind, b: Kind) -> bool {
+    match (a, b) {
+        (Kind::None, _) | (_, Kind::None) => false,
+        (Kind::Both, _) | (_, Kind::Both) => true,
+        (a, b) => a == b && a != Kind::Either,
+    }
 }
 
 /// What is scarce in a block.
@@ -209,8 +236,8 @@ fn resources(problem: &PackProblem) -> Vec<Resource> {
     let mut weights = vec![[1, 0], [0, 1], [1, 1]];
     for operation in problem.operations() {
         for split in &operation.splits {
-            for whole in operation.needs().take(operation.needs().count() - operation.splits.len()) {
-                let spared = [0, 1].map(|unit| i64::from(whole[unit]) - i64::from(split.counts[unit]));
+            for whole in operation.kind.places().iter().map(|units| [units.0 & 1, units.0 >> 1]) {
+                let spared = [0, 1].map(|unit: usize| i64::from(whole[unit]) - i64::from(split.counts[unit]));
                 // The weights for which both cost the same, if each spares a unit that the other one takes.
                 if spared[0] * spared[1] < 0 {
                     let equal = [spared[1].unsigned_abs() as u32, spared[0].unsigned_abs() as u32];
@@ -235,12 +262,7 @@ fn resources(problem: &PackProblem) -> Vec<Resource> {
 /// Whether two operations can never share a cycle, whatever their formats. Those that can be split are left out.
 fn excludes(problem: &PackProblem, a: usize, b: usize) -> bool {
     let (x, y) = (&problem.operations()[a], &problem.operations()[b]);
-    let units = match (x.kind, y.kind) {
-        (Kind::None, _) | (_, Kind::None) => false,
-        (Kind::Both, _) | (_, Kind::Both) => true,
-        (x, y) => x == y && x != Kind::Either,
-    };
-    units || problem.conflict(InstrId::at(a), 0, InstrId::at(b), 0)
+    share_a_unit(x.kind, y.kind) || problem.conflict(InstrId::at(a), 0, InstrId::at(b), 0)
 }
 
 /// Some large sets of operations that exclude each other, beyond what the units say. Greedy: any such set is as true as another.

@@ -6,7 +6,8 @@
 //!
 //! 1. a list schedule ([`list`]), the paper's upper bound;
 //! 2. what every packing needs ([`bound`]): if the two meet, that is the proof;
-//! 3. a search ([`search`]) that fixes the length and counts it up from the bound, without splits and then with them.
+//! 3. a search ([`search`]) that fixes the length and counts it up from the bound, without splits and then with them; which operations
+//!    to split is decided first ([`formats`]).
 //!
 //! What stays open can be given to an integer program (crate `lowtide-cp`). Every packing goes through the independent
 //! [checker](check).
@@ -30,6 +31,7 @@
 
 pub mod bound;
 pub mod check;
+mod formats;
 pub mod list;
 mod machine;
 mod matching;

@@ -112,6 +112,11 @@ impl Split {
     pub fn parts(&self) -> u32 {
         self.counts[0] + self.counts[1]
     }
+
+    /// Cycles from the first part to the last one, at least.
+    pub fn span(&self) -> u32 {
+        (self.parts() - 1) * self.apart
+    }
 }
 
 /// An operation of a block.
@@ -121,6 +126,8 @@ pub struct Operation {
     pub kind: Kind,
     /// In parts: formats 1 and up.
     pub splits: Vec<Split>,
+    /// The number of the split that it must have; none if it may be whole.
+    pub(super) must_be: Option<usize>,
     /// Whether it loads from memory.
     pub is_load: bool,
     /// Its rule in the target.
@@ -133,13 +140,31 @@ impl Operation {
     /// The table Γ: for each format, how many cycles of the two units it takes.
     pub fn needs(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
         let whole: &[[u32; 2]] = match self.kind {
+            _ if self.must_be.is_some() => &[],
             Kind::None => &[[0, 0]],
             Kind::First => &[[1, 0]],
             Kind::Second => &[[0, 1]],
             Kind::Either => &[[1, 0], [0, 1]],
             Kind::Both => &[[1, 1]],
         };
-        whole.iter().copied().chain(self.splits.iter().map(|split| split.counts))
+        let may_be = |format: usize| self.must_be.is_none_or(|must_be| must_be == format);
+        let splits = self.splits.iter().zip(1..).filter(move |(_, format)| may_be(*format));
+        whole.iter().copied().chain(splits.map(|(split, _)| split.counts))
+    }
+
+    /// Its only format, if there is no choice.
+    pub(super) fn format(&self) -> Option<usize> {
+        self.must_be.or(self.splits.is_empty().then_some(0))
+    }
+
+    /// The split that it must have.
+    pub(super) fn split(&self) -> Option<Split> {
+        self.must_be.map(|format| self.splits[format - 1])
+    }
+
+    /// Cycles from its first part to its last one, at least.
+    pub(super) fn span(&self) -> u32 {
+        self.split().map_or(0, |split| split.span())
     }
 }
 
@@ -188,7 +213,8 @@ impl<'a> PackProblem<'a> {
                 .collect();
             let kind = Kind::of(found, model);
             let formats = 1 + splits.len();
-            operations.push(Operation { kind, splits, is_load: found.load, rule, slot: slots });
+            let is_load = found.load;
+            operations.push(Operation { kind, splits, must_be: None, is_load, rule, slot: slots });
             slots += formats;
         }
         let edges = region.deps().iter().map(|dep| {
@@ -224,11 +250,15 @@ impl<'a> PackProblem<'a> {
         problem
     }
 
-    /// The same without the splits of some operations.
-    pub(super) fn without_splits_of(&self, is_whole: &[bool]) -> Self {
+    /// The same with some formats decided.
+    pub(super) fn with_formats(&self, formats: &[Option<usize>]) -> Self {
         let mut problem = self.clone();
-        for (operation, _) in problem.operations.iter_mut().zip(is_whole).filter(|(_, whole)| **whole) {
-            operation.splits.clear();
+        for (operation, format) in problem.operations.iter_mut().zip(formats) {
+            match format {
+                None => {}
+                Some(0) => operation.splits.clear(),
+                Some(format) => operation.must_be = Some(*format),
+            }
         }
         problem
     }
@@ -286,9 +316,9 @@ impl<'a> PackProblem<'a> {
         &self.operations
     }
 
-    /// Whether some operation can be split.
+    /// Whether some operation can be split or not.
     pub fn has_splits(&self) -> bool {
-        self.operations.iter().any(|operation| !operation.splits.is_empty())
+        self.operations.iter().any(|operation| operation.format().is_none())
     }
 
     /// What an operation waits for.

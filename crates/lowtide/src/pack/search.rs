@@ -1,17 +1,18 @@
 //! Does the block fit into so many cycles? A depth-first search, cycle by cycle.
 //!
-//! In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
+//! All formats are decided before ([`formats`](super::formats) does that). In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
 //! longest way to the end. It leaves a state when
 //! - an operation can no longer make its last cycle, or a window of cycles offers less than the operations that must be issued in it
 //!   need ([`Resource`]): the bound of [`bound`](super::bound) for what is left;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
 //! Two rules spare sets, as long as registers do not count:
-//! - *Nothing is left out.* If an operation fits into the cycle as a whole (or the next part of one that is split already), it
+//! - *Nothing is left out.* If an operation, or the next part of one that is split, fits into the cycle, it
 //!   is issued: moving it here from a later cycle delays nothing.
 //! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
-//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not issued as a whole without it:
-//!   they could change places (all places, if the better one is split later on).
+//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not begun without it: they could
+//!   change places. (If both are split in the same way on one unit, the better one gets the earlier one of the two first
+//!   parts, of the two second parts, and so on.)
 //!
 //! With groups of loads to be counted, the first rule holds for all but loads, and only in cycles that issue something: an operation that
 //! joins others changes no group, or ends a gap between two. The second one holds among loads, and among others.
@@ -37,7 +38,9 @@ pub(super) struct Graph<'a> {
     /// The region's instruction of each operation here.
     instrs: Vec<InstrId>,
     kinds: Vec<Kind>,
-    splits: Vec<Vec<Split>>,
+    formats: Vec<usize>,
+    /// How it is split, if it is.
+    splits: Vec<Option<Split>>,
     loads: Vec<bool>,
     /// For each load, the groups of loads that there must be from its own to the end.
     levels: Vec<u32>,
@@ -88,7 +91,8 @@ impl<'a> Graph<'a> {
             is_turned,
             instrs: order.iter().map(|at| InstrId::at(*at)).collect(),
             kinds: order.iter().map(|at| operations[*at].kind).collect(),
-            splits: order.iter().map(|at| operations[*at].splits.clone()).collect(),
+            formats: order.iter().map(|at| operations[*at].format().unwrap_or(0)).collect(),
+            splits: order.iter().map(|at| operations[*at].split()).collect(),
             loads: order.iter().map(|at| operations[*at].is_load).collect(),
             preds: edges(is_turned),
             succs: edges(!is_turned),
@@ -109,8 +113,12 @@ impl<'a> Graph<'a> {
         self.instrs.len()
     }
 
-    fn conflict(&self, a: (u32, usize), b: (u32, usize)) -> bool {
-        self.problem.conflict(self.instrs[a.0 as usize], a.1, self.instrs[b.0 as usize], b.1)
+    fn span(&self, at: usize) -> u32 {
+        self.splits[at].map_or(0, |split| split.span())
+    }
+
+    fn conflict(&self, a: usize, b: usize) -> bool {
+        self.problem.conflict(self.instrs[a], self.formats[a], self.instrs[b], self.formats[b])
     }
 
     /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
@@ -118,13 +126,15 @@ impl<'a> Graph<'a> {
         let count = self.len();
         // For each operation, the groups from the first load on that waits for it, and those that a load before it would have.
         let mut after = vec![(0, 0); count];
-        let alone = (0..count).all(|at| !self.loads[at] || self.kinds[at] == Kind::Both);
+        let takes_all = |at: usize| self.kinds[at] == Kind::Both && self.splits[at].is_none();
+        let takes_none = |at: usize| self.kinds[at] == Kind::None && self.splits[at].is_none();
+        let alone = (0..count).all(|at| !self.loads[at] || takes_all(at));
         for at in (0..count).rev() {
             let succs = self.succs.row(at).iter().map(|(to, _)| after[*to as usize]);
             let (groups, next) = succs.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
             after[at] = match self.loads[at] {
                 true => (next.max(1), next.max(1)),
-                false if groups > 0 && alone && self.kinds[at] != Kind::None => (groups, next.max(groups + 1)),
+                false if groups > 0 && alone && !takes_none(at) => (groups, next.max(groups + 1)),
                 false => (groups, next),
             };
         }
@@ -147,19 +157,12 @@ impl<'a> Graph<'a> {
             })
         };
         let alike = |a: usize, b: usize| {
-            let formats = |at: usize| 1 + self.splits[at].len();
-            let conflicts = |at: usize, format: usize, other: usize, others: usize| {
-                self.conflict((at as u32, format), (other as u32, others))
-            };
             self.loads[a] == self.loads[b]
                 && self.splits[a] == self.splits[b]
-                && (0..count).filter(|other| *other != a && *other != b).all(|other| {
-                    (0..formats(a)).all(|format| {
-                        (0..formats(other)).all(|others| {
-                            conflicts(a, format, other, others) == conflicts(b, format, other, others)
-                        })
-                    })
-                })
+                && self.splits[a].is_none_or(|split| split.counts.contains(&0))
+                && (0..count)
+                    .filter(|other| *other != a && *other != b)
+                    .all(|other| self.conflict(a, other) == self.conflict(b, other))
         };
         for b in 0..count {
             for a in 0..count {
@@ -183,10 +186,10 @@ impl<'a> Graph<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {
     None,
-    /// Issued as a whole.
-    Whole,
+    /// Completely issued.
+    Done,
     /// Split; so many parts are left for each unit.
-    Parts { format: u32, left: [u32; 2] },
+    Parts { left: [u32; 2] },
 }
 
 impl Progress {
@@ -194,8 +197,8 @@ impl Progress {
     fn mark(self, at: usize) -> u128 {
         let number = match self {
             Progress::None => return 0,
-            Progress::Whole => 0,
-            Progress::Parts { format, left } => (format << 16) + (left[0] << 8) + left[1],
+            Progress::Done => 0,
+            Progress::Parts { left } => (left[0] << 8) + left[1],
         };
         let mut random = Random::new((at as u64) << 32 | u64::from(number));
         u128::from(random.bits()) << 64 | u128::from(random.bits())
@@ -231,7 +234,6 @@ enum Verdict {
 #[derive(Clone, Copy)]
 struct Step {
     at: u32,
-    format: usize,
     /// What it takes.
     kind: Kind,
     part: u32,
@@ -334,7 +336,7 @@ impl<'g> Search<'g> {
         self.question = question;
         for at in 0..self.graph.len() {
             match question.length.checked_sub(self.graph.tails[at] + 1) {
-                Some(latest) if latest >= self.graph.heads[at] => self.latest[at] = latest,
+                Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => self.latest[at] = latest,
                 _ => return Answer::No,
             }
         }
@@ -377,7 +379,7 @@ impl<'g> Search<'g> {
         self.cycle_start = start;
         if verdict == Verdict::Failed {
             let waits = |at: &u32| {
-                self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Whole
+                self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Done
             };
             let waiting: Vec<(u32, u32)> = (0..self.graph.len() as u32)
                 .filter(waits)
@@ -392,7 +394,7 @@ impl<'g> Search<'g> {
     fn has_too_many_levels(&self) -> bool {
         let Some(most) = self.question.levels else { return false };
         let levels = self.graph.levels.iter().zip(&self.progress);
-        let left = levels.filter(|(_, progress)| **progress != Progress::Whole).map(|(levels, _)| *levels);
+        let left = levels.filter(|(_, progress)| **progress != Progress::Done).map(|(levels, _)| *levels);
         let left = left.max().unwrap_or(0);
         left > 0 && self.levels + left - u32::from(self.in_level) > most
     }
@@ -416,43 +418,31 @@ impl<'g> Search<'g> {
             if !self.is_ready(at, cycle) {
                 continue;
             }
-            match self.progress[at] {
-                Progress::Whole => {}
-                Progress::None => {
-                    let kind = self.graph.kinds[at];
-                    let verdict = self.try_step(cycle, at, 0, kind, 0, taken);
-                    if verdict != Verdict::Failed {
-                        return verdict;
-                    }
-                    for format in 1..=self.graph.splits[at].len() {
-                        let verdict = self.try_parts(cycle, at, format, 0, taken);
-                        if verdict != Verdict::Failed {
-                            return verdict;
-                        }
-                    }
-                }
-                Progress::Parts { format, left } => {
-                    let split = self.graph.splits[at][format as usize - 1];
-                    let part = split.parts() - left[0] - left[1];
-                    let verdict = self.try_parts(cycle, at, format as usize, part, taken);
-                    if verdict != Verdict::Failed {
-                        return verdict;
-                    }
-                }
+            let verdict = match self.parts_left(at) {
+                None => self.try_step(cycle, at, self.graph.kinds[at], 0, taken),
+                Some((part, left)) => self.try_parts(cycle, at, part, left, taken),
+            };
+            if verdict != Verdict::Failed {
+                return verdict;
             }
         }
         self.close(cycle, taken)
     }
 
+    /// For a split operation, its next part, and the parts that each unit still has to take.
+    fn parts_left(&self, at: usize) -> Option<(u32, [u32; 2])> {
+        let split = self.graph.splits[at]?;
+        match self.progress[at] {
+            Progress::Parts { left } => Some((split.parts() - left[0] - left[1], left)),
+            _ => Some((0, split.counts)),
+        }
+    }
+
     /// The next part of a split operation, on each unit that it can be on.
-    fn try_parts(&mut self, cycle: u32, at: usize, format: usize, part: u32, taken: Taken) -> Verdict {
-        let left = match self.progress[at] {
-            Progress::Parts { left, .. } => left,
-            _ => self.graph.splits[at][format - 1].counts,
-        };
+    fn try_parts(&mut self, cycle: u32, at: usize, part: u32, left: [u32; 2], taken: Taken) -> Verdict {
         for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
             if left[unit] > 0 {
-                let verdict = self.try_step(cycle, at, format, kind, part, taken);
+                let verdict = self.try_step(cycle, at, kind, part, taken);
                 if verdict != Verdict::Failed {
                     return verdict;
                 }
@@ -461,12 +451,12 @@ impl<'g> Search<'g> {
         Verdict::Failed
     }
 
-    fn try_step(&mut self, cycle: u32, at: usize, format: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
-        if !self.fits(at, format, kind, taken) {
+    fn try_step(&mut self, cycle: u32, at: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
+        if !self.fits(at, kind, taken) {
             return Verdict::Failed;
         }
         taken.add(kind);
-        self.issue(Step { at: at as u32, format, kind, part, cycle });
+        self.issue(Step { at: at as u32, kind, part, cycle });
         let verdict = self.fill(cycle, at + 1, taken);
         if verdict == Verdict::Failed {
             self.take_back();
@@ -475,15 +465,13 @@ impl<'g> Search<'g> {
     }
 
     fn is_ready(&self, at: usize, cycle: u32) -> bool {
-        self.waiting[at] == 0 && self.available[at] <= cycle && self.progress[at] != Progress::Whole
+        self.waiting[at] == 0 && self.available[at] <= cycle && self.progress[at] != Progress::Done
     }
 
     /// Whether it can join the operations of this cycle.
-    fn fits(&self, at: usize, format: usize, kind: Kind, taken: Taken) -> bool {
-        taken.fits(kind)
-            && !self.steps[self.cycle_start..]
-                .iter()
-                .any(|step| self.graph.conflict((at as u32, format), (step.at, step.format)))
+    fn fits(&self, at: usize, kind: Kind, taken: Taken) -> bool {
+        let now = &self.steps[self.cycle_start..];
+        taken.fits(kind) && !now.iter().any(|step| self.graph.conflict(at, step.at as usize))
     }
 
     /// Ends a cycle.
@@ -508,7 +496,7 @@ impl<'g> Search<'g> {
         // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
         let mut next = u32::MAX;
         for at in 0..self.graph.len() {
-            if self.waiting[at] == 0 && self.progress[at] != Progress::Whole {
+            if self.waiting[at] == 0 && self.progress[at] != Progress::Done {
                 next = next.min(self.available[at]);
             }
         }
@@ -528,24 +516,21 @@ impl<'g> Search<'g> {
             if may_wait || counts_levels && self.graph.loads[at] || !self.is_ready(at, cycle) {
                 continue;
             }
-            let could_be = match self.progress[at] {
-                Progress::Whole => false,
-                Progress::None => self.fits(at, 0, self.graph.kinds[at], taken),
-                Progress::Parts { format, left } => {
+            let could_be = match self.parts_left(at) {
+                None => self.fits(at, self.graph.kinds[at], taken),
+                Some((_, left)) => {
                     // Parts on the other unit that stay where they are must not come too close.
-                    let can_move = left.contains(&0) || self.graph.splits[at][format as usize - 1].apart == 1;
+                    let can_move = left.contains(&0) || self.graph.splits[at].is_some_and(|split| split.apart == 1);
                     let units = [Kind::First, Kind::Second].into_iter().enumerate();
-                    can_move
-                        && units
-                            .filter(|(unit, _)| left[*unit] > 0)
-                            .any(|(_, kind)| self.fits(at, format as usize, kind, taken))
+                    let mut needed = units.filter(|(unit, _)| left[*unit] > 0);
+                    can_move && needed.any(|(_, kind)| self.fits(at, kind, taken))
                 }
             };
             if could_be {
                 return true;
             }
         }
-        self.steps[self.cycle_start..].iter().filter(|step| step.format == 0).any(|step| {
+        self.steps[self.cycle_start..].iter().filter(|step| step.part == 0).any(|step| {
             let better = self.graph.better.row(step.at as usize).iter();
             better.into_iter().any(|&at| {
                 self.progress[at as usize] == Progress::None && self.is_ready(at as usize, cycle)
@@ -555,23 +540,17 @@ impl<'g> Search<'g> {
 
     fn issue(&mut self, step: Step) {
         let at = step.at as usize;
-        let before = self.progress[at];
-        let (after, is_complete) = match step.format.checked_sub(1) {
-            None => (Progress::Whole, true),
-            Some(split) => {
-                let split = self.graph.splits[at][split];
-                let mut left = match before {
-                    Progress::Parts { left, .. } => left,
-                    _ => split.counts,
-                };
+        let (after, is_complete) = match (self.parts_left(at), self.graph.splits[at]) {
+            (Some((_, mut left)), Some(split)) => {
                 left[usize::from(step.kind == Kind::Second)] -= 1;
                 self.undo.push((step.at, self.available[at]));
                 self.available[at] = step.cycle + split.apart;
                 match left {
-                    [0, 0] => (Progress::Whole, true),
-                    left => (Progress::Parts { format: step.format as u32, left }, false),
+                    [0, 0] => (Progress::Done, true),
+                    left => (Progress::Parts { left }, false),
                 }
             }
+            _ => (Progress::Done, true),
         };
         self.change(at, after);
         if is_complete {
@@ -590,7 +569,7 @@ impl<'g> Search<'g> {
     fn take_back(&mut self) {
         let Some(step) = self.steps.pop() else { return };
         let at = step.at as usize;
-        let is_complete = self.progress[at] == Progress::Whole;
+        let is_complete = self.progress[at] == Progress::Done;
         self.count_registers(at, step.part == 0, is_complete, false);
         if is_complete {
             self.open += 1;
@@ -599,25 +578,18 @@ impl<'g> Search<'g> {
                 self.restore();
             }
         }
-        let before = match step.format.checked_sub(1) {
-            None => Progress::None,
-            Some(split) => {
-                self.restore();
-                let split = self.graph.splits[at][split];
-                let mut left = match self.progress[at] {
-                    Progress::Parts { left, .. } => left,
-                    _ => [0, 0],
-                };
-                left[usize::from(step.kind == Kind::Second)] += 1;
-                match step.part {
-                    0 => Progress::None,
-                    _ => {
-                        debug_assert!(left[0] + left[1] < split.parts());
-                        Progress::Parts { format: step.format as u32, left }
-                    }
-                }
+        let mut before = Progress::None;
+        if self.graph.splits[at].is_some() {
+            self.restore();
+            let mut left = match self.progress[at] {
+                Progress::Parts { left } => left,
+                _ => [0, 0],
+            };
+            left[usize::from(step.kind == Kind::Second)] += 1;
+            if step.part > 0 {
+                before = Progress::Parts { left };
             }
-        };
+        }
         self.change(at, before);
     }
 
@@ -675,7 +647,7 @@ impl<'g> Search<'g> {
         self.by_release.clear();
         for at in 0..count {
             let progress = self.progress[at];
-            if progress == Progress::Whole {
+            if progress == Progress::Done {
                 continue;
             }
             let mut earliest = self.available[at].max(cycle);
@@ -683,7 +655,7 @@ impl<'g> Search<'g> {
                 earliest = earliest.max(graph.heads[at]);
                 for &(from, latency) in graph.preds.row(at) {
                     // What is numbered before is as early as it can be by now.
-                    if self.progress[from as usize] != Progress::Whole {
+                    if self.progress[from as usize] != Progress::Done {
                         earliest = earliest.max(self.completed(from as usize) + latency);
                     }
                 }
@@ -708,7 +680,7 @@ impl<'g> Search<'g> {
                 {
                     let at = at as usize;
                     let cost = match self.progress[at] {
-                        Progress::Parts { left, .. } => {
+                        Progress::Parts { left } => {
                             left[0] * resource.weights[0] + left[1] * resource.weights[1]
                         }
                         _ => resource.cost[at],
@@ -734,15 +706,11 @@ impl<'g> Search<'g> {
         })
     }
 
-    /// The first cycle in which an operation that starts at its earliest can be complete.
+    /// The first cycle in which an operation that starts, or goes on, at its earliest can be complete.
     fn completed(&self, at: usize) -> u32 {
-        match self.progress[at] {
-            Progress::Parts { format, left } => {
-                let split = self.graph.splits[at][format as usize - 1];
-                self.earliest[at] + (left[0] + left[1] - 1) * split.apart
-            }
-            _ => self.earliest[at],
-        }
+        let parts = self.graph.splits[at].zip(self.parts_left(at));
+        let more = parts.map_or(0, |(split, (_, left))| (left[0] + left[1] - 1) * split.apart);
+        self.earliest[at] + more
     }
 
     /// The packing that was found.
@@ -756,12 +724,12 @@ impl<'g> Search<'g> {
                 if graph.is_turned {
                     let last = self.steps.last().map_or(0, |last| last.cycle);
                     cycle = last - cycle;
-                    if let Some(split) = step.format.checked_sub(1) {
-                        part = graph.splits[step.at as usize][split].parts() - 1 - part;
+                    if let Some(split) = graph.splits[step.at as usize] {
+                        part = split.parts() - 1 - part;
                     }
                 }
-                let instr = graph.instrs[step.at as usize];
-                placed.push(Placed { cycle, instr, format: step.format, part, units });
+                let (instr, format) = (graph.instrs[step.at as usize], graph.formats[step.at as usize]);
+                placed.push(Placed { cycle, instr, format, part, units });
             }
         }
         Packing::new(placed)

@@ -4,6 +4,7 @@ use super::bound::Ranges;
 use super::list::{pack_by, pack_by_list, pack_in_order};
 use super::measure::measure;
 use super::problem::PackProblem;
+use super::formats::{Formats, graphs, race};
 use super::search::{Answer, Graph, Question, Search};
 use super::{Packing, Placed};
 use crate::analysis::flow::Effort;
@@ -133,12 +134,13 @@ fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
     let mut state = Target { best, bound: ranges.length, nodes: 0 };
     let mut share = if has_splits { effort.share(2) } else { *effort };
     let before = share.steps;
-    count_up(&whole, &ranges, &mut state, &mut share);
+    count_up_whole(&whole, &ranges, &mut state, &mut share);
     effort.spend(before - share.steps);
     if has_splits {
         // What is proven without splits holds only without them.
-        state.bound = first_bound;
-        count_up(problem, &split_ranges, &mut state, effort);
+        let mut formats = Formats::new(problem, std::mem::replace(&mut state.bound, first_bound));
+        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
+        state.nodes += formats.nodes;
         if state.best.splits() > 0 {
             state.best = unsplit(problem, state.best);
         }
@@ -159,26 +161,24 @@ struct Target {
     nodes: u64,
 }
 
-/// Decides lengths from the bound upwards, with more and more states for each.
-fn count_up(problem: &PackProblem, ranges: &Ranges, state: &mut Target, effort: &mut Effort) {
-    if state.bound >= state.best.length() || problem.len() > MOST_FOR_SEARCH {
+/// Decides lengths from the bound upwards, with more and more states for each. `ask` has a length and a number of states.
+fn count_up(
+    problem: &PackProblem,
+    state: &mut Target,
+    effort: &mut Effort,
+    mut ask: impl FnMut(u32, u64, &mut Effort) -> Answer,
+) {
+    if problem.len() > MOST_FOR_SEARCH {
         return;
     }
-    // Registers are counted from the start only.
-    let ends: &[bool] = if problem.limit().is_some() { &[false] } else { &[false, true] };
-    let graphs: Vec<Graph> = ends.iter().map(|turned| Graph::new(problem, ranges, *turned)).collect();
-    let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
     let mut states = FIRST_TRY;
     while state.bound < state.best.length() && !effort.is_spent() {
         for length in state.bound..state.best.length() {
-            let question = Question { length, levels: None };
-            let answer = race(&mut searches, question, states, effort);
-            match answer {
+            match ask(length, states, effort) {
                 Answer::Yes(packing) => {
                     state.best = packing;
                     break;
                 }
-                Answer::No if length == state.bound => state.bound += 1,
                 // What fails at a length fails at all below it.
                 Answer::No => state.bound = length + 1,
                 Answer::Unknown => {}
@@ -186,22 +186,19 @@ fn count_up(problem: &PackProblem, ranges: &Ranges, state: &mut Target, effort: 
         }
         states = states.saturating_mul(2);
     }
-    state.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
 }
 
-/// Asks each search in turn, with so many states for each.
-fn race(searches: &mut [Search], question: Question, states: u64, effort: &mut Effort) -> Answer {
-    for search in searches {
-        let mut share = Effort { steps: states.min(effort.steps), deadline: effort.deadline };
-        let given = share.steps;
-        let before = search.nodes;
-        let answer = search.ask(question, &mut share);
-        effort.spend((search.nodes - before).min(given));
-        if answer != Answer::Unknown {
-            return answer;
-        }
+/// The same for a block without any choice of formats.
+fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, effort: &mut Effort) {
+    if state.bound >= state.best.length() || problem.len() > MOST_FOR_SEARCH {
+        return;
     }
-    Answer::Unknown
+    let graphs = graphs(problem, ranges);
+    let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
+    count_up(problem, state, effort, |length, states, effort| {
+        race(&mut searches, Question { length, levels: None }, states, effort)
+    });
+    state.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
 }
 
 /// A list schedule from the last cycle to the first, by longest way from the start.
@@ -247,32 +244,32 @@ fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
 
 /// Leaves out splits that a packing of the same length can do without.
 fn unsplit(problem: &PackProblem, mut best: Packing) -> Packing {
-    let mut must_be_whole = vec![true; problem.len()];
-    for placed in best.placed().iter().filter(|placed| placed.format > 0) {
-        must_be_whole[placed.instr.index()] = false;
-    }
     let length = best.length();
     for at in 0..problem.len() {
-        if must_be_whole[at] {
+        let mut formats = formats_of(problem, &best);
+        if formats[at] == Some(0) {
             continue;
         }
-        must_be_whole[at] = true;
-        let fewer = problem.without_splits_of(&must_be_whole);
+        formats[at] = Some(0);
+        let fewer = problem.with_formats(&formats);
         let ranges = Ranges::new(&fewer);
         let graph = Graph::new(&fewer, &ranges, false);
         let mut effort = Effort { steps: UNSPLIT_TRY, deadline: None };
         let question = Question { length, levels: None };
-        match Search::new(&graph).ask(question, &mut effort) {
-            Answer::Yes(packing) if packing.length() == length => {
-                best = packing;
-                for (at, whole) in must_be_whole.iter_mut().enumerate() {
-                    *whole |= !best.placed().iter().any(|other| other.instr.index() == at && other.format > 0);
-                }
-            }
-            _ => must_be_whole[at] = false,
+        if let Answer::Yes(packing) = Search::new(&graph).ask(question, &mut effort) {
+            best = packing;
         }
     }
     best
+}
+
+/// The formats in a packing.
+fn formats_of(problem: &PackProblem, packing: &Packing) -> Vec<Option<usize>> {
+    let mut formats = vec![Some(0); problem.len()];
+    for placed in packing.placed() {
+        formats[placed.instr.index()] = Some(placed.format);
+    }
+    formats
 }
 
 /// The shortest packing within the limit on registers, where the shortest of all is not. `free` is what is known without the limit.
@@ -286,14 +283,16 @@ fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effor
     }
     let known = orders.iter().map(|order| pack_in_order(problem, order)).chain([free.list.clone()]);
     let best = known.filter(fits).min_by_key(Packing::length);
-    let ranges = Ranges::new(problem);
     let mut state = Target { best: free.best.clone(), bound: free.bound, nodes: free.nodes };
     match best {
         Some(best) => state.best = best,
         None if problem.len() > MOST_FOR_SEARCH => return PackOutcome { fits: false, ..open(free) },
         None => {
-            // No limit on the length at all: whatever fits into the registers fits into this.
-            let graph = Graph::new(problem, &ranges, false);
+            // No limit on the length at all: whatever fits into the registers fits into this. Splits make nothing fit that does not fit
+            // without them: their operands and results only live longer.
+            let whole = problem.without_splits();
+            let ranges = Ranges::new(&whole);
+            let graph = Graph::new(&whole, &ranges, false);
             let mut search = Search::new(&graph);
             let question = Question { length: horizon(problem), levels: None };
             let mut share = effort.share(2);
@@ -308,7 +307,13 @@ fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effor
             }
         }
     }
-    count_up(problem, &ranges, &mut state, effort);
+    if problem.has_splits() {
+        let mut formats = Formats::new(problem, free.bound);
+        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
+        state.nodes += formats.nodes;
+    } else {
+        count_up_whole(problem, &Ranges::new(problem), &mut state, effort);
+    }
     let proof = if state.bound == state.best.length() { Proof::Search } else { Proof::Open };
     PackOutcome { best: state.best, bound: state.bound, nodes: state.nodes, proof, ..free }
 }
@@ -337,11 +342,7 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
         return;
     }
     // Splits were chosen for the length; they stay as they are.
-    let mut is_whole = vec![true; problem.len()];
-    for placed in outcome.best.placed().iter().filter(|placed| placed.format > 0) {
-        is_whole[placed.instr.index()] = false;
-    }
-    let same = problem.without_splits_of(&is_whole);
+    let same = problem.with_formats(&formats_of(problem, &outcome.best));
     let ranges = Ranges::new(&same);
     let graph = Graph::new(&same, &ranges, false);
     let mut search = Search::new(&graph);
@@ -356,7 +357,7 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
                 now = levels(&outcome.best);
             }
             Answer::No => {
-                outcome.levels_proved = is_whole.iter().all(|whole| *whole) || !problem.has_splits();
+                outcome.levels_proved = !problem.has_splits();
                 break;
             }
             Answer::Unknown => break,

@@ -1,0 +1,130 @@
+//! Which operations to split? All of this is decided before the search for cycles begins, by branch and bound.
+//!
+//! With a given length, every decision sharpens the bound: an operation that stays whole takes its unit, and one that is split takes the other
+//! one several times and needs more time. Where the bound exceeds the length, no decision on the other operations can help. What is
+//! left when all is decided is a block without choices, for which both bound and [`search`](super::search) are strong.
+//!
+//! Operations with the least slack come first, and are rather left whole.
+
+use rustc_hash::FxHashSet;
+
+use super::bound::Ranges;
+use super::problem::PackProblem;
+use super::search::{Answer, Graph, Question, Search};
+use crate::analysis::flow::Effort;
+
+/// What a decision costs in states of the search.
+const STEPS: u64 = 100;
+
+/// The decisions on a block, for several lengths.
+pub(super) struct Formats<'a> {
+    problem: &'a PackProblem<'a>,
+    /// No packing without any split is shorter.
+    whole_bound: u32,
+    /// Lengths and decisions that are known to be impossible.
+    failed: FxHashSet<(u32, Vec<Option<usize>>)>,
+    pub(super) nodes: u64,
+}
+
+impl<'a> Formats<'a> {
+    pub(super) fn new(problem: &'a PackProblem<'a>, whole_bound: u32) -> Self {
+        Formats { problem, whole_bound, failed: FxHashSet::default(), nodes: 0 }
+    }
+
+    /// Whether the block fits into a length, with so many states for each search.
+    pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Answer {
+        let undecided = self.problem.operations().iter().map(super::Operation::format).collect();
+        self.decide(undecided, length, states, effort)
+    }
+
+    fn decide(&mut self, mut formats: Vec<Option<usize>>, length: u32, states: u64, effort: &mut Effort) -> Answer {
+        let (next, problem, ranges) = loop {
+            effort.spend(STEPS);
+            if effort.is_spent() {
+                return Answer::Unknown;
+            }
+            let problem = self.problem.with_formats(&formats);
+            let ranges = Ranges::new(&problem);
+            if ranges.length > length {
+                return Answer::No;
+            }
+            // Splits that take too much time are none.
+            let mut next: Option<(u32, usize)> = None;
+            let mut has_changed = false;
+            for (at, format) in formats.iter_mut().enumerate().filter(|(_, format)| format.is_none()) {
+                let slack = length.saturating_sub(ranges.heads[at] + ranges.tails[at] + 1);
+                if self.problem.operations()[at].splits.iter().all(|split| split.span() > slack) {
+                    *format = Some(0);
+                    has_changed = true;
+                } else if next.is_none_or(|best| (slack, at) < best) {
+                    next = Some((slack, at));
+                }
+            }
+            if !has_changed {
+                break (next, problem, ranges);
+            }
+        };
+        let Some((slack, at)) = next else {
+            return self.search(&problem, &ranges, formats, length, states, effort);
+        };
+        let mut answer = Answer::No;
+        for format in 0..=self.problem.operations()[at].splits.len() {
+            let takes = format.checked_sub(1).map_or(0, |split| self.problem.operations()[at].splits[split].span());
+            if takes > slack {
+                continue;
+            }
+            formats[at] = Some(format);
+            match self.decide(formats.clone(), length, states, effort) {
+                Answer::Yes(packing) => return Answer::Yes(packing),
+                Answer::No => {}
+                Answer::Unknown => answer = Answer::Unknown,
+            }
+        }
+        answer
+    }
+
+    /// All is decided.
+    fn search(
+        &mut self,
+        problem: &PackProblem,
+        ranges: &Ranges,
+        formats: Vec<Option<usize>>,
+        length: u32,
+        states: u64,
+        effort: &mut Effort,
+    ) -> Answer {
+        let is_whole = formats.iter().all(|format| *format == Some(0));
+        let key = (length, formats);
+        if is_whole && length < self.whole_bound || self.failed.contains(&key) {
+            return Answer::No;
+        }
+        let graphs = graphs(problem, ranges);
+        let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
+        let answer = race(&mut searches, Question { length, levels: None }, states, effort);
+        self.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
+        if answer == Answer::No {
+            self.failed.insert(key);
+        }
+        answer
+    }
+}
+
+/// A block from both ends of time; from the start only if registers count.
+pub(super) fn graphs<'a>(problem: &'a PackProblem<'a>, ranges: &Ranges) -> Vec<Graph<'a>> {
+    let ends: &[bool] = if problem.limit().is_some() { &[false] } else { &[false, true] };
+    ends.iter().map(|turned| Graph::new(problem, ranges, *turned)).collect()
+}
+
+/// Asks each search in turn, with so many states for each.
+pub(super) fn race(searches: &mut [Search], question: Question, states: u64, effort: &mut Effort) -> Answer {
+    for search in searches {
+        let mut share = Effort { steps: states.min(effort.steps), deadline: effort.deadline };
+        let before = search.nodes;
+        let answer = search.ask(question, &mut share);
+        effort.spend(search.nodes - before);
+        if answer != Answer::Unknown {
+            return answer;
+        }
+    }
+    Answer::Unknown
+}
