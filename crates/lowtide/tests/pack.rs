@@ -22,7 +22,8 @@ fn lengths_are_those_of_brute_force() {
         let problem = PackProblem::new(&region, &target).unwrap();
         let outcome = pack(&problem, Budget::UNLIMITED);
         assert!(outcome.is_proved(), "seed {seed}");
-        let report = check(&region, &target, &outcome.best).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong:?}"));
+        let report =
+            check(&region, &target, &outcome.best).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong:?}"));
         let own = measure(&problem, &outcome.best);
         assert_eq!(
             (report.length, &report.peaks, report.levels, report.splits),

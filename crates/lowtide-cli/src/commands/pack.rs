@@ -230,7 +230,8 @@ impl Packer {
         let seconds = began.elapsed().as_secs_f64();
         let list = checked(problem, &outcome.list, "list schedule")?;
         let best = checked(problem, &outcome.best, "packing")?;
-        let registers = |report: &PackReport| problem.primary_class().map_or(0, |class| report.peaks[class.index()]);
+        let registers =
+            |report: &PackReport| problem.primary_class().map_or(0, |class| report.peaks[class.index()]);
         let region = problem.region();
         Ok(BlockResult {
             name: region.name().to_string(),
@@ -341,7 +342,9 @@ impl Document {
         let over = self.kernels.iter().flat_map(|kernel| &kernel.regions).filter(|block| !block.fits);
         let over = over.count();
         if let Some(limit) = limit.filter(|_| over > 0) {
-            text += &format!("\n!: more than {limit} registers. No packing with so few was found for {over} blocks.");
+            text += &format!(
+                "\n!: more than {limit} registers. No packing with so few was found for {over} blocks."
+            );
         }
         text
     }
@@ -377,10 +380,7 @@ impl BlockResult {
         units.sort_unstable();
         units.dedup();
         let titles: Vec<&str> = units.iter().map(|unit| unit.as_str()).collect();
-        let mut rows = table(
-            2 + titles.len(),
-            &[&["cycle"][..], &titles, &["without a unit"]].concat(),
-        );
+        let mut rows = table(2 + titles.len(), &[&["cycle"][..], &titles, &["without a unit"]].concat());
         for now in self.issues.chunk_by(|a, b| a.cycle == b.cycle) {
             let mut cells = vec![now[0].cycle.to_string()];
             for unit in &units {

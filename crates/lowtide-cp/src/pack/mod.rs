@@ -86,7 +86,9 @@ impl PackSolver {
         let mut ranges = Ranges::new(problem);
         check_size(&ranges, longest)?;
         ranges.length = 0;
-        let Some(program) = Built::new(problem, &ranges, longest, Form::Minimising) else { return Ok(longest) };
+        let Some(program) = Built::new(problem, &ranges, longest, Form::Minimising) else {
+            return Ok(longest);
+        };
         match self.library.solve(program.program(), true, time.min(LONGEST)) {
             Solved::Optimal(_, value) => Ok(whole_number(value)),
             Solved::Unknown(_) => Ok(0),
@@ -147,12 +149,16 @@ impl PackSolver {
                             answer.packing = checked(problem, &program.packing(problem, &solution))?;
                             answer.bound = whole_number(value);
                             if answer.packing.length() != answer.bound {
-                                return Err(SolverError::Refused("its optimum is not that of its packing".to_string()));
+                                return Err(SolverError::Refused(
+                                    "its optimum is not that of its packing".to_string(),
+                                ));
                             }
                         }
                         Solved::Unknown(least) => answer.bound = bound.max(whole_number(least)),
                         Solved::Infeasible => {
-                            return Err(SolverError::Refused("no packing is as short as a known one".to_string()));
+                            return Err(SolverError::Refused(
+                                "no packing is as short as a known one".to_string(),
+                            ));
                         }
                         Solved::Refused => return Err(SolverError::Refused("invalid program".to_string())),
                     }
@@ -224,7 +230,9 @@ fn checked(problem: &PackProblem, packing: &Packing) -> Result<Packing, SolverEr
 }
 
 fn check_size(ranges: &Ranges, length: u32) -> Result<(), SolverError> {
-    let cycles = ranges.cycles(length).map(|(first, last)| last.map_or(0, |last| u64::from(last + 1 - first.min(last))));
+    let cycles = ranges
+        .cycles(length)
+        .map(|(first, last)| last.map_or(0, |last| u64::from(last + 1 - first.min(last))));
     match cycles.sum::<u64>() <= MOST_BITS {
         true => Ok(()),
         false => Err(SolverError::TooLarge { limit: "30,000 pairs of operation and cycle" }),

@@ -59,7 +59,8 @@ fn rows_of(operation: &Operation, program: &mut Program) -> Vec<Format> {
     };
     let whole = whole.iter().map(|needs| (0, *needs, 1));
     let splits = operation.splits.iter().zip(1..);
-    let splits = splits.map(|(split, number)| (number, [split.counts[0], split.counts[1], 0, 0], split.apart));
+    let splits =
+        splits.map(|(split, number)| (number, [split.counts[0], split.counts[1], 0, 0], split.apart));
     // (14)
     whole
         .chain(splits)

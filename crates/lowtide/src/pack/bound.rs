@@ -53,7 +53,7 @@ impl Ranges {
     /// Analyses a block.
     pub fn new(problem: &PackProblem) -> Ranges {
         let count = problem.len();
-        let resources = resources(problem);
+        let mut resources = by_weights(problem);
         let spans: Vec<u32> = problem.operations().iter().map(super::Operation::span).collect();
         let with_windows = count <= MOST_FOR_WINDOWS;
         let distances = if with_windows { Distances::new(problem) } else { Distances::default() };
@@ -80,6 +80,9 @@ impl Ranges {
                 tails[from] = tails[from].max(window.bound(&resources).saturating_sub(1));
             }
         }
+        // Conflicts have too little effect on single operations for the time it takes.
+        let cliques = cliques(problem, &resources);
+        resources.extend(cliques);
         window.fill((0..count).map(|at| (at, heads[at], tails[at])));
         let path = (0..count).map(|at| heads[at] + spans[at] + tails[at] + 1).max().unwrap_or(0);
         let mut length = path.max(window.bound(&resources));
@@ -87,6 +90,16 @@ impl Ranges {
             length = length.max(pairs_bound(problem, &distances));
         }
         Ranges { heads, tails, length, resources }
+    }
+
+    /// A bound on the length of the same block after some more formats have been decided, in a fraction of the time.
+    pub(super) fn length_with(&self, problem: &PackProblem) -> u32 {
+        let count = problem.len();
+        let span = |at: usize| problem.operations()[at].span();
+        let path = (0..count).map(|at| self.heads[at] + span(at) + self.tails[at] + 1).max().unwrap_or(0);
+        let mut window = Window::default();
+        window.fill((0..count).map(|at| (at, self.heads[at], self.tails[at])));
+        path.max(window.bound(&by_weights(problem)))
     }
 
     /// Ranges as in equations 10 and 11 of the paper, for a given length: first and last cycle of each operation.
@@ -208,12 +221,12 @@ fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
     let mut neighbours = vec![Vec::new(); issues.len()];
     for (a, &(x, x_kind)) in issues.iter().enumerate() {
         for (b, &(y, y_kind)) in issues.iter().enumerate().take(a) {
-            let [p, q] = [(x, x_kind), (y, y_kind)]
-                .map(|(at, kind)| kind.unwrap_or(problem.operations()[at].kind));
+            let [p, q] =
+                [(x, x_kind), (y, y_kind)].map(|(at, kind)| kind.unwrap_or(problem.operations()[at].kind));
             let format = |at: usize| problem.operations()[at].format().unwrap_or(0);
             let conflict = problem.conflict(InstrId::at(x), format(x), InstrId::at(y), format(y));
             // In source order, which is a legal one, `y` comes first.
-            if x != y && !conflict && !share_a_unit(p, q) && !waits(y, x) {
+            if x != y && !conflict && !p.shares_a_unit(q) && !waits(y, x) {
                 neighbours[a].push(b);
                 neighbours[b].push(a);
             }
@@ -222,17 +235,8 @@ fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
     (issues.len() - most_pairs(&neighbours)) as u32
 }
 
-/// Whether two kinds always take the same unit.
-fn share_a_unit(a: Kind, b: Kind) -> bool {
-    match (a, b) {
-        (Kind::None, _) | (_, Kind::None) => false,
-        (Kind::Both, _) | (_, Kind::Both) => true,
-        (a, b) => a == b && a != Kind::Either,
-    }
-}
-
-/// What is scarce in a block.
-fn resources(problem: &PackProblem) -> Vec<Resource> {
+/// What is scarce in a block, by weights of the units.
+fn by_weights(problem: &PackProblem) -> Vec<Resource> {
     let mut weights = vec![[1, 0], [0, 1], [1, 1]];
     for operation in problem.operations() {
         for split in &operation.splits {
@@ -254,25 +258,22 @@ fn resources(problem: &PackProblem) -> Vec<Resource> {
         });
         Resource { cost: cost.collect(), capacity: weights[0] + weights[1], weights }
     };
-    let mut resources: Vec<Resource> = weights.into_iter().map(of_weights).collect();
-    resources.extend(cliques(problem));
-    resources
+    weights.into_iter().map(of_weights).collect()
 }
 
 /// Whether two operations can never share a cycle, whatever their formats. Those that can be split are left out.
 fn excludes(problem: &PackProblem, a: usize, b: usize) -> bool {
     let (x, y) = (&problem.operations()[a], &problem.operations()[b]);
-    share_a_unit(x.kind, y.kind) || problem.conflict(InstrId::at(a), 0, InstrId::at(b), 0)
+    x.kind.shares_a_unit(y.kind) || problem.conflict(InstrId::at(a), 0, InstrId::at(b), 0)
 }
 
 /// Some large sets of operations that exclude each other, beyond what the units say. Greedy: any such set is as true as another.
-fn cliques(problem: &PackProblem) -> Vec<Resource> {
+fn cliques(problem: &PackProblem, known: &[Resource]) -> Vec<Resource> {
     let count = problem.len();
     let usable: Vec<usize> = (0..count).filter(|at| problem.operations()[*at].splits.is_empty()).collect();
     let conflicts = |at: usize| {
-        let has = |other: &&usize| {
-            **other != at && problem.conflict(InstrId::at(at), 0, InstrId::at(**other), 0)
-        };
+        let has =
+            |other: &&usize| **other != at && problem.conflict(InstrId::at(at), 0, InstrId::at(**other), 0);
         usable.iter().filter(has).count()
     };
     let mut by_conflicts: Vec<(usize, usize)> = usable.iter().map(|&at| (conflicts(at), at)).collect();
@@ -297,7 +298,11 @@ fn cliques(problem: &PackProblem) -> Vec<Resource> {
             covered[at] = true;
             cost[at] = 1;
         }
-        if !found.iter().any(|other| other.cost == cost) {
+        // One that a unit implies is of no use.
+        let is_implied = |other: &Resource| {
+            other.capacity == 1 && cost.iter().zip(&other.cost).all(|(cost, other)| cost <= other)
+        };
+        if !known.iter().chain(&found).any(is_implied) {
             found.push(Resource { cost, capacity: 1, weights: [0, 0] });
         }
     }

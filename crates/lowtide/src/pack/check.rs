@@ -365,7 +365,8 @@ fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
     }
     for (number, register) in region.registers().iter().enumerate() {
         for lane in 0..register.lanes {
-            let has = |operand: &Operand| operand.register.index() == number && operand.lanes >> lane & 1 != 0;
+            let has =
+                |operand: &Operand| operand.register.index() == number && operand.lanes >> lane & 1 != 0;
             // From which boundary on it is live, and up to which one (exclusive) so far.
             let mut live: Option<(u32, u32)> = region.live_in().iter().any(has).then_some((0, 0));
             let mut end = |(from, to): (u32, u32)| {

@@ -26,6 +26,13 @@ pub(super) struct Formats<'a> {
     pub(super) nodes: u64,
 }
 
+/// A length, and the states for each search.
+#[derive(Clone, Copy)]
+struct Asked {
+    length: u32,
+    states: u64,
+}
+
 impl<'a> Formats<'a> {
     pub(super) fn new(problem: &'a PackProblem<'a>, whole_bound: u32) -> Self {
         Formats { problem, whole_bound, failed: FxHashSet::default(), nodes: 0 }
@@ -34,16 +41,28 @@ impl<'a> Formats<'a> {
     /// Whether the block fits into a length, with so many states for each search.
     pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Answer {
         let undecided = self.problem.operations().iter().map(super::Operation::format).collect();
-        self.decide(undecided, length, states, effort)
+        let question = Asked { length, states };
+        self.decide(undecided, None, question, effort)
     }
 
-    fn decide(&mut self, mut formats: Vec<Option<usize>>, length: u32, states: u64, effort: &mut Effort) -> Answer {
+    /// `before` are the ranges with one decision less.
+    fn decide(
+        &mut self,
+        mut formats: Vec<Option<usize>>,
+        before: Option<&Ranges>,
+        question: Asked,
+        effort: &mut Effort,
+    ) -> Answer {
+        let length = question.length;
         let (next, problem, ranges) = loop {
             effort.spend(STEPS);
             if effort.is_spent() {
                 return Answer::Unknown;
             }
             let problem = self.problem.with_formats(&formats);
+            if before.is_some_and(|before| before.length_with(&problem) > length) {
+                return Answer::No;
+            }
             let ranges = Ranges::new(&problem);
             if ranges.length > length {
                 return Answer::No;
@@ -65,16 +84,17 @@ impl<'a> Formats<'a> {
             }
         };
         let Some((slack, at)) = next else {
-            return self.search(&problem, &ranges, formats, length, states, effort);
+            return self.search(&problem, &ranges, formats, question, effort);
         };
         let mut answer = Answer::No;
         for format in 0..=self.problem.operations()[at].splits.len() {
-            let takes = format.checked_sub(1).map_or(0, |split| self.problem.operations()[at].splits[split].span());
+            let takes =
+                format.checked_sub(1).map_or(0, |split| self.problem.operations()[at].splits[split].span());
             if takes > slack {
                 continue;
             }
             formats[at] = Some(format);
-            match self.decide(formats.clone(), length, states, effort) {
+            match self.decide(formats.clone(), Some(&ranges), question, effort) {
                 Answer::Yes(packing) => return Answer::Yes(packing),
                 Answer::No => {}
                 Answer::Unknown => answer = Answer::Unknown,
@@ -89,8 +109,7 @@ impl<'a> Formats<'a> {
         problem: &PackProblem,
         ranges: &Ranges,
         formats: Vec<Option<usize>>,
-        length: u32,
-        states: u64,
+        Asked { length, states }: Asked,
         effort: &mut Effort,
     ) -> Answer {
         let is_whole = formats.iter().all(|format| *format == Some(0));

@@ -1,7 +1,7 @@
 //! What a packing amounts to.
 
-use super::problem::PackProblem;
 use super::Packing;
+use super::problem::PackProblem;
 use crate::index::InstrId;
 
 /// Length, registers and levels of a packing.

@@ -19,9 +19,7 @@ pub enum PackError {
     #[error("target {0} has no part [pack]: it does not say how two operations issue together")]
     NoModel(String),
     /// The target does not know an operation.
-    #[error(
-        "operation {instr} with {lanes} lanes of results meets no [[pack.operation]] of target {target}"
-    )]
+    #[error("operation {instr} with {lanes} lanes of results meets no [[pack.operation]] of target {target}")]
     UnknownOperation {
         /// The operation.
         instr: String,
@@ -83,6 +81,15 @@ impl Kind {
             (_, true, false) => Kind::First,
             (_, false, true) => Kind::Second,
             (_, false, false) => Kind::Both,
+        }
+    }
+
+    /// Whether it always takes a unit that the other one takes, too.
+    pub(super) fn shares_a_unit(self, other: Kind) -> bool {
+        match (self, other) {
+            (Kind::None, _) | (_, Kind::None) => false,
+            (Kind::Both, _) | (_, Kind::Both) => true,
+            (own, other) => own == other && own != Kind::Either,
         }
     }
 
@@ -356,8 +363,7 @@ impl<'a> PackProblem<'a> {
                 let (a, b) = (InstrId::at(a), InstrId::at(b));
                 let by_operands = self.operands_conflict(a, b);
                 let formats = |instr: InstrId| 1 + self.operations[instr.index()].splits.len();
-                for (a_format, b_format) in
-                    (0..formats(a)).flat_map(|f| (0..formats(b)).map(move |g| (f, g)))
+                for (a_format, b_format) in (0..formats(a)).flat_map(|f| (0..formats(b)).map(move |g| (f, g)))
                 {
                     if by_operands || self.names_conflict(a, a_format, b, b_format) {
                         let rows = [(a, a_format), (b, b_format)];

@@ -2,8 +2,9 @@
 //!
 //! All formats are decided before ([`formats`](super::formats) does that). In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
 //! longest way to the end. It leaves a state when
-//! - an operation can no longer make its last cycle, or a window of cycles offers less than the operations that must be issued in it
-//!   need ([`Resource`]): the bound of [`bound`](super::bound) for what is left;
+//! - an operation can no longer make its last cycle, by what it waits for (equation 10 of the paper for what is left);
+//! - a window of cycles offers less than the operations that must be issued in it need ([`Resource`]), or too few pairs of operations
+//!   can share a cycle: the bounds of [`bound`](super::bound) for what is left;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
 //! Two rules spare sets, as long as registers do not count:
@@ -24,6 +25,7 @@
 
 use super::bound::{Ranges, Resource};
 use super::list::Taken;
+use super::matching::most_pairs;
 use super::memory::Memory;
 use super::problem::{Kind, PackProblem, Split};
 use super::{Packing, Placed};
@@ -52,6 +54,15 @@ pub(super) struct Graph<'a> {
     resources: Vec<Resource>,
     /// For each operation, the better ones.
     better: Rows<u32>,
+    /// Words of a set of operations.
+    words: usize,
+    /// For each operation, the set of those that it waits for, at some distance, and the least latency of a dependence on one of them.
+    ancestors: Vec<u64>,
+    least_latency: Vec<u32>,
+    /// The operations that surely take the first unit, the second one, and those that take either.
+    takers: [Vec<u64>; 3],
+    /// For all pairs, whether they can share a cycle if their units allow it.
+    can_pair: Vec<bool>,
 }
 
 impl<'a> Graph<'a> {
@@ -101,11 +112,19 @@ impl<'a> Graph<'a> {
             resources: resources.collect(),
             levels: vec![0; count],
             better: Rows::default(),
+            words: count.div_ceil(64),
+            ancestors: Vec::new(),
+            least_latency: Vec::new(),
+            takers: Default::default(),
+            can_pair: Vec::new(),
         };
+        graph.find_ancestors();
         if !is_turned {
             graph.levels = graph.find_levels();
         }
-        graph.better = graph.find_better();
+        let ways = graph.longest_ways();
+        graph.can_pair = graph.find_pairs(&ways);
+        graph.better = graph.find_better(&ways);
         graph
     }
 
@@ -119,6 +138,54 @@ impl<'a> Graph<'a> {
 
     fn conflict(&self, a: usize, b: usize) -> bool {
         self.problem.conflict(self.instrs[a], self.formats[a], self.instrs[b], self.formats[b])
+    }
+
+    fn find_ancestors(&mut self) {
+        let words = self.words;
+        self.ancestors = vec![0; self.len() * words];
+        for at in 0..self.len() {
+            for &(from, _) in self.preds.row(at) {
+                let from = from as usize;
+                let (before, own) = self.ancestors.split_at_mut(at * words);
+                for (own, others) in own.iter_mut().zip(&before[from * words..(from + 1) * words]) {
+                    *own |= others;
+                }
+                own[from / 64] |= 1 << (from % 64);
+            }
+        }
+        let latencies =
+            (0..self.len()).map(|at| self.preds.row(at).iter().map(|(_, latency)| *latency).min());
+        self.least_latency = latencies.map(|least| least.unwrap_or(0)).collect();
+        self.takers = [vec![0; words], vec![0; words], vec![0; words]];
+        for at in 0..self.len() {
+            let takes = match (self.splits[at], self.kinds[at]) {
+                (Some(split), _) => [split.counts[0] > 0, split.counts[1] > 0, false],
+                (None, Kind::None) => [false; 3],
+                (None, Kind::First) => [true, false, false],
+                (None, Kind::Second) => [false, true, false],
+                (None, Kind::Either) => [false, false, true],
+                (None, Kind::Both) => [true, true, false],
+            };
+            for (set, takes) in self.takers.iter_mut().zip(takes) {
+                set[at / 64] |= u64::from(takes) << (at % 64);
+            }
+        }
+    }
+
+    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper.
+    fn cycles_before(&self, at: usize, open: &[u64]) -> u32 {
+        let mut counts = [0; 3];
+        let ancestors = &self.ancestors[at * self.words..(at + 1) * self.words];
+        for (word, (ancestors, open)) in ancestors.iter().zip(open).enumerate() {
+            let waited_for = ancestors & open;
+            if waited_for != 0 {
+                for (count, takers) in counts.iter_mut().zip(&self.takers) {
+                    *count += (waited_for & takers[word]).count_ones();
+                }
+            }
+        }
+        let [first, second, either] = counts;
+        first.max(second).max((first + second + either).div_ceil(2))
     }
 
     /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
@@ -146,15 +213,41 @@ impl<'a> Graph<'a> {
         self.levels.iter().copied().max().unwrap_or(0)
     }
 
-    fn find_better(&self) -> Rows<u32> {
+    /// For all pairs, the longest way from the first to the second.
+    fn longest_ways(&self) -> Vec<Option<u32>> {
+        let count = self.len();
+        let mut ways: Vec<Option<u32>> = vec![None; count * count];
+        for from in (0..count).rev() {
+            // Those that wait for it have higher numbers.
+            let (before, after) = ways.split_at_mut((from + 1) * count);
+            let own = &mut before[from * count..];
+            for &(to, latency) in self.succs.row(from) {
+                let to = to as usize;
+                let row = &after[(to - from - 1) * count..(to - from) * count];
+                for (own, way) in own.iter_mut().zip(row) {
+                    *own = (*own).max(way.map(|way| way + latency));
+                }
+                own[to] = own[to].max(Some(latency));
+            }
+        }
+        ways
+    }
+
+    /// For all pairs, whether they can share a cycle if their units allow it.
+    fn find_pairs(&self, ways: &[Option<u32>]) -> Vec<bool> {
+        let count = self.len();
+        let waits = |from: usize, to: usize| ways[from * count + to].is_some_and(|cycles| cycles > 0);
+        let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
+        pairs.map(|(a, b)| a != b && !self.conflict(a, b) && !waits(a, b) && !waits(b, a)).collect()
+    }
+
+    fn find_better(&self, ways: &[Option<u32>]) -> Rows<u32> {
         let count = self.len();
         let mut rows = Rows::with_capacity(count, count);
         // Everything that waits for `b` waits for `a`, and at least as long.
         let covers = |a: usize, b: usize| {
-            let own = self.succs.row(a);
-            self.succs.row(b).iter().all(|&(to, latency)| {
-                own.iter().any(|&(other, longer)| other == to && longer >= latency)
-            })
+            let succs = self.succs.row(b).iter();
+            succs.into_iter().all(|&(to, latency)| ways[a * count + to as usize] >= Some(latency))
         };
         let alike = |a: usize, b: usize| {
             self.loads[a] == self.loads[b]
@@ -167,7 +260,6 @@ impl<'a> Graph<'a> {
         for b in 0..count {
             for a in 0..count {
                 let is_better = a != b
-                    && self.succs.row(b).len() <= self.succs.row(a).len()
                     && self.kinds[a] == self.kinds[b]
                     && covers(a, b)
                     && (a < b || !covers(b, a))
@@ -189,7 +281,9 @@ enum Progress {
     /// Completely issued.
     Done,
     /// Split; so many parts are left for each unit.
-    Parts { left: [u32; 2] },
+    Parts {
+        left: [u32; 2],
+    },
 }
 
 impl Progress {
@@ -278,6 +372,7 @@ pub(super) struct Search<'g> {
     earliest: Vec<u32>,
     by_release: Vec<u32>,
     inside: Vec<u32>,
+    open_set: Vec<u64>,
 }
 
 /// The clock is looked at once in so many states.
@@ -294,9 +389,8 @@ impl<'g> Search<'g> {
             });
             let uses: Vec<u32> = uses.collect();
             let live_in = region.values().iter().zip(&uses);
-            let live_in = live_in.filter(|(value, uses)| {
-                value.class == class && value.def.is_none() && **uses > 0
-            });
+            let live_in =
+                live_in.filter(|(value, uses)| value.class == class && value.def.is_none() && **uses > 0);
             let live = live_in.map(|(value, _)| value.weight).sum::<u32>() + region.through(class);
             Registers { most, live, uses, class }
         });
@@ -321,6 +415,7 @@ impl<'g> Search<'g> {
             earliest: vec![0; count],
             by_release: Vec::with_capacity(count),
             inside: vec![0; count],
+            open_set: vec![0; graph.words],
         }
     }
 
@@ -336,7 +431,9 @@ impl<'g> Search<'g> {
         self.question = question;
         for at in 0..self.graph.len() {
             match question.length.checked_sub(self.graph.tails[at] + 1) {
-                Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => self.latest[at] = latest,
+                Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => {
+                    self.latest[at] = latest
+                }
                 _ => return Answer::No,
             }
         }
@@ -520,7 +617,8 @@ impl<'g> Search<'g> {
                 None => self.fits(at, self.graph.kinds[at], taken),
                 Some((_, left)) => {
                     // Parts on the other unit that stay where they are must not come too close.
-                    let can_move = left.contains(&0) || self.graph.splits[at].is_some_and(|split| split.apart == 1);
+                    let can_move =
+                        left.contains(&0) || self.graph.splits[at].is_some_and(|split| split.apart == 1);
                     let units = [Kind::First, Kind::Second].into_iter().enumerate();
                     let mut needed = units.filter(|(unit, _)| left[*unit] > 0);
                     can_move && needed.any(|(_, kind)| self.fits(at, kind, taken))
@@ -532,9 +630,9 @@ impl<'g> Search<'g> {
         }
         self.steps[self.cycle_start..].iter().filter(|step| step.part == 0).any(|step| {
             let better = self.graph.better.row(step.at as usize).iter();
-            better.into_iter().any(|&at| {
-                self.progress[at as usize] == Progress::None && self.is_ready(at as usize, cycle)
-            })
+            better
+                .into_iter()
+                .any(|&at| self.progress[at as usize] == Progress::None && self.is_ready(at as usize, cycle))
         })
     }
 
@@ -645,6 +743,10 @@ impl<'g> Search<'g> {
         let graph = self.graph;
         let count = graph.len();
         self.by_release.clear();
+        self.open_set.fill(0);
+        for at in 0..count {
+            self.open_set[at / 64] |= u64::from(self.progress[at] != Progress::Done) << (at % 64);
+        }
         for at in 0..count {
             let progress = self.progress[at];
             if progress == Progress::Done {
@@ -659,6 +761,10 @@ impl<'g> Search<'g> {
                         earliest = earliest.max(self.completed(from as usize) + latency);
                     }
                 }
+                let before = graph.cycles_before(at, &self.open_set);
+                if before > 0 {
+                    earliest = earliest.max(cycle + before + graph.least_latency[at] - 1);
+                }
             }
             self.earliest[at] = earliest;
             if self.completed(at) > self.latest[at] {
@@ -668,7 +774,7 @@ impl<'g> Search<'g> {
         }
         let earliest = &self.earliest;
         self.by_release.sort_unstable_by_key(|&at| std::cmp::Reverse(earliest[at as usize]));
-        graph.resources.iter().all(|resource| {
+        let windows_fit = graph.resources.iter().all(|resource| {
             // Operations are numbered by their last cycles, so that those inside of a window are a prefix of the numbers.
             self.inside[..count].fill(0);
             let mut position = 0;
@@ -703,7 +809,39 @@ impl<'g> Search<'g> {
                 }
             }
             true
-        })
+        });
+        windows_fit && self.pairs_fit(cycle)
+    }
+
+    /// Whether so many pairs of what is left can share a cycle that it fits. Their cycles must overlap.
+    fn pairs_fit(&self, cycle: u32) -> bool {
+        let graph = self.graph;
+        let cycles = (self.question.length - cycle) as usize;
+        let mut issues: Vec<(usize, Kind)> = Vec::new();
+        for at in self.by_release.iter().map(|at| *at as usize) {
+            match self.parts_left(at) {
+                Some((_, left)) => {
+                    let units = [Kind::First, Kind::Second].into_iter().zip(left);
+                    issues.extend(units.flat_map(|(kind, count)| (0..count).map(move |_| (at, kind))));
+                }
+                None if graph.kinds[at] == Kind::None => {}
+                None => issues.push((at, graph.kinds[at])),
+            }
+        }
+        if issues.len() <= cycles {
+            return true;
+        }
+        let mut neighbours = vec![Vec::new(); issues.len()];
+        for (a, &(x, x_kind)) in issues.iter().enumerate() {
+            for (b, &(y, y_kind)) in issues.iter().enumerate().take(a) {
+                let overlap = self.earliest[x] <= self.latest[y] && self.earliest[y] <= self.latest[x];
+                if overlap && graph.can_pair[x * graph.len() + y] && !x_kind.shares_a_unit(y_kind) {
+                    neighbours[a].push(b);
+                    neighbours[b].push(a);
+                }
+            }
+        }
+        issues.len() - most_pairs(&neighbours) <= cycles
     }
 
     /// The first cycle in which an operation that starts, or goes on, at its earliest can be complete.

@@ -1,10 +1,10 @@
 //! The way in: from the list schedule to the shortest packing.
 
 use super::bound::Ranges;
+use super::formats::{Formats, graphs, race};
 use super::list::{pack_by, pack_by_list, pack_in_order};
 use super::measure::measure;
 use super::problem::PackProblem;
-use super::formats::{Formats, graphs, race};
 use super::search::{Answer, Graph, Question, Search};
 use super::{Packing, Placed};
 use crate::analysis::flow::Effort;
@@ -229,9 +229,13 @@ fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
             false
         });
         let units = super::list::Taken::assign(now.iter().map(|instr| problem.operation(*instr).kind));
-        placed.extend(
-            now.iter().zip(units).map(|(&instr, units)| Placed { cycle, instr, format: 0, part: 0, units }),
-        );
+        placed.extend(now.iter().zip(units).map(|(&instr, units)| Placed {
+            cycle,
+            instr,
+            format: 0,
+            part: 0,
+            units,
+        }));
         let ready = order.iter().filter(|at| waiting[**at] == 0).map(|at| available[*at]).min();
         cycle = ready.unwrap_or(0).max(cycle + 1);
     }

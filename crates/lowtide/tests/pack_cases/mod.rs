@@ -31,7 +31,8 @@ pub(crate) fn machine(random: &mut Random) -> Target {
         text += &format!("[[pack.conflict]]\nbetween = ['{}']\nand = ['{}']\n", name(random), name(random));
     }
     for name in ["a", "b", "c", "d", "e"] {
-        let format = random.pick(&["['v']", "['v']", "['v']", "['v']", "['s']", "['v'], ['s']", "['v', 's']", "[]"]);
+        let format =
+            random.pick(&["['v']", "['v']", "['v']", "['v']", "['s']", "['v'], ['s']", "['v', 's']", "[]"]);
         text += &format!("[[pack.operation]]\nnames = ['{name}']\nformats = [{format}]\n");
         if random.chance(50) {
             text += &format!("latency = {}\n", random.below(4));
@@ -94,10 +95,16 @@ pub(crate) fn block(random: &mut Random, size: usize) -> Region {
 
 /// The shortest legal packing by trying all formats, cycles and units, and letting the checker say which are legal as far as one can see before the end. Only
 /// for very small blocks. `most_registers` limits the first class.
-pub(crate) fn brute_force(region: &Region, target: &Target, most_registers: Option<u32>, longest: u32) -> Option<Packing> {
+pub(crate) fn brute_force(
+    region: &Region,
+    target: &Target,
+    most_registers: Option<u32>,
+    longest: u32,
+) -> Option<Packing> {
     let problem = PackProblem::new(region, target).expect("a known machine");
     (0..=longest).find_map(|length| {
-        let mut search = Brute { region, target, problem: &problem, most_registers, length, placed: Vec::new() };
+        let mut search =
+            Brute { region, target, problem: &problem, most_registers, length, placed: Vec::new() };
         search.place(0)
     })
 }
@@ -140,7 +147,8 @@ impl Brute<'_> {
             let parts = split.parts() as usize;
             // All sets of cycles, and all ways to distribute the units over them.
             let mut cycles = vec![0u32; parts];
-            if let Some(found) = self.split(at, number + 1, split.counts, split.apart, first, &mut cycles, 0) {
+            if let Some(found) = self.split(at, number + 1, split.counts, split.apart, first, &mut cycles, 0)
+            {
                 return Some(found);
             }
         }

@@ -155,7 +155,9 @@ pub(crate) fn pack(args: &BenchPackArgs) -> Result<(), Failure> {
         .map(|block| {
             let row = block.measure(&packer, linear.as_ref());
             bar.inc(1);
-            row.map_err(|message| Failure::Message(format!("{}, region {}: {message}", block.group, block.name)))
+            row.map_err(|message| {
+                Failure::Message(format!("{}, region {}: {message}", block.group, block.name))
+            })
         })
         .collect();
     bar.finish_and_clear();
@@ -251,7 +253,8 @@ impl Block<'_> {
         let began = Instant::now();
         let split = if problem.has_splits() { packer.pack(&problem)? } else { plain.clone() };
         let split_seconds = if problem.has_splits() { began.elapsed().as_secs_f64() } else { 0.0 };
-        if split.bound > plain.best.length() || plain.is_proved() && split.best.length() > plain.best.length() {
+        if split.bound > plain.best.length() || plain.is_proved() && split.best.length() > plain.best.length()
+        {
             return Err("splits make the block longer".to_string());
         }
         let by_linear = match linear {
@@ -385,13 +388,17 @@ impl Document {
             grouped(self.repeated),
             self.table_6(),
         )];
-        parts.push(format!("Blocks that become shorter without splits, by size (Figure 2):\n{}", self.sizes()));
+        parts.push(format!(
+            "Blocks that become shorter without splits, by size (Figure 2):\n{}",
+            self.sizes()
+        ));
         if !self.figure_1.is_empty() {
             parts.push(format!("Cycles saved without splits, for each block (Figure 1):\n{}", self.series()));
         }
-        let within = self.within.iter().map(|(time, count)| {
-            format!("{count} ({}) within {time} s", percent(*count, self.blocks))
-        });
+        let within = self
+            .within
+            .iter()
+            .map(|(time, count)| format!("{count} ({}) within {time} s", percent(*count, self.blocks)));
         parts.push(format!(
             "Both proofs: {}. The slowest packing took {:.3} s, all together {:.1} s.",
             within.collect::<Vec<_>>().join(", "),
@@ -400,7 +407,8 @@ impl Document {
         ));
         if !self.open.is_empty() {
             let open = self.open.iter().take(10);
-            let open: Vec<String> = open.map(|open| format!("{} ({} operations)", open.name, open.n)).collect();
+            let open: Vec<String> =
+                open.map(|open| format!("{} ({} operations)", open.name, open.n)).collect();
             parts.push(format!("Open: {}", open.join(", ")));
         }
         parts.join("\n\n")
