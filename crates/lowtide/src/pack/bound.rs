@@ -232,7 +232,7 @@ fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
             }
         }
     }
-    (issues.len() - most_pairs(&neighbours)) as u32
+    (issues.len() - most_pairs(&neighbours, issues.len())) as u32
 }
 
 /// What is scarce in a block, by weights of the units.

@@ -4,26 +4,36 @@ use std::collections::VecDeque;
 
 const NONE: usize = usize::MAX;
 
-/// How many disjoint pairs there are at most. `neighbours` has, for each node, those that it can be paired with.
-pub(super) fn most_pairs(neighbours: &[Vec<usize>]) -> usize {
+/// How many disjoint pairs there are at most, or `enough` if there are at least so many. `neighbours` has, for each node, those that it can be
+/// paired with.
+pub(super) fn most_pairs(neighbours: &[Vec<usize>], enough: usize) -> usize {
     let count = neighbours.len();
-    let mut search =
-        Matching { neighbours, mate: vec![NONE; count], parent: vec![NONE; count], base: vec![0; count] };
-    for node in 0..count {
-        // A first matching, for less work below.
-        if search.mate[node] == NONE
-            && let Some(&other) = neighbours[node].iter().find(|other| search.mate[**other] == NONE)
-        {
-            search.mate[node] = other;
-            search.mate[other] = node;
+    let mut mate = vec![NONE; count];
+    let mut pairs = 0;
+    // A first matching, which is often enough. Nodes with few partners choose first.
+    let mut nodes: Vec<usize> = (0..count).collect();
+    nodes.sort_unstable_by_key(|node| (neighbours[*node].len(), *node));
+    for node in nodes {
+        if mate[node] == NONE {
+            let free = neighbours[node].iter().filter(|other| mate[**other] == NONE);
+            if let Some(&other) = free.min_by_key(|other| neighbours[**other].len()) {
+                mate[node] = other;
+                mate[other] = node;
+                pairs += 1;
+            }
         }
     }
+    let is_out = vec![false; count];
+    let mut search = Matching { neighbours, mate, parent: vec![NONE; count], base: vec![0; count], is_out };
     for node in 0..count {
+        if pairs >= enough {
+            return enough;
+        }
         if search.mate[node] == NONE {
-            search.augment(node);
+            pairs += usize::from(search.augment(node));
         }
     }
-    search.mate.iter().filter(|mate| **mate != NONE).count() / 2
+    pairs.min(enough)
 }
 
 struct Matching<'a> {
@@ -33,11 +43,14 @@ struct Matching<'a> {
     parent: Vec<usize>,
     /// The base of the blossom that a node is part of: itself if of none.
     base: Vec<usize>,
+    /// What a search without success has reached is of no use for others: whatever can be changed there gains nothing.
+    is_out: Vec<bool>,
 }
 
 impl Matching<'_> {
-    /// Looks for a path from an unmatched node to another one on which matched and unmatched pairs alternate, and changes them.
-    fn augment(&mut self, root: usize) {
+    /// Looks for a path from an unmatched node to another one on which matched and unmatched pairs alternate, and makes one pair more of
+    /// it.
+    fn augment(&mut self, root: usize) -> bool {
         let count = self.neighbours.len();
         self.parent.fill(NONE);
         self.base = (0..count).collect();
@@ -46,7 +59,7 @@ impl Matching<'_> {
         let mut queue = VecDeque::from([root]);
         while let Some(node) = queue.pop_front() {
             for &other in &self.neighbours[node] {
-                if self.base[node] == self.base[other] || self.mate[node] == other {
+                if self.is_out[other] || self.base[node] == self.base[other] || self.mate[node] == other {
                     continue;
                 }
                 let mate = self.mate[other];
@@ -69,13 +82,17 @@ impl Matching<'_> {
                     self.parent[other] = node;
                     if mate == NONE {
                         self.flip(other);
-                        return;
+                        return true;
                     }
                     reached[mate] = true;
                     queue.push_back(mate);
                 }
             }
         }
+        for at in 0..count {
+            self.is_out[at] |= reached[at] || self.parent[at] != NONE;
+        }
+        false
     }
 
     fn common_base(&self, a: usize, b: usize) -> usize {
@@ -145,7 +162,10 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(most_pairs(&neighbours), by_force(&neighbours, (1 << count) - 1), "seed {seed}");
+            let most = by_force(&neighbours, (1 << count) - 1);
+            for enough in 0..=count {
+                assert_eq!(most_pairs(&neighbours, enough), most.min(enough), "seed {seed}");
+            }
         }
     }
 }

@@ -371,7 +371,8 @@ pub(super) struct Search<'g> {
     // Memory for the bound at each state.
     earliest: Vec<u32>,
     by_release: Vec<u32>,
-    inside: Vec<u32>,
+    unpaid: Vec<u32>,
+    urgent: Vec<u64>,
     open_set: Vec<u64>,
 }
 
@@ -414,7 +415,8 @@ impl<'g> Search<'g> {
             effort: Effort::UNBOUNDED,
             earliest: vec![0; count],
             by_release: Vec::with_capacity(count),
-            inside: vec![0; count],
+            unpaid: vec![0; count],
+            urgent: vec![0; graph.words],
             open_set: vec![0; graph.words],
         }
     }
@@ -461,14 +463,14 @@ impl<'g> Search<'g> {
         if self.is_out_of_effort() {
             return Verdict::Stopped;
         }
-        if cycle >= self.question.length || self.has_too_many_levels() || !self.can_fit(cycle) {
+        if cycle >= self.question.length || self.has_too_many_levels() {
             return Verdict::Failed;
         }
         let left = self.question.length - cycle;
         let key = self.key ^ u128::from(self.in_level && self.question.levels.is_some());
         let length = self.question.length;
         let left_at = |at: u32| length.saturating_sub(self.available[at as usize]);
-        if self.memory.knows(key, left, self.levels, left_at) {
+        if self.memory.knows(key, left, self.levels, left_at) || !self.can_fit(cycle) {
             return Verdict::Failed;
         }
         let start = std::mem::replace(&mut self.cycle_start, self.steps.len());
@@ -773,44 +775,59 @@ impl<'g> Search<'g> {
             self.by_release.push(at as u32);
         }
         let earliest = &self.earliest;
-        self.by_release.sort_unstable_by_key(|&at| std::cmp::Reverse(earliest[at as usize]));
-        let windows_fit = graph.resources.iter().all(|resource| {
-            // Operations are numbered by their last cycles, so that those inside of a window are a prefix of the numbers.
-            self.inside[..count].fill(0);
-            let mut position = 0;
-            while position < self.by_release.len() {
-                let release = earliest[self.by_release[position] as usize];
-                let mut changed = false;
-                while let Some(&at) =
-                    self.by_release.get(position).filter(|at| earliest[**at as usize] == release)
-                {
-                    let at = at as usize;
-                    let cost = match self.progress[at] {
-                        Progress::Parts { left } => {
-                            left[0] * resource.weights[0] + left[1] * resource.weights[1]
-                        }
-                        _ => resource.cost[at],
-                    };
-                    self.inside[at] = cost;
-                    changed |= cost > 0;
-                    position += 1;
+        self.by_release.sort_unstable_by_key(|&at| earliest[at as usize]);
+        (0..graph.resources.len()).all(|resource| self.windows_fit(resource, cycle)) && self.pairs_fit(cycle)
+    }
+
+    /// Whether every window of cycles has enough of a resource for what must be issued in it. As long as costs can be paid in any of the cycles,
+    /// that is so if it works to pay for what is most urgent first (earliest deadline first).
+    fn windows_fit(&mut self, resource: usize, mut cycle: u32) -> bool {
+        let resource = &self.graph.resources[resource];
+        self.urgent.fill(0);
+        let mut count = 0;
+        let mut position = 0;
+        loop {
+            if count == 0 {
+                let Some(next) = self.by_release.get(position) else { return true };
+                cycle = cycle.max(self.earliest[*next as usize]);
+            }
+            while let Some(&at) = self.by_release.get(position) {
+                let at = at as usize;
+                if self.earliest[at] > cycle {
+                    break;
                 }
-                if !changed {
-                    continue;
-                }
-                let mut load = 0u64;
-                for (&cost, &latest) in self.inside[..count].iter().zip(&self.latest) {
-                    if cost > 0 {
-                        load += u64::from(cost);
-                        if load > u64::from(resource.capacity) * u64::from(latest + 1 - release) {
-                            return false;
-                        }
-                    }
+                position += 1;
+                let cost = match self.progress[at] {
+                    Progress::Parts { left } => left[0] * resource.weights[0] + left[1] * resource.weights[1],
+                    _ => resource.cost[at],
+                };
+                if cost > 0 {
+                    self.unpaid[at] = cost;
+                    self.urgent[at / 64] |= 1 << (at % 64);
+                    count += 1;
                 }
             }
-            true
-        });
-        windows_fit && self.pairs_fit(cycle)
+            let mut offer = resource.capacity;
+            let mut word = 0;
+            while offer > 0 && count > 0 {
+                // Operations are numbered by their last cycles.
+                while self.urgent[word] == 0 {
+                    word += 1;
+                }
+                let at = word * 64 + self.urgent[word].trailing_zeros() as usize;
+                if self.latest[at] < cycle {
+                    return false;
+                }
+                let paid = offer.min(self.unpaid[at]);
+                offer -= paid;
+                self.unpaid[at] -= paid;
+                if self.unpaid[at] == 0 {
+                    self.urgent[word] &= self.urgent[word] - 1;
+                    count -= 1;
+                }
+            }
+            cycle += 1;
+        }
     }
 
     /// Whether so many pairs of what is left can share a cycle that it fits. Their cycles must overlap.
@@ -841,7 +858,8 @@ impl<'g> Search<'g> {
                 }
             }
         }
-        issues.len() - most_pairs(&neighbours) <= cycles
+        let needed = issues.len() - cycles;
+        most_pairs(&neighbours, needed) == needed
     }
 
     /// The first cycle in which an operation that starts, or goes on, at its earliest can be complete.
