@@ -16,7 +16,7 @@ use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};
-use pack_cases::{block, brute_force, cases, machine};
+use pack_cases::{Within, block, brute_force, cases, machine};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -57,7 +57,7 @@ fn search_programs_and_brute_force_agree() {
             let own = pack(&whole, Budget::UNLIMITED).best.length();
             assert!(answer.proved && answer.packing.length() == own, "seed {seed}, {form:?} without splits");
         }
-        let shortest = brute_force(&region, &target, None, best).expect("as short as ours");
+        let shortest = brute_force(&region, &target, Within::default(), best).expect("as short as ours");
         assert_eq!(shortest.length(), best, "seed {seed}");
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn block(random: &mut Random, size: usize) -> Region {
     let class = builder.class("r");
     let mut values = Vec::new();
     let named = random.chance(50);
-    let mut register = |builder: &mut RegionBuilder, number: usize, random: &mut Random| {
+    let register = |builder: &mut RegionBuilder, number: usize, random: &mut Random| {
         let name = if named { format!("v{number}") } else { format!("t{number}") };
         let lanes = random.pick(&[1, 1, 1, 2, 3]);
         (builder.register(&name, class, lanes, 1), (1u64 << lanes) - 1)
@@ -93,18 +93,19 @@ pub(crate) fn block(random: &mut Random, size: usize) -> Region {
     builder.build().expect("made blocks are valid")
 }
 
-/// The shortest legal packing by trying all formats, cycles and units, and letting the checker say which are legal as far as one can see before the end. Only
-/// for very small blocks. `most_registers` limits the first class.
-pub(crate) fn brute_force(
-    region: &Region,
-    target: &Target,
-    most_registers: Option<u32>,
-    longest: u32,
-) -> Option<Packing> {
+/// What a packing has to keep to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Within {
+    pub(crate) registers: Option<u32>,
+    pub(crate) levels: Option<u32>,
+}
+
+/// The shortest legal packing of at most `longest` cycles, by trying all formats, cycles and units; the checker says which are legal. Only for
+/// very small blocks.
+pub(crate) fn brute_force(region: &Region, target: &Target, within: Within, longest: u32) -> Option<Packing> {
     let problem = PackProblem::new(region, target).expect("a known machine");
     (0..=longest).find_map(|length| {
-        let mut search =
-            Brute { region, target, problem: &problem, most_registers, length, placed: Vec::new() };
+        let mut search = Brute { region, target, problem: &problem, within, length, placed: Vec::new() };
         search.place(0)
     })
 }
@@ -113,7 +114,7 @@ struct Brute<'a> {
     region: &'a Region,
     target: &'a Target,
     problem: &'a PackProblem<'a>,
-    most_registers: Option<u32>,
+    within: Within,
     length: u32,
     placed: Vec<Placed>,
 }
@@ -124,7 +125,8 @@ impl Brute<'_> {
         if at == self.region.len() {
             let packing = Packing::new(self.placed.clone());
             let report = check(self.region, self.target, &packing).ok()?;
-            let fits = self.most_registers.is_none_or(|most| report.peaks[0] <= most);
+            let fits = self.within.registers.is_none_or(|most| report.peaks[0] <= most)
+                && self.within.levels.is_none_or(|most| report.levels <= most);
             return (fits && report.length <= self.length).then_some(packing);
         }
         let instr = InstrId(at as u32);
