@@ -216,12 +216,14 @@ fn changed_packings_are_refused_or_legal() {
             (own.clone().min().unwrap_or(0), own.max().unwrap_or(0))
         };
         let (first, last) = cycles(moved.instr);
-        let on_time = problem.preds(moved.instr).iter().all(|edge| cycles(edge.instr).1 + edge.latency <= first)
-            && problem.succs(moved.instr).iter().all(|edge| last + edge.latency <= cycles(edge.instr).0);
+        let on_time =
+            problem.preds(moved.instr).iter().all(|edge| cycles(edge.instr).1 + edge.latency <= first)
+                && problem.succs(moved.instr).iter().all(|edge| last + edge.latency <= cycles(edge.instr).0);
         let parts = placed.iter().filter(|other| other.instr == moved.instr);
         let mut parts: Vec<(u32, u32)> = parts.map(|other| (other.part, other.cycle)).collect();
         parts.sort_unstable();
-        let apart = moved.format.checked_sub(1).map_or(0, |split| problem.operation(moved.instr).splits[split].apart);
+        let apart =
+            moved.format.checked_sub(1).map_or(0, |split| problem.operation(moved.instr).splits[split].apart);
         let in_order = parts.windows(2).all(|pair| pair[0].1 + apart <= pair[1].1);
         let joins = |other: &&Placed| other.cycle == moved.cycle && other.instr != moved.instr;
         let shares = placed.iter().filter(joins).all(|other| {
@@ -240,15 +242,17 @@ fn additions(registers: [[&str; 3]; 2]) -> Region {
     let mut builder = RegionBuilder::new("additions");
     let class = builder.class("vgpr");
     let mut known: Vec<(&str, lowtide::RegisterId)> = Vec::new();
-    let mut register = |builder: &mut RegionBuilder, name: &'static str| match known.iter().find(|own| own.0 == name) {
-        Some(own) => (own.1, false),
-        None => {
-            known.push((name, builder.register(name, class, 1, 1)));
-            (known[known.len() - 1].1, true)
-        }
-    };
+    let mut register =
+        |builder: &mut RegionBuilder, name: &'static str| match known.iter().find(|own| own.0 == name) {
+            Some(own) => (own.1, false),
+            None => {
+                known.push((name, builder.register(name, class, 1, 1)));
+                (known[known.len() - 1].1, true)
+            }
+        };
     for [result, first, second] in registers {
-        let names = [result, first, second].map(|name| -> &'static str { Box::leak(name.to_string().into_boxed_str()) });
+        let names = [result, first, second]
+            .map(|name| -> &'static str { Box::leak(name.to_string().into_boxed_str()) });
         let operands = [names[1], names[2]].map(|name| register(&mut builder, name));
         let (result, _) = register(&mut builder, names[0]);
         let instr = builder.instr(InstrSpec::new("V_ADD_F32_e32", 5));
@@ -278,7 +282,11 @@ fn operands_from_the_same_bank_cannot_share_a_cycle() {
     assert_eq!(cycles([["v10", "v0", "v1"], ["v11", "v2", "v5"]]), 2, "v1 and v5 are both in bank 1");
     assert_eq!(cycles([["v10", "v0", "v1"], ["v12", "v2", "v3"]]), 2, "two even results");
     assert_eq!(cycles([["10", "0", "1"], ["12", "2", "3"]]), 1, "not given out yet");
-    assert_eq!(cycles([["10", "0", "1"], ["12", "0", "3"]]), 2, "the same register is in the same bank as itself");
+    assert_eq!(
+        cycles([["10", "0", "1"], ["12", "0", "3"]]),
+        2,
+        "the same register is in the same bank as itself"
+    );
 }
 
 #[test]
@@ -295,7 +303,11 @@ fn kinds_and_errors_are_told() {
 
     let file = include_str!("../../../targets/vs.toml");
     for (from, to, message) in [
-        ("units = [\"v\", \"s\"]\n\n[[pack.reads]]", "units = [\"v\", \"v\"]\n\n[[pack.reads]]", "listed twice"),
+        (
+            "units = [\"v\", \"s\"]\n\n[[pack.reads]]",
+            "units = [\"v\", \"v\"]\n\n[[pack.reads]]",
+            "listed twice",
+        ),
         ("formats = [[]]", "formats = []", "there must be a format"),
         ("formats = [[]]", "formats = [[\"w\"]]", "not one of"),
         ("units = { s = 2 }", "units = { s = 3 }", "a split has 2 parts, and units for 3"),

@@ -319,8 +319,8 @@ impl Document {
                 let between = |before: u32, after: u32| change(before.into(), after.into());
                 let over = if block.fits { "" } else { "!" };
                 rows.add_row([
-                    shorten(&kernel.name, 20),
-                    shorten(&block.name, 20),
+                    shorten(&kernel.name, 16),
+                    shorten(&block.name, 16),
                     block.n.to_string(),
                     between(block.list_length, block.length),
                     block.length_bound.to_string(),
@@ -333,8 +333,9 @@ impl Document {
             }
         }
         let mut text = format!(
-            "{rows}\n\n{} blocks, {} proven; {} cycles (list schedule: {}). Arrows lead from the list schedule to the best.",
+            "{rows}\n\n{} {}, {} proven; {} cycles (list schedule: {}). Arrows lead from the list schedule to the best.",
             grouped(blocks),
+            if blocks == 1 { "block" } else { "blocks" },
             grouped(proved),
             grouped(best),
             grouped(list)

@@ -291,8 +291,7 @@ fn excluded(
         }
     }
     // Rules about operands are for operations that take units at all.
-    let takes_none =
-        |instr: InstrId| found[instr.index()].rule.formats.iter().any(|format| format.is_empty());
+    let takes_none = |instr: InstrId| found[instr.index()].rule.formats.iter().any(Vec::is_empty);
     if takes_none(a) || takes_none(b) {
         return None;
     }

@@ -89,8 +89,8 @@ impl Matching<'_> {
                 }
             }
         }
-        for at in 0..count {
-            self.is_out[at] |= reached[at] || self.parent[at] != NONE;
+        for ((is_out, reached), parent) in self.is_out.iter_mut().zip(reached).zip(&self.parent) {
+            *is_out |= reached || *parent != NONE;
         }
         false
     }

@@ -434,7 +434,7 @@ impl<'g> Search<'g> {
         for at in 0..self.graph.len() {
             match question.length.checked_sub(self.graph.tails[at] + 1) {
                 Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => {
-                    self.latest[at] = latest
+                    self.latest[at] = latest;
                 }
                 _ => return Answer::No,
             }
@@ -447,10 +447,11 @@ impl<'g> Search<'g> {
             Verdict::Failed => Answer::No,
             Verdict::Stopped => Answer::Unknown,
         };
+        // A search that has not failed has left everything as it was in the middle of it.
         while !self.steps.is_empty() {
-            self.cycle_start = 0;
             self.take_back();
         }
+        (self.cycle_start, self.levels, self.in_level) = (0, 0, false);
         answer
     }
 

@@ -398,9 +398,9 @@ impl Document {
         let within = self
             .within
             .iter()
-            .map(|(time, count)| format!("{count} ({}) within {time} s", percent(*count, self.blocks)));
+            .map(|(time, count)| format!("{count} ({}) in {time} s", percent(*count, self.blocks)));
         parts.push(format!(
-            "Both proofs: {}. The slowest packing took {:.3} s, all together {:.1} s.",
+            "Both proofs: {}.\nThe slowest packing took {:.3} s, all together {:.1} s.",
             within.collect::<Vec<_>>().join(", "),
             self.longest_seconds,
             self.seconds
