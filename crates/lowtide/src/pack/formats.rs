@@ -6,7 +6,7 @@
 //!
 //! Operations with the least slack come first, and are rather left whole.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::bound::Ranges;
 use super::problem::PackProblem;
@@ -21,8 +21,10 @@ pub(super) struct Formats<'a> {
     problem: &'a PackProblem<'a>,
     /// No packing without any split is shorter.
     whole_bound: u32,
-    /// Lengths and decisions that are known to be impossible.
-    failed: FxHashSet<(u32, Vec<Option<usize>>)>,
+    /// For each length that has been gone through, the decisions for which the states were not enough.
+    open: FxHashMap<u32, Vec<Vec<Option<usize>>>>,
+    /// Those of the length that is being gone through.
+    pending: Vec<Vec<Option<usize>>>,
     pub(super) nodes: u64,
 }
 
@@ -35,14 +37,44 @@ struct Asked {
 
 impl<'a> Formats<'a> {
     pub(super) fn new(problem: &'a PackProblem<'a>, whole_bound: u32) -> Self {
-        Formats { problem, whole_bound, failed: FxHashSet::default(), nodes: 0 }
+        Formats { problem, whole_bound, open: FxHashMap::default(), pending: Vec::new(), nodes: 0 }
     }
 
     /// Whether the block fits into a length, with so many states for each search.
     pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Answer {
-        let undecided = self.problem.operations().iter().map(super::Operation::format).collect();
         let question = Asked { length, states };
-        self.decide(undecided, None, question, effort)
+        self.pending.clear();
+        let answer = match self.open.remove(&length) {
+            Some(leaves) => self.again(leaves, question, effort),
+            None => {
+                let undecided = self.problem.operations().iter().map(super::Operation::format).collect();
+                self.decide(undecided, None, question, effort)
+            }
+        };
+        // What was not gone through to the end begins anew.
+        if answer == Answer::Unknown && !effort.is_spent() {
+            self.open.insert(length, std::mem::take(&mut self.pending));
+        }
+        answer
+    }
+
+    /// Tries decisions again with more states.
+    fn again(&mut self, leaves: Vec<Vec<Option<usize>>>, question: Asked, effort: &mut Effort) -> Answer {
+        let mut answer = Answer::No;
+        for formats in leaves {
+            effort.spend(STEPS);
+            if effort.is_spent() {
+                return Answer::Unknown;
+            }
+            let problem = self.problem.with_formats(&formats);
+            let ranges = Ranges::new(&problem);
+            match self.search(&problem, &ranges, formats, question, effort) {
+                Answer::Yes(packing) => return Answer::Yes(packing),
+                Answer::No => {}
+                Answer::Unknown => answer = Answer::Unknown,
+            }
+        }
+        answer
     }
 
     /// `before` are the ranges with one decision less.
@@ -113,16 +145,15 @@ impl<'a> Formats<'a> {
         effort: &mut Effort,
     ) -> Answer {
         let is_whole = formats.iter().all(|format| *format == Some(0));
-        let key = (length, formats);
-        if is_whole && length < self.whole_bound || self.failed.contains(&key) {
+        if is_whole && length < self.whole_bound {
             return Answer::No;
         }
         let graphs = graphs(problem, ranges);
         let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
         let answer = race(&mut searches, Question { length, levels: None }, states, effort);
         self.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
-        if answer == Answer::No {
-            self.failed.insert(key);
+        if answer == Answer::Unknown {
+            self.pending.push(formats);
         }
         answer
     }

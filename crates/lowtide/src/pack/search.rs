@@ -846,20 +846,34 @@ impl<'g> Search<'g> {
                 None => issues.push((at, graph.kinds[at])),
             }
         }
-        if issues.len() <= cycles {
-            return true;
+        let needed = issues.len().saturating_sub(cycles);
+        let can_pair = |&(x, x_kind): &(usize, Kind), &(y, y_kind): &(usize, Kind)| {
+            let overlap = self.earliest[x] <= self.latest[y] && self.earliest[y] <= self.latest[x];
+            overlap && graph.can_pair[x * graph.len() + y] && !x_kind.shares_a_unit(y_kind)
+        };
+        // Taking the next best partner is often enough.
+        let mut pairs = 0;
+        let mut taken = vec![false; issues.len()];
+        for a in 0..issues.len() {
+            if pairs >= needed {
+                return true;
+            }
+            let partner =
+                (a + 1..issues.len()).find(|&b| !taken[a] && !taken[b] && can_pair(&issues[a], &issues[b]));
+            if let Some(b) = partner {
+                taken[b] = true;
+                pairs += 1;
+            }
         }
         let mut neighbours = vec![Vec::new(); issues.len()];
-        for (a, &(x, x_kind)) in issues.iter().enumerate() {
-            for (b, &(y, y_kind)) in issues.iter().enumerate().take(a) {
-                let overlap = self.earliest[x] <= self.latest[y] && self.earliest[y] <= self.latest[x];
-                if overlap && graph.can_pair[x * graph.len() + y] && !x_kind.shares_a_unit(y_kind) {
+        for a in 0..issues.len() {
+            for b in 0..a {
+                if can_pair(&issues[a], &issues[b]) {
                     neighbours[a].push(b);
                     neighbours[b].push(a);
                 }
             }
         }
-        let needed = issues.len() - cycles;
         most_pairs(&neighbours, needed) == needed
     }
 
