@@ -6,8 +6,8 @@
 //!
 //! 1. a list schedule ([`list`]), the paper's upper bound;
 //! 2. what every packing needs ([`bound`]): if the two meet, that is the proof;
-//! 3. a search ([`search`]) that fixes the length and counts it up from the bound, without splits and then with them; which operations
-//!    to split is decided first ([`formats`]).
+//! 3. a search (`search.rs`) that fixes the length and counts it up from the bound, without splits and then with them; which operations
+//!    to split is decided first (`formats.rs`).
 //!
 //! What stays open can be given to an integer program (crate `lowtide-cp`). Every packing goes through the independent
 //! [checker](check).
