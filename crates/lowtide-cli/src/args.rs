@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Pack two operations into each cycle, for a target that issues two: a shader or a region
     ///
-    /// Example: lowtide pack corpus/gfx1100.jsonl.gz --kernel blur9 --show
+    /// Example: lowtide pack corpus/pack/gfx1100.jsonl.gz --kernel inverse --show
     Pack(PackArgs),
     /// Measure algorithms on many regions: the tables of the papers
     #[command(subcommand)]

@@ -22,7 +22,7 @@ fn ok(args: &[&str]) -> String {
     let (code, stdout, stderr) = run(args);
     assert_eq!((code, stderr.as_str()), (0, ""), "stdout: {stdout}");
     for line in stdout.lines() {
-        assert!(!line.ends_with(' ') && line.chars().count() <= 110, "{line:?}");
+        assert!(!line.ends_with(' ') && line.chars().count() <= 100, "{line:?}");
     }
     stdout
 }

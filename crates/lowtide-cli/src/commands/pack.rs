@@ -333,7 +333,7 @@ impl Document {
             }
         }
         let mut text = format!(
-            "{rows}\n\n{} {}, {} proven; {} cycles (list schedule: {}). Arrows lead from the list schedule to the best.",
+            "{rows}\n\n{} {}, {} proven; {} cycles (list schedule: {}).\nArrows lead from the list schedule to the best.",
             grouped(blocks),
             if blocks == 1 { "block" } else { "blocks" },
             grouped(proved),
@@ -355,9 +355,9 @@ impl Document {
         for kernel in &self.kernels {
             for block in &kernel.regions {
                 parts.push(format!(
-                    "kernel {}, region {}: {} operations in {} cycles (list: {}, at least {}, {})\n{}",
-                    shorten(&kernel.name, 30),
-                    shorten(&block.name, 30),
+                    "kernel {}, region {}: {} operations in {} cycles\n(list: {}, at least {}, {})\n{}",
+                    shorten(&kernel.name, 16),
+                    shorten(&block.name, 16),
                     block.n,
                     block.length,
                     block.list_length,
@@ -386,11 +386,11 @@ impl BlockResult {
             let mut cells = vec![now[0].cycle.to_string()];
             for unit in &units {
                 let own = now.iter().find(|issue| issue.units.contains(*unit));
-                cells.push(own.map_or_else(String::new, |issue| shorten(&issue.text(), 36)));
+                cells.push(own.map_or_else(String::new, |issue| shorten(&issue.text(), 28)));
             }
             let free: Vec<String> =
                 now.iter().filter(|issue| issue.units.is_empty()).map(IssueResult::text).collect();
-            cells.push(free.join(", "));
+            cells.push(shorten(&free.join(", "), 32));
             rows.add_row(cells);
         }
         crate::report::trimmed(&rows)

@@ -382,7 +382,7 @@ impl Document {
     fn as_text(&self) -> String {
         let made = if self.generated { "generated blocks" } else { "distinct blocks" };
         let mut parts = vec![format!(
-            "{} {made} with {} operations ({} repetitions left out), each packed without and with splits\n\n{}",
+            "{} {made} with {} operations ({} repetitions left out),\neach packed without splits and with them\n\n{}",
             grouped(self.blocks),
             grouped(self.operations),
             grouped(self.repeated),
@@ -395,10 +395,8 @@ impl Document {
         if !self.figure_1.is_empty() {
             parts.push(format!("Cycles saved without splits, for each block (Figure 1):\n{}", self.series()));
         }
-        let within = self
-            .within
-            .iter()
-            .map(|(time, count)| format!("{count} ({}) in {time} s", percent(*count, self.blocks)));
+        let within = self.within.iter();
+        let within = within.map(|(time, count)| format!("{} in {time} s", percent(*count, self.blocks)));
         parts.push(format!(
             "Both proofs: {}.\nThe slowest packing took {:.3} s, all together {:.1} s.",
             within.collect::<Vec<_>>().join(", "),
@@ -409,7 +407,7 @@ impl Document {
             let open = self.open.iter().take(10);
             let open: Vec<String> =
                 open.map(|open| format!("{} ({} operations)", open.name, open.n)).collect();
-            parts.push(format!("Open: {}", open.join(", ")));
+            parts.push(format!("Open:\n{}", open.join("\n")));
         }
         parts.join("\n\n")
     }
