@@ -35,6 +35,10 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Run all algorithms on the same input, beside the source order and the recorded production order
     Compare(CompareArgs),
+    /// Pack two operations into each cycle, for a target that issues two: a shader or a region
+    ///
+    /// Example: lowtide pack corpus/pack/gfx1100.jsonl.gz --kernel inverse --show
+    Pack(PackArgs),
     /// Measure algorithms on many regions: the tables of the papers
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -73,6 +77,10 @@ pub(crate) enum BenchCommand {
     ///
     /// Example: lowtide bench colony corpus/ --device cuda
     Colony(ColonyArgs),
+    /// Cycles of the list schedule against the best packing, without and with splits (paper 3, Table 6, Figures 1 and 2)
+    ///
+    /// Every distinct block counts once. Example: lowtide bench pack --generated
+    Pack(BenchPackArgs),
 }
 
 #[derive(clap::Args)]
@@ -482,6 +490,110 @@ pub(crate) enum FormatArg {
     Regions,
     /// Dependence graphs for Graphviz
     Dot,
+}
+
+/// How blocks are packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PackMethod {
+    /// List, bound and search; an integer program for what stays open, if its solver is installed
+    Auto,
+    /// The list schedule and the bound
+    List,
+    /// List, bound and search
+    Search,
+    /// The paper's five steps, with one length decided after the other (needs scripts/install-ortools)
+    Program,
+    /// The paper's five steps as they are: the program minimises the length (needs scripts/install-ortools)
+    ProgramPaper,
+}
+
+/// How much effort to spend on a block.
+#[derive(clap::Args)]
+pub(crate) struct PackBudgetArgs {
+    /// Time for each operation, such as 1ms or 2s [default: 100ms unless --nodes is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Search steps for each block: gives the same result on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+}
+
+impl PackBudgetArgs {
+    pub(crate) fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(100));
+        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes, threads: 1 }
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PackArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) budget: PackBudgetArgs,
+
+    /// How
+    #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
+    pub(crate) algorithm: PackMethod,
+
+    /// Leave all operations whole
+    #[arg(long)]
+    pub(crate) no_split: bool,
+
+    /// Use at most N registers of the target's first class
+    #[arg(long, value_name = "N")]
+    pub(crate) registers: Option<u32>,
+
+    /// Print what each cycle issues
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) show: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BenchPackArgs {
+    /// Region files (.jsonl or .jsonl.gz), folders of them, or - for the standard input
+    #[arg(required_unless_present = "generated", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Take only kernels whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) kernel: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) budget: PackBudgetArgs,
+
+    /// Measure generated blocks, as many and as large as the paper's shaders, for the target vs
+    #[arg(long, conflicts_with_all = ["files", "kernel"])]
+    pub(crate) generated: bool,
+
+    /// Where the generated blocks begin
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "generated")]
+    pub(crate) seed: u64,
+
+    /// Also count what the paper's bound by linear programs proves (needs scripts/install-ortools)
+    #[arg(long)]
+    pub(crate) linear: bool,
+
+    /// Leave out blocks with fewer operations
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) min_size: usize,
+
+    /// Leave out blocks with more operations
+    #[arg(long, value_name = "N")]
+    pub(crate) max_size: Option<usize>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 fn parse_method(name: &str) -> Result<Method, String> {

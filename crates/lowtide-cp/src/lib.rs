@@ -3,7 +3,7 @@
 //!
 //! Two models of the same problem, for one register class: that of Chen's paper, Section III (`paper.rs`), and a better one (`improved.rs`). A third model (`length.rs`) is for the shortest schedule within limits on all classes. All are
 //! solved by CP-SAT of OR-Tools, a library that `scripts/install-ortools` fetches and that is loaded at run time;
-//! without it, everything else works. What the solver says about an order is never taken for granted: the independent
+//! without it, everything else works. Packing two operations into each cycle has integer programs of its own ([`pack`]). What the solver says about an order is never taken for granted: the independent
 //! [checker](lowtide::schedule::check) looks at each one. Only its bounds have to be believed.
 //!
 //! ```no_run
@@ -24,6 +24,7 @@ mod improved;
 mod length;
 mod library;
 mod messages;
+pub mod pack;
 mod paper;
 mod values;
 

@@ -1,5 +1,7 @@
-//! Calls the solver's C interface. The one module with unsafe code.
+//! Calls the solvers' C interfaces. The one module with unsafe code.
 #![allow(unsafe_code)]
+
+pub(crate) mod highs;
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;

@@ -2,9 +2,10 @@
 //!
 //! [`Shape`]s cover what real code looks like to a scheduler; [`register_program`] makes code that is *not*
 //! in single-assignment form: partial writes, redefinitions, tied and early-clobber results, dead ones;
-//! [`families`] has graphs that are hard for exact methods.
+//! [`families`] has graphs that are hard for exact methods; [`shaders`] has blocks for machines that issue two operations at a time.
 
 pub mod families;
+pub mod shaders;
 
 use crate::index::{ClassId, InstrId, RegisterId};
 use crate::region::{DefFlags, DepKind, InstrSpec, Region, RegionBuilder};

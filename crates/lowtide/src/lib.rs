@@ -38,6 +38,7 @@ pub mod generate;
 mod index;
 pub mod list;
 pub mod minreg;
+pub mod pack;
 pub mod pipeline;
 pub mod problem;
 pub mod random;

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::index::ClassId;
+use crate::pack::PackModel;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
@@ -27,6 +28,7 @@ const BUILTIN: &[&str] = &[
     include_str!("../../../targets/gfx1100.toml"),
     include_str!("../../../targets/sm_90.toml"),
     include_str!("../../../targets/xe-hpg.toml"),
+    include_str!("../../../targets/vs.toml"),
     include_str!("../../../targets/generic.toml"),
 ];
 
@@ -63,6 +65,8 @@ pub struct Target {
     issue: Issue,
     #[serde(rename = "file")]
     files: Vec<RegisterFile>,
+    #[serde(default)]
+    pack: Option<PackModel>,
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.
@@ -215,7 +219,7 @@ impl Target {
                 ));
             }
         }
-        Ok(())
+        self.pack.as_ref().map_or(Ok(()), PackModel::validate)
     }
 
     /// The built-in target of that name.
@@ -241,6 +245,11 @@ impl Target {
     /// Issue width and units.
     pub fn issue(&self) -> &Issue {
         &self.issue
+    }
+
+    /// How two operations issue together, if they do.
+    pub fn pack(&self) -> Option<&PackModel> {
+        self.pack.as_ref()
     }
 
     /// The register files.
@@ -362,7 +371,7 @@ mod tests {
     #[test]
     fn all_builtin_targets_parse_and_are_named_once() {
         let names: Vec<String> = Target::all_builtin().map(|target| target.name).collect();
-        assert_eq!(names, ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "generic"]);
+        assert_eq!(names, ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "vs", "generic"]);
     }
 
     /// Paper 2, Table 1.

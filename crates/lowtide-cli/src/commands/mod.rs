@@ -8,6 +8,7 @@ mod compare;
 mod constraints;
 mod convert;
 mod info;
+mod pack;
 mod schedule;
 mod targets;
 
@@ -24,6 +25,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
         Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
         Command::Bench(BenchCommand::Colony(args)) => bench::colony(&args),
+        Command::Bench(BenchCommand::Pack(args)) => bench::pack(&args),
+        Command::Pack(args) => pack::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),

@@ -1,0 +1,160 @@
+//! What `lowtide pack` and `lowtide bench pack` promise, asked of the program itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
+}
+
+#[track_caller]
+fn ok(args: &[&str]) -> String {
+    let (code, stdout, stderr) = run(args);
+    assert_eq!((code, stderr.as_str()), (0, ""), "stdout: {stdout}");
+    for line in stdout.lines() {
+        assert!(!line.ends_with(' ') && line.chars().count() <= 100, "{line:?}");
+    }
+    stdout
+}
+
+#[track_caller]
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&ok(args)).expect("--json prints JSON")
+}
+
+#[track_caller]
+fn error(args: &[&str]) -> String {
+    let (code, stdout, stderr) = run(args);
+    assert_eq!((code, stdout.as_str()), (1, ""), "stderr: {stderr}");
+    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{stderr}");
+    stderr
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sample() -> String {
+    root().join("corpus/pack/gfx1100.jsonl.gz").display().to_string()
+}
+
+/// Three dot products and nothing for unit s: splitting one of them saves a cycle.
+fn dot_products(folder: &TempDir) -> String {
+    let registers: Vec<Value> = ["a", "b"]
+        .into_iter()
+        .map(|name| json!({"name": name, "class": "r", "lanes": 3}))
+        .chain((0..4).map(|i| json!({"name": format!("d{i}"), "class": "r"})))
+        .collect();
+    let instructions: Vec<Value> = (0..4)
+        .map(|i| json!({"op": "dp3", "latency": 1, "defs": [format!("d{i}")], "uses": ["a", "b"]}))
+        .collect();
+    let region = json!({
+        "lowtide": 1, "kernel": "light", "region": "main", "classes": ["r"], "registers": registers,
+        "live_in": ["a", "b"], "live_out": ["d0", "d1", "d2", "d3"], "instructions": instructions
+    });
+    let path = folder.path().join("light.jsonl");
+    fs::write(&path, format!("{region}\n")).expect("the folder is writable");
+    path.display().to_string()
+}
+
+#[test]
+fn splits_are_taken_where_they_pay_and_can_be_seen() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = dot_products(&folder);
+    let document = json(&["pack", &file, "--target", "vs", "--json"]);
+    let block = &document["kernels"][0]["regions"][0];
+    assert_eq!([&block["n"], &block["list_length"], &block["length"], &block["length_bound"]], [4, 4, 3, 3]);
+    assert_eq!((&block["splits"], &block["proof"]), (&json!(1), &json!("bound")));
+    let issues = block["issues"].as_array().expect("issues");
+    let names: Vec<&str> = issues.iter().map(|issue| issue["op"].as_str().expect("a name")).collect();
+    assert_eq!(names.iter().filter(|name| **name == "dp3").count(), 3);
+    assert_eq!(names.iter().filter(|name| **name == "mad").count(), 2);
+    let shown = ok(&["pack", &file, "--target", "vs", "--show"]);
+    assert!(shown.contains("mad (3 of 3)") && shown.contains("4 operations in 3 cycles"), "{shown}");
+
+    let document = json(&["pack", &file, "--target", "vs", "--no-split", "--json"]);
+    assert_eq!(document["kernels"][0]["regions"][0]["length"], 4);
+}
+
+#[test]
+fn real_regions_are_packed() {
+    let table = ok(&["pack", &sample(), "--kernel", "calls", "--nodes", "2000"]);
+    assert!(table.contains("calls"), "{table}");
+    let document = json(&["pack", &sample(), "--kernel", "inverse", "--nodes", "20000", "--json"]);
+    let block = &document["kernels"][0]["regions"][0];
+    let number = |name: &str| block[name].as_u64().expect("a number");
+    assert!(number("length") < number("list_length") && number("length") == number("length_bound"));
+    let limit = number("registers") - 5;
+    let limited = json(&[
+        "pack",
+        &sample(),
+        "--kernel",
+        "inverse",
+        "--nodes",
+        "20000",
+        "--json",
+        "--registers",
+        &limit.to_string(),
+    ]);
+    let block = &limited["kernels"][0]["regions"][0];
+    assert!(block["fits"] == json!(true) && block["registers"].as_u64() <= Some(limit), "{block}");
+}
+
+#[test]
+fn the_benchmark_has_its_keys_and_proves_its_blocks() {
+    let args = ["bench", "pack", "--generated", "--max-size", "20", "--nodes", "50000", "--json"];
+    let document = json(&args);
+    let number = |name: &str| document[name].as_u64().unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(number("blocks"), number("proved"));
+    assert!(number("blocks") > 100 && number("by_bound") > 0 && number("improved") > 0);
+    assert!(number("best_cycles") < number("list_cycles") && number("split_improved") > 0);
+    assert!(number("split_cycles") < number("best_cycles") && document["seconds"].is_number());
+    let text = ok(&["bench", "pack", &sample(), "--max-size", "30", "--nodes", "5000"]);
+    for part in ["Table 6", "Figure 2", "distinct blocks"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let rocprim = root().join("corpus/rocprim.jsonl.gz").display().to_string();
+    let message = error(&["pack", &rocprim]);
+    assert!(
+        message.contains("gfx906 has no part [pack]") && message.contains("known are gfx1100, vs"),
+        "{message}"
+    );
+    let message = error(&["pack", &sample(), "--algorithm", "program", "--registers", "10"]);
+    assert!(message.contains("registers") || message.contains("install-ortools"), "{message}");
+    let message = error(&["bench", "pack", &sample(), "--min-size", "5000"]);
+    assert!(message.contains("no block has a size in the range"), "{message}");
+}
+
+/// The paper's five steps, where their solver is installed.
+#[test]
+fn integer_programs_give_the_same_lengths() {
+    let length = |algorithm: &str| {
+        let document = json(&["pack", &sample(), "--kernel", "chacha", "--algorithm", algorithm, "--json"]);
+        let blocks = document["kernels"][0]["regions"].as_array().expect("regions").clone();
+        let proved = blocks.iter().filter(|block| block["proof"] != json!("open")).count();
+        let lengths: Vec<u64> =
+            blocks.iter().map(|block| block["length"].as_u64().expect("a length")).collect();
+        (proved, lengths)
+    };
+    let (code, _, stderr) = run(&["pack", &sample(), "--kernel", "tiny", "--algorithm", "program"]);
+    if code != 0 && std::env::var_os("CI").is_none() && stderr.contains("not installed") {
+        return;
+    }
+    let own = length("search");
+    assert_eq!(own.0, own.1.len());
+    assert_eq!(own, length("program"));
+}

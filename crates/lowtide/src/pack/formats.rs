@@ -1,0 +1,180 @@
+//! Which operations to split? All of this is decided before the search for cycles begins, by branch and bound.
+//!
+//! With a given length, every decision sharpens the bound: an operation that stays whole takes its unit, and one that is split takes the other
+//! one several times and needs more time. Where the bound exceeds the length, no decision on the other operations can help. What is
+//! left when all is decided is a block without choices, for which both bound and [`search`](super::search) are strong.
+//!
+//! Operations with the least slack come first, and are rather left whole.
+
+use rustc_hash::FxHashMap;
+
+use super::bound::Ranges;
+use super::problem::PackProblem;
+use super::search::{Answer, Graph, Question, Search};
+use crate::analysis::flow::Effort;
+
+/// What a decision costs in states of the search.
+const STEPS: u64 = 100;
+
+/// The decisions on a block, for several lengths.
+pub(super) struct Formats<'a> {
+    problem: &'a PackProblem<'a>,
+    /// No packing without any split is shorter.
+    whole_bound: u32,
+    /// For each length that has been gone through, the decisions for which the states were not enough.
+    open: FxHashMap<u32, Vec<Vec<Option<usize>>>>,
+    /// Those of the length that is being gone through.
+    pending: Vec<Vec<Option<usize>>>,
+    pub(super) nodes: u64,
+}
+
+/// A length, and the states for each search.
+#[derive(Clone, Copy)]
+struct Asked {
+    length: u32,
+    states: u64,
+}
+
+impl<'a> Formats<'a> {
+    pub(super) fn new(problem: &'a PackProblem<'a>, whole_bound: u32) -> Self {
+        Formats { problem, whole_bound, open: FxHashMap::default(), pending: Vec::new(), nodes: 0 }
+    }
+
+    /// Whether the block fits into a length, with so many states for each search.
+    pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Answer {
+        let question = Asked { length, states };
+        self.pending.clear();
+        let answer = match self.open.remove(&length) {
+            Some(leaves) => self.again(leaves, question, effort),
+            None => {
+                let undecided = self.problem.operations().iter().map(super::Operation::format).collect();
+                self.decide(undecided, None, question, effort)
+            }
+        };
+        // What was not gone through to the end begins anew.
+        if answer == Answer::Unknown && !effort.is_spent() {
+            self.open.insert(length, std::mem::take(&mut self.pending));
+        }
+        answer
+    }
+
+    /// Tries decisions again with more states.
+    fn again(&mut self, leaves: Vec<Vec<Option<usize>>>, question: Asked, effort: &mut Effort) -> Answer {
+        let mut answer = Answer::No;
+        for formats in leaves {
+            effort.spend(STEPS);
+            if effort.is_spent() {
+                return Answer::Unknown;
+            }
+            let problem = self.problem.with_formats(&formats);
+            let ranges = Ranges::new(&problem);
+            match self.search(&problem, &ranges, formats, question, effort) {
+                Answer::Yes(packing) => return Answer::Yes(packing),
+                Answer::No => {}
+                Answer::Unknown => answer = Answer::Unknown,
+            }
+        }
+        answer
+    }
+
+    /// `before` are the ranges with one decision less.
+    fn decide(
+        &mut self,
+        mut formats: Vec<Option<usize>>,
+        before: Option<&Ranges>,
+        question: Asked,
+        effort: &mut Effort,
+    ) -> Answer {
+        let length = question.length;
+        let (next, problem, ranges) = loop {
+            effort.spend(STEPS);
+            if effort.is_spent() {
+                return Answer::Unknown;
+            }
+            let problem = self.problem.with_formats(&formats);
+            if before.is_some_and(|before| before.length_with(&problem) > length) {
+                return Answer::No;
+            }
+            let ranges = Ranges::new(&problem);
+            if ranges.length > length {
+                return Answer::No;
+            }
+            // Splits that take too much time are none.
+            let mut next: Option<(u32, usize)> = None;
+            let mut has_changed = false;
+            for (at, format) in formats.iter_mut().enumerate().filter(|(_, format)| format.is_none()) {
+                let slack = length.saturating_sub(ranges.heads[at] + ranges.tails[at] + 1);
+                if self.problem.operations()[at].splits.iter().all(|split| split.span() > slack) {
+                    *format = Some(0);
+                    has_changed = true;
+                } else if next.is_none_or(|best| (slack, at) < best) {
+                    next = Some((slack, at));
+                }
+            }
+            if !has_changed {
+                break (next, problem, ranges);
+            }
+        };
+        let Some((slack, at)) = next else {
+            return self.search(&problem, &ranges, formats, question, effort);
+        };
+        let mut answer = Answer::No;
+        for format in 0..=self.problem.operations()[at].splits.len() {
+            let takes =
+                format.checked_sub(1).map_or(0, |split| self.problem.operations()[at].splits[split].span());
+            if takes > slack {
+                continue;
+            }
+            formats[at] = Some(format);
+            match self.decide(formats.clone(), Some(&ranges), question, effort) {
+                Answer::Yes(packing) => return Answer::Yes(packing),
+                Answer::No => {}
+                Answer::Unknown => answer = Answer::Unknown,
+            }
+        }
+        answer
+    }
+
+    /// All is decided.
+    fn search(
+        &mut self,
+        problem: &PackProblem,
+        ranges: &Ranges,
+        formats: Vec<Option<usize>>,
+        Asked { length, states }: Asked,
+        effort: &mut Effort,
+    ) -> Answer {
+        let is_whole = formats.iter().all(|format| *format == Some(0));
+        if is_whole && length < self.whole_bound {
+            return Answer::No;
+        }
+        let graphs = graphs(problem, ranges);
+        let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
+        let answer = race(&mut searches, Question { length, levels: None }, states, effort);
+        self.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
+        if answer == Answer::Unknown {
+            self.pending.push(formats);
+        }
+        answer
+    }
+}
+
+/// A block from both ends of time; from the start only if registers count.
+pub(super) fn graphs<'a>(problem: &'a PackProblem<'a>, ranges: &Ranges) -> Vec<Graph<'a>> {
+    let ends: &[bool] = if problem.limit().is_some() { &[false] } else { &[false, true] };
+    ends.iter().map(|turned| Graph::new(problem, ranges, *turned)).collect()
+}
+
+/// Asks each search in turn, with so many states for each.
+pub(super) fn race(searches: &mut [Search], question: Question, states: u64, effort: &mut Effort) -> Answer {
+    for search in searches {
+        let mut share = Effort { steps: states.min(effort.steps), deadline: effort.deadline };
+        let before = search.nodes;
+        let answer = search.ask(question, &mut share);
+        effort.spend(search.nodes - before);
+        if answer != Answer::Unknown {
+            return answer;
+        }
+    }
+    Answer::Unknown
+}

@@ -1,0 +1,183 @@
+//! What a target says about issuing two operations at a time: the part `[pack]` of a target file.
+//!
+//! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a *format*; a table of
+//! formats (Γ in the paper) may also have operations taken apart into several smaller ones (*splits*). Some pairs of
+//! operations cannot share a cycle although they take different units (F in the paper): by their names, by how many
+//! registers they read together, or by the banks of their registers.
+//!
+//! ```
+//! use lowtide::target::Target;
+//!
+//! let machine = Target::builtin("vs").unwrap();
+//! let pack = machine.pack().unwrap();
+//! assert_eq!(pack.units, ["v", "s"]);
+//! assert!(pack.operations.iter().any(|rule| rule.names.contains(&"dp3".to_string())));
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The issue model of a machine with two units.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackModel {
+    /// The names of the two units. Each takes one operation in a cycle.
+    pub units: [String; 2],
+    /// What operations need. The first rule that an operation meets is the one that counts.
+    #[serde(rename = "operation")]
+    pub operations: Vec<OperationRule>,
+    /// Operations that cannot share a cycle, by name.
+    #[serde(default, rename = "conflict")]
+    pub conflicts: Vec<ConflictRule>,
+    /// How many registers two operations of a cycle may read together.
+    #[serde(default)]
+    pub reads: Vec<ReadRule>,
+    /// Which registers two operations of a cycle can read or write side by side.
+    #[serde(default)]
+    pub banks: Vec<BankRule>,
+}
+
+/// What some operations need.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationRule {
+    /// The operations' names; one that ends in `*` stands for all that begin so.
+    pub names: Vec<String>,
+    /// Only those that write so many lanes, from the first number to the second.
+    #[serde(default)]
+    pub results: Option<[u32; 2]>,
+    /// The units for each way to issue the operation in one cycle: `[["v"], ["s"]]` is either, `[["v", "s"]]` both,
+    /// `[[]]` none.
+    pub formats: Vec<Vec<String>>,
+    /// Ways to take it apart, if there are any.
+    #[serde(default, rename = "split")]
+    pub splits: Vec<SplitRule>,
+    /// Cycles until another operation can use the result, instead of what the region says.
+    #[serde(default)]
+    pub latency: Option<u32>,
+    /// Whether it loads from memory: loads are grouped into levels.
+    #[serde(default)]
+    pub load: bool,
+}
+
+/// A sequence that does the same as one operation. Each part reads what the operation reads and what the part before has made; the
+/// last one makes the result.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitRule {
+    /// The parts' names, first to last.
+    pub parts: Vec<String>,
+    /// How many of them each unit takes (a row of Γ). Any part can be on any of these.
+    pub units: BTreeMap<String, u32>,
+    /// Cycles between the issue of a part and of the next one.
+    #[serde(default = "one")]
+    pub apart: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Operations that cannot share a cycle.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConflictRule {
+    /// These ...
+    pub between: Vec<String>,
+    /// ... and those.
+    pub and: Vec<String>,
+}
+
+/// Ports of a register file: two operations that read more registers together cannot share a cycle.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadRule {
+    /// Only registers of this class.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// Only registers with so many lanes, from the first number to the second.
+    #[serde(default)]
+    pub lanes: Option<[u32; 2]>,
+    /// The most different registers.
+    pub most: u32,
+}
+
+/// Banks of a register file: operands at the same position must come from different banks. A register's bank is its number modulo
+/// the number of banks. Before registers are given out, only lanes of one register have known distances, and the rest
+/// is left to the allocator.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BankRule {
+    /// Registers of this class.
+    pub class: String,
+    /// The number of banks for each position among the operands that are read.
+    #[serde(default)]
+    pub sources: Vec<u32>,
+    /// The number of banks for results.
+    #[serde(default)]
+    pub results: Option<u32>,
+    /// Registers whose names are this and a number are machine registers.
+    pub numbered: String,
+}
+
+impl PackModel {
+    /// What is wrong with it.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.units[0] == self.units[1] {
+            return Err(format!("pack: unit {:?} is listed twice", self.units[0]));
+        }
+        for rule in &self.operations {
+            rule.validate(self).map_err(|error| format!("pack: operation {:?}: {error}", rule.names))?;
+        }
+        for rule in &self.banks {
+            if rule.sources.iter().chain(&rule.results).any(|banks| *banks == 0) {
+                return Err(format!("pack: class {:?} must have at least one bank", rule.class));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OperationRule {
+    fn validate(&self, model: &PackModel) -> Result<(), String> {
+        let unknown = |unit: &&String| !model.units.contains(unit);
+        let said_by_splits = self.splits.iter().flat_map(|split| split.units.keys());
+        if let Some(unit) = self.formats.iter().flatten().chain(said_by_splits).find(unknown) {
+            return Err(format!("unit {unit:?} is not one of {:?}", model.units));
+        }
+        if self.formats.is_empty() {
+            return Err("there must be a format; one without units is []".to_string());
+        }
+        if self.formats.iter().any(|units| units.len() == 2 && units[0] == units[1] || units.len() > 2) {
+            return Err("a format names each unit once at most".to_string());
+        }
+        for split in &self.splits {
+            let parts = split.units.values().map(|count| u64::from(*count)).sum::<u64>();
+            if split.parts.len() < 2 || split.parts.len() as u64 != parts {
+                return Err(format!(
+                    "a split has {} parts, and units for {parts}: they must be as many, and at least two",
+                    split.parts.len()
+                ));
+            }
+            if split.apart == 0 || split.apart > MOST_LATENCY {
+                return Err(format!("parts must be 1 to {MOST_LATENCY} cycles apart"));
+            }
+            if split.parts.len() > MOST_PARTS {
+                return Err(format!("a split has at most {MOST_PARTS} parts"));
+            }
+        }
+        if self.splits.len() > MOST_SPLITS {
+            return Err(format!("an operation has at most {MOST_SPLITS} splits"));
+        }
+        if self.latency.is_some_and(|latency| latency > MOST_LATENCY) {
+            return Err(format!("latencies end at {MOST_LATENCY}"));
+        }
+        Ok(())
+    }
+}
+
+/// Limits that keep all sums within 32 bits.
+const MOST_LATENCY: u32 = 1 << 16;
+const MOST_PARTS: usize = 16;
+const MOST_SPLITS: usize = 8;

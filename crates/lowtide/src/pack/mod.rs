@@ -1,0 +1,93 @@
+//! Two operations at a time: the shortest schedule for a machine with two unlike units (paper 3).
+//!
+//! A [`PackProblem`] is a region on a target with a part `[pack]`: each operation takes the first unit, the second, either, both
+//! or none, some can be split into several smaller ones, and some pairs cannot share a cycle. [`pack`] finds the shortest
+//! [`Packing`], in this order:
+//!
+//! 1. a list schedule ([`list`]), the paper's upper bound;
+//! 2. what every packing needs ([`bound`]): if the two meet, that is the proof;
+//! 3. a search (`search.rs`) that fixes the length and counts it up from the bound, without splits and then with them; which operations
+//!    to split is decided first (`formats.rs`).
+//!
+//! What stays open can be given to an integer program (crate `lowtide-cp`). Every packing goes through the independent
+//! [checker](check).
+//!
+//! ```
+//! use lowtide::generate::shaders::{Group, block};
+//! use lowtide::pack::{PackProblem, check::check, pack};
+//! use lowtide::schedule::Budget;
+//! use lowtide::target::Target;
+//!
+//! let target = Target::builtin("vs").unwrap();
+//! let region = block(Group::Hand, 30, 1);
+//! let problem = PackProblem::new(&region, &target)?;
+//! let outcome = pack(&problem, Budget { nodes: Some(100_000), ..Budget::UNLIMITED });
+//! assert!(outcome.is_proved() && outcome.best.length() <= outcome.list.length());
+//!
+//! let report = check(&region, &target, &outcome.best).expect("a legal packing");
+//! assert_eq!(report.length, outcome.best.length());
+//! # Ok::<(), lowtide::pack::PackError>(())
+//! ```
+
+pub mod bound;
+pub mod check;
+mod formats;
+pub mod list;
+mod machine;
+mod matching;
+mod measure;
+mod memory;
+mod problem;
+mod search;
+mod solve;
+
+pub use machine::{BankRule, ConflictRule, OperationRule, PackModel, ReadRule, SplitRule};
+pub use measure::{PackMeasure, measure};
+pub use problem::{Kind, MOST_OPERATIONS, Operation, PackError, PackProblem, Split, Units};
+pub use solve::{PackOutcome, Proof, pack};
+
+use crate::index::InstrId;
+
+/// Where and when an operation, or a part of it, is issued.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Placed {
+    /// The cycle.
+    pub cycle: u32,
+    /// The operation.
+    pub instr: InstrId,
+    /// 0 for the whole operation, else the number of a split, from 1 on.
+    pub format: usize,
+    /// Which part of it, from 0 on.
+    pub part: u32,
+    /// On which units.
+    pub units: Units,
+}
+
+/// A packed block: what is issued in which cycle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packing {
+    placed: Vec<Placed>,
+}
+
+impl Packing {
+    /// A packing from its parts, in any order. Nothing is checked; [`check::check`] tells whether it is legal.
+    pub fn new(mut placed: Vec<Placed>) -> Self {
+        placed.sort_by_key(|placed| (placed.cycle, placed.units == Units::SECOND, placed.instr, placed.part));
+        Packing { placed }
+    }
+
+    /// Everything that is issued, by cycle.
+    pub fn placed(&self) -> &[Placed] {
+        &self.placed
+    }
+
+    /// Cycle of the last issue, plus one.
+    pub fn length(&self) -> u32 {
+        self.placed.last().map_or(0, |last| last.cycle.saturating_add(1))
+    }
+
+    /// How many operations are split.
+    pub fn splits(&self) -> usize {
+        self.placed.iter().filter(|placed| placed.format > 0 && placed.part == 0).count()
+    }
+}

@@ -1,0 +1,908 @@
+//! Does the block fit into so many cycles? A depth-first search, cycle by cycle.
+//!
+//! All formats are decided before ([`formats`](super::formats) does that). In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
+//! longest way to the end. It leaves a state when
+//! - an operation can no longer make its last cycle, by what it waits for (equation 10 of the paper for what is left);
+//! - a window of cycles offers less than the operations that must be issued in it need ([`Resource`]), or too few pairs of operations
+//!   can share a cycle: the bounds of [`bound`](super::bound) for what is left;
+//! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
+//!
+//! Two rules spare sets, as long as registers do not count:
+//! - *Nothing is left out.* If an operation, or the next part of one that is split, fits into the cycle, it
+//!   is issued: moving it here from a later cycle delays nothing.
+//! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
+//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not begun without it: they could
+//!   change places. (If both are split in the same way on one unit, the better one gets the earlier one of the two first
+//!   parts, of the two second parts, and so on.)
+//!
+//! With groups of loads to be counted, the first rule holds for all but loads, and only in cycles that issue something: an operation that
+//! joins others changes no group, or ends a gap between two. The second one holds among loads, and among others.
+//!
+//! Each step of an argument moves an operation to an earlier cycle, or a better one before a worse one, so it ends; and it moves
+//! only what comes after the state, so that what is remembered about states stays true.
+//!
+//! The same search runs on the block turned around: all rules hold from both ends of time.
+
+use super::bound::{Ranges, Resource};
+use super::list::Taken;
+use super::matching::most_pairs;
+use super::memory::Memory;
+use super::problem::{Kind, PackProblem, Split};
+use super::{Packing, Placed};
+use crate::analysis::flow::Effort;
+use crate::index::{InstrId, Rows, ValueId};
+use crate::random::Random;
+
+/// A block as seen from one end of time, its operations numbered by the longest way to the other end.
+pub(super) struct Graph<'a> {
+    problem: &'a PackProblem<'a>,
+    is_turned: bool,
+    /// The region's instruction of each operation here.
+    instrs: Vec<InstrId>,
+    kinds: Vec<Kind>,
+    formats: Vec<usize>,
+    /// How it is split, if it is.
+    splits: Vec<Option<Split>>,
+    loads: Vec<bool>,
+    /// For each load, the groups of loads that there must be from its own to the end.
+    levels: Vec<u32>,
+    /// (operation, latency)
+    preds: Rows<(u32, u32)>,
+    succs: Rows<(u32, u32)>,
+    heads: Vec<u32>,
+    tails: Vec<u32>,
+    resources: Vec<Resource>,
+    /// For each operation, the better ones.
+    better: Rows<u32>,
+    /// Words of a set of operations.
+    words: usize,
+    /// For each operation, the set of those that it waits for, at some distance, and the least latency of a dependence on one of them.
+    ancestors: Vec<u64>,
+    least_latency: Vec<u32>,
+    /// The operations that surely take the first unit, the second one, and those that take either.
+    takers: [Vec<u64>; 3],
+    /// For all pairs, whether they can share a cycle if their units allow it.
+    can_pair: Vec<bool>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn new(problem: &'a PackProblem<'a>, ranges: &Ranges, is_turned: bool) -> Self {
+        let count = problem.len();
+        let (heads, tails) =
+            if is_turned { (&ranges.tails, &ranges.heads) } else { (&ranges.heads, &ranges.tails) };
+        // An operation comes before those that wait for it, even without latency.
+        let mut order: Vec<usize> = (0..count).collect();
+        let source = |at: usize| if is_turned { count - at } else { at };
+        order.sort_by_key(|&at| (std::cmp::Reverse(tails[at]), source(at)));
+        let mut numbers = vec![0u32; count];
+        for (number, &at) in order.iter().enumerate() {
+            numbers[at] = number as u32;
+        }
+        let edges = |forward: bool| {
+            let mut rows = Rows::with_capacity(count, count);
+            for &at in &order {
+                let instr = InstrId::at(at);
+                let edges = if forward { problem.succs(instr) } else { problem.preds(instr) };
+                for edge in edges {
+                    rows.push((numbers[edge.instr.index()], edge.latency));
+                }
+                rows.end_row();
+            }
+            rows
+        };
+        let pick = |values: &[u32]| order.iter().map(|at| values[*at]).collect::<Vec<u32>>();
+        let resources = ranges.resources.iter().map(|resource| Resource {
+            cost: pick(&resource.cost),
+            capacity: resource.capacity,
+            weights: resource.weights,
+        });
+        let operations = problem.operations();
+        let mut graph = Graph {
+            problem,
+            is_turned,
+            instrs: order.iter().map(|at| InstrId::at(*at)).collect(),
+            kinds: order.iter().map(|at| operations[*at].kind).collect(),
+            formats: order.iter().map(|at| operations[*at].format().unwrap_or(0)).collect(),
+            splits: order.iter().map(|at| operations[*at].split()).collect(),
+            loads: order.iter().map(|at| operations[*at].is_load).collect(),
+            preds: edges(is_turned),
+            succs: edges(!is_turned),
+            heads: pick(heads),
+            tails: pick(tails),
+            resources: resources.collect(),
+            levels: vec![0; count],
+            better: Rows::default(),
+            words: count.div_ceil(64),
+            ancestors: Vec::new(),
+            least_latency: Vec::new(),
+            takers: Default::default(),
+            can_pair: Vec::new(),
+        };
+        graph.find_ancestors();
+        if !is_turned {
+            graph.levels = graph.find_levels();
+        }
+        let ways = graph.longest_ways();
+        graph.can_pair = graph.find_pairs(&ways);
+        graph.better = graph.find_better(&ways);
+        graph
+    }
+
+    fn len(&self) -> usize {
+        self.instrs.len()
+    }
+
+    fn span(&self, at: usize) -> u32 {
+        self.splits[at].map_or(0, |split| split.span())
+    }
+
+    fn conflict(&self, a: usize, b: usize) -> bool {
+        self.problem.conflict(self.instrs[a], self.formats[a], self.instrs[b], self.formats[b])
+    }
+
+    fn find_ancestors(&mut self) {
+        let words = self.words;
+        self.ancestors = vec![0; self.len() * words];
+        for at in 0..self.len() {
+            for &(from, _) in self.preds.row(at) {
+                let from = from as usize;
+                let (before, own) = self.ancestors.split_at_mut(at * words);
+                for (own, others) in own.iter_mut().zip(&before[from * words..(from + 1) * words]) {
+                    *own |= others;
+                }
+                own[from / 64] |= 1 << (from % 64);
+            }
+        }
+        let latencies =
+            (0..self.len()).map(|at| self.preds.row(at).iter().map(|(_, latency)| *latency).min());
+        self.least_latency = latencies.map(|least| least.unwrap_or(0)).collect();
+        self.takers = [vec![0; words], vec![0; words], vec![0; words]];
+        for at in 0..self.len() {
+            let takes = match (self.splits[at], self.kinds[at]) {
+                (Some(split), _) => [split.counts[0] > 0, split.counts[1] > 0, false],
+                (None, Kind::None) => [false; 3],
+                (None, Kind::First) => [true, false, false],
+                (None, Kind::Second) => [false, true, false],
+                (None, Kind::Either) => [false, false, true],
+                (None, Kind::Both) => [true, true, false],
+            };
+            for (set, takes) in self.takers.iter_mut().zip(takes) {
+                set[at / 64] |= u64::from(takes) << (at % 64);
+            }
+        }
+    }
+
+    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper.
+    fn cycles_before(&self, at: usize, open: &[u64]) -> u32 {
+        let mut counts = [0; 3];
+        let ancestors = &self.ancestors[at * self.words..(at + 1) * self.words];
+        for (word, (ancestors, open)) in ancestors.iter().zip(open).enumerate() {
+            let waited_for = ancestors & open;
+            if waited_for != 0 {
+                for (count, takers) in counts.iter_mut().zip(&self.takers) {
+                    *count += (waited_for & takers[word]).count_ones();
+                }
+            }
+        }
+        let [first, second, either] = counts;
+        first.max(second).max((first + second + either).div_ceil(2))
+    }
+
+    /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
+    fn find_levels(&self) -> Vec<u32> {
+        let count = self.len();
+        // For each operation, the groups from the first load on that waits for it, and those that a load before it would have.
+        let mut after = vec![(0, 0); count];
+        let takes_all = |at: usize| self.kinds[at] == Kind::Both && self.splits[at].is_none();
+        let takes_none = |at: usize| self.kinds[at] == Kind::None && self.splits[at].is_none();
+        let alone = (0..count).all(|at| !self.loads[at] || takes_all(at));
+        for at in (0..count).rev() {
+            let succs = self.succs.row(at).iter().map(|(to, _)| after[*to as usize]);
+            let (groups, next) = succs.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+            after[at] = match self.loads[at] {
+                true => (next.max(1), next.max(1)),
+                false if groups > 0 && alone && !takes_none(at) => (groups, next.max(groups + 1)),
+                false => (groups, next),
+            };
+        }
+        (0..count).map(|at| if self.loads[at] { after[at].0 } else { 0 }).collect()
+    }
+
+    /// The groups of loads that there must be.
+    pub(super) fn fewest_levels(&self) -> u32 {
+        self.levels.iter().copied().max().unwrap_or(0)
+    }
+
+    /// For all pairs, the longest way from the first to the second.
+    fn longest_ways(&self) -> Vec<Option<u32>> {
+        let count = self.len();
+        let mut ways: Vec<Option<u32>> = vec![None; count * count];
+        for from in (0..count).rev() {
+            // Those that wait for it have higher numbers.
+            let (before, after) = ways.split_at_mut((from + 1) * count);
+            let own = &mut before[from * count..];
+            for &(to, latency) in self.succs.row(from) {
+                let to = to as usize;
+                let row = &after[(to - from - 1) * count..(to - from) * count];
+                for (own, way) in own.iter_mut().zip(row) {
+                    *own = (*own).max(way.map(|way| way + latency));
+                }
+                own[to] = own[to].max(Some(latency));
+            }
+        }
+        ways
+    }
+
+    /// For all pairs, whether they can share a cycle if their units allow it.
+    fn find_pairs(&self, ways: &[Option<u32>]) -> Vec<bool> {
+        let count = self.len();
+        let waits = |from: usize, to: usize| ways[from * count + to].is_some_and(|cycles| cycles > 0);
+        let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
+        pairs.map(|(a, b)| a != b && !self.conflict(a, b) && !waits(a, b) && !waits(b, a)).collect()
+    }
+
+    fn find_better(&self, ways: &[Option<u32>]) -> Rows<u32> {
+        let count = self.len();
+        let mut rows = Rows::with_capacity(count, count);
+        // Everything that waits for `b` waits for `a`, and at least as long.
+        let covers = |a: usize, b: usize| {
+            let succs = self.succs.row(b).iter();
+            succs.into_iter().all(|&(to, latency)| ways[a * count + to as usize] >= Some(latency))
+        };
+        let alike = |a: usize, b: usize| {
+            self.loads[a] == self.loads[b]
+                && self.splits[a] == self.splits[b]
+                && self.splits[a].is_none_or(|split| split.counts.contains(&0))
+                && (0..count)
+                    .filter(|other| *other != a && *other != b)
+                    .all(|other| self.conflict(a, other) == self.conflict(b, other))
+        };
+        for b in 0..count {
+            for a in 0..count {
+                let is_better = a != b
+                    && self.kinds[a] == self.kinds[b]
+                    && covers(a, b)
+                    && (a < b || !covers(b, a))
+                    && alike(a, b);
+                if is_better {
+                    rows.push(a as u32);
+                }
+            }
+            rows.end_row();
+        }
+        rows
+    }
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    None,
+    /// Completely issued.
+    Done,
+    /// Split; so many parts are left for each unit.
+    Parts {
+        left: [u32; 2],
+    },
+}
+
+impl Progress {
+    /// Random bits that stand for an operation's progress in the key of a state (Zobrist's method).
+    fn mark(self, at: usize) -> u128 {
+        let number = match self {
+            Progress::None => return 0,
+            Progress::Done => 0,
+            Progress::Parts { left } => (left[0] << 8) + left[1],
+        };
+        let mut random = Random::new((at as u64) << 32 | u64::from(number));
+        u128::from(random.bits()) << 64 | u128::from(random.bits())
+    }
+}
+
+/// What the search is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Question {
+    /// The length that must not be exceeded.
+    pub(super) length: u32,
+    /// The most groups of loads.
+    pub(super) levels: Option<u32>,
+}
+
+/// What it says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Yes(Packing),
+    No,
+    /// The effort was not enough.
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Found,
+    Failed,
+    Stopped,
+}
+
+/// One operation or part in the cycle that is being filled, or in an earlier one.
+#[derive(Clone, Copy)]
+struct Step {
+    at: u32,
+    /// What it takes.
+    kind: Kind,
+    part: u32,
+    cycle: u32,
+}
+
+/// The registers of the class that is limited.
+struct Registers {
+    /// Values that an operation defines and reads, by instruction of the region.
+    most: u32,
+    live: u32,
+    /// Uses of each value that are still to come; one more if it is live at the end.
+    uses: Vec<u32>,
+    class: crate::ClassId,
+}
+
+/// A search that can be asked several questions about one graph: it remembers what has failed.
+pub(super) struct Search<'g> {
+    graph: &'g Graph<'g>,
+    question: Question,
+    /// The last cycle of each operation.
+    latest: Vec<u32>,
+    progress: Vec<Progress>,
+    /// Preds that are not issued yet, and the first cycle that those issued allow.
+    waiting: Vec<u32>,
+    available: Vec<u32>,
+    /// Operations that are not completely issued.
+    open: usize,
+    key: u128,
+    steps: Vec<Step>,
+    /// Where the cycle that is being filled begins in `steps`.
+    cycle_start: usize,
+    /// Earlier values of `available`.
+    undo: Vec<(u32, u32)>,
+    levels: u32,
+    in_level: bool,
+    registers: Option<Registers>,
+    memory: Memory,
+    pub(super) nodes: u64,
+    effort: Effort,
+    // Memory for the bound at each state.
+    earliest: Vec<u32>,
+    by_release: Vec<u32>,
+    unpaid: Vec<u32>,
+    urgent: Vec<u64>,
+    open_set: Vec<u64>,
+}
+
+/// The clock is looked at once in so many states.
+const CLOCK_INTERVAL: u64 = 64;
+
+impl<'g> Search<'g> {
+    pub(super) fn new(graph: &'g Graph<'g>) -> Self {
+        let count = graph.len();
+        let region = graph.problem.region();
+        let registers = graph.problem.limit().map(|(class, most)| {
+            let uses = (0..region.values().len()).map(|number| {
+                let id = ValueId::at(number);
+                region.value_uses(id).len() as u32 + u32::from(region.values()[number].live_out)
+            });
+            let uses: Vec<u32> = uses.collect();
+            let live_in = region.values().iter().zip(&uses);
+            let live_in =
+                live_in.filter(|(value, uses)| value.class == class && value.def.is_none() && **uses > 0);
+            let live = live_in.map(|(value, _)| value.weight).sum::<u32>() + region.through(class);
+            Registers { most, live, uses, class }
+        });
+        Search {
+            graph,
+            question: Question { length: 0, levels: None },
+            latest: vec![0; count],
+            progress: vec![Progress::None; count],
+            waiting: (0..count).map(|at| graph.preds.row(at).len() as u32).collect(),
+            available: vec![0; count],
+            open: count,
+            key: 0,
+            steps: Vec::with_capacity(count),
+            cycle_start: 0,
+            undo: Vec::new(),
+            levels: 0,
+            in_level: false,
+            registers,
+            memory: Memory::default(),
+            nodes: 0,
+            effort: Effort::UNBOUNDED,
+            earliest: vec![0; count],
+            by_release: Vec::with_capacity(count),
+            unpaid: vec![0; count],
+            urgent: vec![0; graph.words],
+            open_set: vec![0; graph.words],
+        }
+    }
+
+    /// Asks one question. `effort` is what may be spent; what is left of it comes back.
+    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Answer {
+        if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
+            return Answer::No;
+        }
+        // Fewer levels fail more easily: what was remembered for other numbers of them is of no use.
+        if question.levels != self.question.levels {
+            self.memory = Memory::default();
+        }
+        self.question = question;
+        for at in 0..self.graph.len() {
+            match question.length.checked_sub(self.graph.tails[at] + 1) {
+                Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => {
+                    self.latest[at] = latest;
+                }
+                _ => return Answer::No,
+            }
+        }
+        self.effort = *effort;
+        let verdict = self.enter(0);
+        *effort = self.effort;
+        let answer = match verdict {
+            Verdict::Found => Answer::Yes(self.packing()),
+            Verdict::Failed => Answer::No,
+            Verdict::Stopped => Answer::Unknown,
+        };
+        // A search that has not failed has left everything as it was in the middle of it.
+        while !self.steps.is_empty() {
+            self.take_back();
+        }
+        (self.cycle_start, self.levels, self.in_level) = (0, 0, false);
+        answer
+    }
+
+    /// The state before a cycle.
+    fn enter(&mut self, cycle: u32) -> Verdict {
+        if self.open == 0 {
+            return Verdict::Found;
+        }
+        self.nodes += 1;
+        if self.is_out_of_effort() {
+            return Verdict::Stopped;
+        }
+        if cycle >= self.question.length || self.has_too_many_levels() {
+            return Verdict::Failed;
+        }
+        let left = self.question.length - cycle;
+        let key = self.key ^ u128::from(self.in_level && self.question.levels.is_some());
+        let length = self.question.length;
+        let left_at = |at: u32| length.saturating_sub(self.available[at as usize]);
+        if self.memory.knows(key, left, self.levels, left_at) || !self.can_fit(cycle) {
+            return Verdict::Failed;
+        }
+        let start = std::mem::replace(&mut self.cycle_start, self.steps.len());
+        let verdict = self.fill(cycle, 0, Taken::default());
+        self.cycle_start = start;
+        if verdict == Verdict::Failed {
+            let waits = |at: &u32| {
+                self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Done
+            };
+            let waiting: Vec<(u32, u32)> = (0..self.graph.len() as u32)
+                .filter(waits)
+                .map(|at| (at, length.saturating_sub(self.available[at as usize])))
+                .collect();
+            self.memory.add(key, left, self.levels, &waiting);
+        }
+        verdict
+    }
+
+    /// Whether the loads that are left need more groups than there may be.
+    fn has_too_many_levels(&self) -> bool {
+        let Some(most) = self.question.levels else { return false };
+        let levels = self.graph.levels.iter().zip(&self.progress);
+        let left = levels.filter(|(_, progress)| **progress != Progress::Done).map(|(levels, _)| *levels);
+        let left = left.max().unwrap_or(0);
+        left > 0 && self.levels + left - u32::from(self.in_level) > most
+    }
+
+    fn is_out_of_effort(&mut self) -> bool {
+        if self.effort.steps == 0 {
+            return true;
+        }
+        self.effort.steps -= 1;
+        let is_time = self.nodes.is_multiple_of(CLOCK_INTERVAL);
+        if is_time && self.effort.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline) {
+            self.effort.steps = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Adds operations from `from` on to a cycle, then goes on to the next one.
+    fn fill(&mut self, cycle: u32, from: usize, taken: Taken) -> Verdict {
+        for at in from..self.graph.len() {
+            if !self.is_ready(at, cycle) {
+                continue;
+            }
+            let verdict = match self.parts_left(at) {
+                None => self.try_step(cycle, at, self.graph.kinds[at], 0, taken),
+                Some((part, left)) => self.try_parts(cycle, at, part, left, taken),
+            };
+            if verdict != Verdict::Failed {
+                return verdict;
+            }
+        }
+        self.close(cycle, taken)
+    }
+
+    /// For a split operation, its next part, and the parts that each unit still has to take.
+    fn parts_left(&self, at: usize) -> Option<(u32, [u32; 2])> {
+        let split = self.graph.splits[at]?;
+        match self.progress[at] {
+            Progress::Parts { left } => Some((split.parts() - left[0] - left[1], left)),
+            _ => Some((0, split.counts)),
+        }
+    }
+
+    /// The next part of a split operation, on each unit that it can be on.
+    fn try_parts(&mut self, cycle: u32, at: usize, part: u32, left: [u32; 2], taken: Taken) -> Verdict {
+        for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
+            if left[unit] > 0 {
+                let verdict = self.try_step(cycle, at, kind, part, taken);
+                if verdict != Verdict::Failed {
+                    return verdict;
+                }
+            }
+        }
+        Verdict::Failed
+    }
+
+    fn try_step(&mut self, cycle: u32, at: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
+        if !self.fits(at, kind, taken) {
+            return Verdict::Failed;
+        }
+        taken.add(kind);
+        self.issue(Step { at: at as u32, kind, part, cycle });
+        let verdict = self.fill(cycle, at + 1, taken);
+        if verdict == Verdict::Failed {
+            self.take_back();
+        }
+        verdict
+    }
+
+    fn is_ready(&self, at: usize, cycle: u32) -> bool {
+        self.waiting[at] == 0 && self.available[at] <= cycle && self.progress[at] != Progress::Done
+    }
+
+    /// Whether it can join the operations of this cycle.
+    fn fits(&self, at: usize, kind: Kind, taken: Taken) -> bool {
+        let now = &self.steps[self.cycle_start..];
+        taken.fits(kind) && !now.iter().any(|step| self.graph.conflict(at, step.at as usize))
+    }
+
+    /// Ends a cycle.
+    fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
+        if self.registers.is_none() && self.leaves_out(cycle, taken) {
+            return Verdict::Failed;
+        }
+        if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
+            return Verdict::Failed;
+        }
+        let before = (self.levels, self.in_level);
+        let now = &self.steps[self.cycle_start..];
+        if let Some(most) = self.question.levels.filter(|_| !now.is_empty()) {
+            let loads = now.iter().any(|step| self.graph.loads[step.at as usize]);
+            self.levels += u32::from(loads && !self.in_level);
+            self.in_level = loads;
+            if self.levels > most {
+                (self.levels, self.in_level) = before;
+                return Verdict::Failed;
+            }
+        }
+        // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
+        let mut next = u32::MAX;
+        for at in 0..self.graph.len() {
+            if self.waiting[at] == 0 && self.progress[at] != Progress::Done {
+                next = next.min(self.available[at]);
+            }
+        }
+        let next = if self.open == 0 { cycle + 1 } else { next.max(cycle + 1) };
+        let verdict = self.enter(next);
+        if verdict == Verdict::Failed {
+            (self.levels, self.in_level) = before;
+        }
+        verdict
+    }
+
+    /// Whether the cycle could hold one more operation, or a better one.
+    fn leaves_out(&self, cycle: u32, taken: Taken) -> bool {
+        let counts_levels = self.question.levels.is_some();
+        let may_wait = counts_levels && self.steps.len() == self.cycle_start;
+        for at in 0..self.graph.len() {
+            if may_wait || counts_levels && self.graph.loads[at] || !self.is_ready(at, cycle) {
+                continue;
+            }
+            let could_be = match self.parts_left(at) {
+                None => self.fits(at, self.graph.kinds[at], taken),
+                Some((_, left)) => {
+                    // Parts on the other unit that stay where they are must not come too close.
+                    let can_move =
+                        left.contains(&0) || self.graph.splits[at].is_some_and(|split| split.apart == 1);
+                    let units = [Kind::First, Kind::Second].into_iter().enumerate();
+                    let mut needed = units.filter(|(unit, _)| left[*unit] > 0);
+                    can_move && needed.any(|(_, kind)| self.fits(at, kind, taken))
+                }
+            };
+            if could_be {
+                return true;
+            }
+        }
+        self.steps[self.cycle_start..].iter().filter(|step| step.part == 0).any(|step| {
+            let better = self.graph.better.row(step.at as usize).iter();
+            better
+                .into_iter()
+                .any(|&at| self.progress[at as usize] == Progress::None && self.is_ready(at as usize, cycle))
+        })
+    }
+
+    fn issue(&mut self, step: Step) {
+        let at = step.at as usize;
+        let (after, is_complete) = match (self.parts_left(at), self.graph.splits[at]) {
+            (Some((_, mut left)), Some(split)) => {
+                left[usize::from(step.kind == Kind::Second)] -= 1;
+                self.undo.push((step.at, self.available[at]));
+                self.available[at] = step.cycle + split.apart;
+                match left {
+                    [0, 0] => (Progress::Done, true),
+                    left => (Progress::Parts { left }, false),
+                }
+            }
+            _ => (Progress::Done, true),
+        };
+        self.change(at, after);
+        if is_complete {
+            self.open -= 1;
+            for &(to, latency) in self.graph.succs.row(at) {
+                let to = to as usize;
+                self.waiting[to] -= 1;
+                self.undo.push((to as u32, self.available[to]));
+                self.available[to] = self.available[to].max(step.cycle + latency);
+            }
+        }
+        self.count_registers(at, step.part == 0, is_complete, true);
+        self.steps.push(step);
+    }
+
+    fn take_back(&mut self) {
+        let Some(step) = self.steps.pop() else { return };
+        let at = step.at as usize;
+        let is_complete = self.progress[at] == Progress::Done;
+        self.count_registers(at, step.part == 0, is_complete, false);
+        if is_complete {
+            self.open += 1;
+            for &(to, _) in self.graph.succs.row(at).iter().rev() {
+                self.waiting[to as usize] += 1;
+                self.restore();
+            }
+        }
+        let mut before = Progress::None;
+        if self.graph.splits[at].is_some() {
+            self.restore();
+            let mut left = match self.progress[at] {
+                Progress::Parts { left } => left,
+                _ => [0, 0],
+            };
+            left[usize::from(step.kind == Kind::Second)] += 1;
+            if step.part > 0 {
+                before = Progress::Parts { left };
+            }
+        }
+        self.change(at, before);
+    }
+
+    fn restore(&mut self) {
+        if let Some((at, available)) = self.undo.pop() {
+            self.available[at as usize] = available;
+        }
+    }
+
+    fn change(&mut self, at: usize, progress: Progress) {
+        self.key ^= self.progress[at].mark(at) ^ progress.mark(at);
+        self.progress[at] = progress;
+    }
+
+    /// Results take registers from the first part on, operands until the last one.
+    fn count_registers(&mut self, at: usize, is_first: bool, is_last: bool, forward: bool) {
+        let Some(registers) = &mut self.registers else { return };
+        let region = self.graph.problem.region();
+        let instr = self.graph.instrs[at];
+        let weight = |id: ValueId| {
+            let value = &region.values()[id.index()];
+            if value.class == registers.class { value.weight } else { 0 }
+        };
+        if is_first {
+            for &id in region.defined_values(instr).iter().filter(|id| !region.is_dead(**id)) {
+                if forward {
+                    registers.live += weight(id);
+                } else {
+                    registers.live -= weight(id);
+                }
+            }
+        }
+        if is_last {
+            for &id in region.used_values(instr) {
+                let uses = &mut registers.uses[id.index()];
+                if forward {
+                    *uses -= 1;
+                    if *uses == 0 {
+                        registers.live -= weight(id);
+                    }
+                } else {
+                    if *uses == 0 {
+                        registers.live += weight(id);
+                    }
+                    *uses += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether what is left can fit by its windows.
+    fn can_fit(&mut self, cycle: u32) -> bool {
+        let graph = self.graph;
+        let count = graph.len();
+        self.by_release.clear();
+        self.open_set.fill(0);
+        for at in 0..count {
+            self.open_set[at / 64] |= u64::from(self.progress[at] != Progress::Done) << (at % 64);
+        }
+        for at in 0..count {
+            let progress = self.progress[at];
+            if progress == Progress::Done {
+                continue;
+            }
+            let mut earliest = self.available[at].max(cycle);
+            if progress == Progress::None {
+                earliest = earliest.max(graph.heads[at]);
+                for &(from, latency) in graph.preds.row(at) {
+                    // What is numbered before is as early as it can be by now.
+                    if self.progress[from as usize] != Progress::Done {
+                        earliest = earliest.max(self.completed(from as usize) + latency);
+                    }
+                }
+                let before = graph.cycles_before(at, &self.open_set);
+                if before > 0 {
+                    earliest = earliest.max(cycle + before + graph.least_latency[at] - 1);
+                }
+            }
+            self.earliest[at] = earliest;
+            if self.completed(at) > self.latest[at] {
+                return false;
+            }
+            self.by_release.push(at as u32);
+        }
+        let earliest = &self.earliest;
+        self.by_release.sort_unstable_by_key(|&at| earliest[at as usize]);
+        (0..graph.resources.len()).all(|resource| self.windows_fit(resource, cycle)) && self.pairs_fit(cycle)
+    }
+
+    /// Whether every window of cycles has enough of a resource for what must be issued in it. As long as costs can be paid in any of the cycles,
+    /// that is so if it works to pay for what is most urgent first (earliest deadline first).
+    fn windows_fit(&mut self, resource: usize, mut cycle: u32) -> bool {
+        let resource = &self.graph.resources[resource];
+        self.urgent.fill(0);
+        let mut count = 0;
+        let mut position = 0;
+        loop {
+            if count == 0 {
+                let Some(next) = self.by_release.get(position) else { return true };
+                cycle = cycle.max(self.earliest[*next as usize]);
+            }
+            while let Some(&at) = self.by_release.get(position) {
+                let at = at as usize;
+                if self.earliest[at] > cycle {
+                    break;
+                }
+                position += 1;
+                let cost = match self.progress[at] {
+                    Progress::Parts { left } => left[0] * resource.weights[0] + left[1] * resource.weights[1],
+                    _ => resource.cost[at],
+                };
+                if cost > 0 {
+                    self.unpaid[at] = cost;
+                    self.urgent[at / 64] |= 1 << (at % 64);
+                    count += 1;
+                }
+            }
+            let mut offer = resource.capacity;
+            let mut word = 0;
+            while offer > 0 && count > 0 {
+                // Operations are numbered by their last cycles.
+                while self.urgent[word] == 0 {
+                    word += 1;
+                }
+                let at = word * 64 + self.urgent[word].trailing_zeros() as usize;
+                if self.latest[at] < cycle {
+                    return false;
+                }
+                let paid = offer.min(self.unpaid[at]);
+                offer -= paid;
+                self.unpaid[at] -= paid;
+                if self.unpaid[at] == 0 {
+                    self.urgent[word] &= self.urgent[word] - 1;
+                    count -= 1;
+                }
+            }
+            cycle += 1;
+        }
+    }
+
+    /// Whether so many pairs of what is left can share a cycle that it fits. Their cycles must overlap.
+    fn pairs_fit(&self, cycle: u32) -> bool {
+        let graph = self.graph;
+        let cycles = (self.question.length - cycle) as usize;
+        let mut issues: Vec<(usize, Kind)> = Vec::new();
+        for at in self.by_release.iter().map(|at| *at as usize) {
+            match self.parts_left(at) {
+                Some((_, left)) => {
+                    let units = [Kind::First, Kind::Second].into_iter().zip(left);
+                    issues.extend(units.flat_map(|(kind, count)| (0..count).map(move |_| (at, kind))));
+                }
+                None if graph.kinds[at] == Kind::None => {}
+                None => issues.push((at, graph.kinds[at])),
+            }
+        }
+        let needed = issues.len().saturating_sub(cycles);
+        let can_pair = |&(x, x_kind): &(usize, Kind), &(y, y_kind): &(usize, Kind)| {
+            let overlap = self.earliest[x] <= self.latest[y] && self.earliest[y] <= self.latest[x];
+            overlap && graph.can_pair[x * graph.len() + y] && !x_kind.shares_a_unit(y_kind)
+        };
+        // Taking the next best partner is often enough.
+        let mut pairs = 0;
+        let mut taken = vec![false; issues.len()];
+        for a in 0..issues.len() {
+            if pairs >= needed {
+                return true;
+            }
+            let partner =
+                (a + 1..issues.len()).find(|&b| !taken[a] && !taken[b] && can_pair(&issues[a], &issues[b]));
+            if let Some(b) = partner {
+                taken[b] = true;
+                pairs += 1;
+            }
+        }
+        let mut neighbours = vec![Vec::new(); issues.len()];
+        for a in 0..issues.len() {
+            for b in 0..a {
+                if can_pair(&issues[a], &issues[b]) {
+                    neighbours[a].push(b);
+                    neighbours[b].push(a);
+                }
+            }
+        }
+        most_pairs(&neighbours, needed) == needed
+    }
+
+    /// The first cycle in which an operation that starts, or goes on, at its earliest can be complete.
+    fn completed(&self, at: usize) -> u32 {
+        let parts = self.graph.splits[at].zip(self.parts_left(at));
+        let more = parts.map_or(0, |(split, (_, left))| (left[0] + left[1] - 1) * split.apart);
+        self.earliest[at] + more
+    }
+
+    /// The packing that was found.
+    fn packing(&self) -> Packing {
+        let graph = self.graph;
+        let mut placed = Vec::with_capacity(self.steps.len());
+        for cycle in self.steps.chunk_by(|a, b| a.cycle == b.cycle) {
+            let units = Taken::assign(cycle.iter().map(|step| step.kind));
+            for (step, units) in cycle.iter().zip(units) {
+                let (mut cycle, mut part) = (step.cycle, step.part);
+                if graph.is_turned {
+                    let last = self.steps.last().map_or(0, |last| last.cycle);
+                    cycle = last - cycle;
+                    if let Some(split) = graph.splits[step.at as usize] {
+                        part = split.parts() - 1 - part;
+                    }
+                }
+                let (instr, format) = (graph.instrs[step.at as usize], graph.formats[step.at as usize]);
+                placed.push(Placed { cycle, instr, format, part, units });
+            }
+        }
+        Packing::new(placed)
+    }
+}

@@ -1,0 +1,372 @@
+//! The way in: from the list schedule to the shortest packing.
+
+use super::bound::Ranges;
+use super::formats::{Formats, graphs, race};
+use super::list::{pack_by, pack_by_list, pack_in_order};
+use super::measure::measure;
+use super::problem::PackProblem;
+use super::search::{Answer, Graph, Question, Search};
+use super::{Packing, Placed};
+use crate::analysis::flow::Effort;
+use crate::index::InstrId;
+use crate::list::minreg::few_registers;
+use crate::problem::{Goal, Problem};
+use crate::schedule::Budget;
+
+/// Larger blocks are not searched: the search calls itself for each operation.
+const MOST_FOR_SEARCH: usize = 512;
+
+/// States for the first try of each length; then twice as many, and so on.
+const FIRST_TRY: u64 = 500;
+
+/// States for the question whether an operation could as well stay whole.
+const UNSPLIT_TRY: u64 = 5_000;
+
+/// States for each question about groups of loads, and the share of the budget for all of them: one of so many.
+const LEVELS_TRY: u64 = 10_000;
+const LEVELS_SHARE: u32 = 4;
+
+/// How it is known that no packing is shorter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Proof {
+    /// The bound says so.
+    Bound,
+    /// The search has tried all others.
+    Search,
+    /// An integer program has no solution.
+    Program,
+    /// It is not known.
+    Open,
+}
+
+impl Proof {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Proof::Bound => "bound",
+            Proof::Search => "search",
+            Proof::Program => "program",
+            Proof::Open => "open",
+        }
+    }
+}
+
+/// The best packing, and what is proven about all others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PackOutcome {
+    /// The list schedule.
+    pub list: Packing,
+    /// The shortest packing known.
+    pub best: Packing,
+    /// No packing within the limit on registers is shorter.
+    pub bound: u32,
+    /// The bound before any search.
+    pub first_bound: u32,
+    /// Whether the packing is proven to be the shortest, and by what; for a block that does not fit into its registers, whether
+    /// that is proven.
+    pub proof: Proof,
+    /// Whether the packing is within the limit on registers.
+    pub fits: bool,
+    /// Whether no packing of the same length has fewer groups of loads.
+    pub levels_proved: bool,
+    /// States of the searches.
+    pub nodes: u64,
+}
+
+impl PackOutcome {
+    /// Whether no packing is shorter.
+    pub fn is_proved(&self) -> bool {
+        self.proof != Proof::Open
+    }
+
+    /// Takes a better packing, or a better bound, from elsewhere. The packing must be legal and within the limit on registers.
+    pub fn improve(&mut self, packing: Option<Packing>, bound: u32, proof: Proof) {
+        if let Some(packing) = packing.filter(|packing| packing.length() < self.best.length()) {
+            self.best = packing;
+            self.levels_proved = false;
+        }
+        self.bound = self.bound.max(bound.min(self.best.length()));
+        if self.proof == Proof::Open && self.fits && self.bound == self.best.length() {
+            self.proof = proof;
+        }
+    }
+}
+
+/// The shortest packing of a block within its limit on registers, if it has one; at the same length, few groups of loads. An
+/// operation is split only if that makes the block shorter.
+pub fn pack(problem: &PackProblem, budget: Budget) -> PackOutcome {
+    let mut effort = budget.effort(problem.region());
+    let mut outcome = match problem.limit() {
+        None => shortest(problem, &mut effort),
+        Some((class, most)) => {
+            // If the shortest of all is within the limit, nothing else is needed.
+            let free = problem.without_register_limit();
+            let mut share = effort.share(2);
+            let before = share.steps;
+            let outcome = shortest(&free, &mut share);
+            effort.spend(before - share.steps);
+            match measure(&free, &outcome.best).peaks[class.index()] <= most {
+                true => outcome,
+                false => within_registers(problem, outcome, &mut effort),
+            }
+        }
+    };
+    if outcome.fits {
+        group_loads(problem, &mut outcome, &mut effort.share(LEVELS_SHARE));
+    }
+    outcome
+}
+
+/// The shortest packing, whatever its registers.
+fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
+    let whole = problem.without_splits();
+    let ranges = Ranges::new(&whole);
+    let list = pack_by_list(&whole);
+    let mut best = list.clone();
+    for packing in [pack_by(&whole, |at| ranges.tails[at]), pack_from_end(&whole, &ranges)] {
+        if packing.length() < best.length() {
+            best = packing;
+        }
+    }
+    let has_splits = problem.has_splits();
+    let split_ranges = if has_splits { Ranges::new(problem) } else { ranges.clone() };
+    let first_bound = split_ranges.length;
+    let mut state = Target { best, bound: ranges.length, nodes: 0 };
+    let mut share = if has_splits { effort.share(2) } else { *effort };
+    let before = share.steps;
+    count_up_whole(&whole, &ranges, &mut state, &mut share);
+    effort.spend(before - share.steps);
+    if has_splits {
+        // What is proven without splits holds only without them.
+        let mut formats = Formats::new(problem, std::mem::replace(&mut state.bound, first_bound));
+        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
+        state.nodes += formats.nodes;
+        if state.best.splits() > 0 {
+            state.best = unsplit(problem, state.best);
+        }
+    }
+    let Target { best, bound, nodes } = state;
+    let proof = match best.length() {
+        length if length == first_bound => Proof::Bound,
+        length if length == bound => Proof::Search,
+        _ => Proof::Open,
+    };
+    PackOutcome { list, best, bound, first_bound, proof, fits: true, levels_proved: false, nodes }
+}
+
+/// The best packing and bound so far.
+struct Target {
+    best: Packing,
+    bound: u32,
+    nodes: u64,
+}
+
+/// Decides lengths from the bound upwards, with more and more states for each. `ask` has a length and a number of states.
+fn count_up(
+    problem: &PackProblem,
+    state: &mut Target,
+    effort: &mut Effort,
+    mut ask: impl FnMut(u32, u64, &mut Effort) -> Answer,
+) {
+    if problem.len() > MOST_FOR_SEARCH {
+        return;
+    }
+    let mut states = FIRST_TRY;
+    while state.bound < state.best.length() && !effort.is_spent() {
+        for length in state.bound..state.best.length() {
+            match ask(length, states, effort) {
+                Answer::Yes(packing) => {
+                    state.best = packing;
+                    break;
+                }
+                // What fails at a length fails at all below it.
+                Answer::No => state.bound = length + 1,
+                Answer::Unknown => {}
+            }
+        }
+        states = states.saturating_mul(2);
+    }
+}
+
+/// The same for a block without any choice of formats.
+fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, effort: &mut Effort) {
+    if state.bound >= state.best.length() || problem.len() > MOST_FOR_SEARCH {
+        return;
+    }
+    let graphs = graphs(problem, ranges);
+    let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
+    count_up(problem, state, effort, |length, states, effort| {
+        race(&mut searches, Question { length, levels: None }, states, effort)
+    });
+    state.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
+}
+
+/// A list schedule from the last cycle to the first, by longest way from the start.
+fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
+    let count = problem.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut waiting: Vec<usize> = (0..count).map(|at| problem.succs(InstrId::at(at)).len()).collect();
+    let mut available = vec![0u32; count];
+    order.sort_by_key(|&at| (std::cmp::Reverse(ranges.heads[at]), std::cmp::Reverse(at)));
+    let mut placed: Vec<Placed> = Vec::with_capacity(count);
+    let mut cycle = 0;
+    while !order.is_empty() {
+        let mut taken = super::list::Taken::default();
+        let mut now: Vec<InstrId> = Vec::new();
+        order.retain(|&at| {
+            let (instr, kind) = (InstrId::at(at), problem.operations()[at].kind);
+            let clashes = now.iter().any(|other| problem.conflict(instr, 0, *other, 0));
+            if waiting[at] > 0 || available[at] > cycle || !taken.fits(kind) || clashes {
+                return true;
+            }
+            taken.add(kind);
+            now.push(instr);
+            for edge in problem.preds(instr) {
+                let from = edge.instr.index();
+                waiting[from] -= 1;
+                available[from] = available[from].max(cycle + edge.latency);
+            }
+            false
+        });
+        let units = super::list::Taken::assign(now.iter().map(|instr| problem.operation(*instr).kind));
+        placed.extend(now.iter().zip(units).map(|(&instr, units)| Placed {
+            cycle,
+            instr,
+            format: 0,
+            part: 0,
+            units,
+        }));
+        let ready = order.iter().filter(|at| waiting[**at] == 0).map(|at| available[*at]).min();
+        cycle = ready.unwrap_or(0).max(cycle + 1);
+    }
+    let last = placed.iter().map(|placed| placed.cycle).max().unwrap_or(0);
+    for placed in &mut placed {
+        placed.cycle = last - placed.cycle;
+    }
+    Packing::new(placed)
+}
+
+/// Leaves out splits that a packing of the same length can do without.
+fn unsplit(problem: &PackProblem, mut best: Packing) -> Packing {
+    let length = best.length();
+    for at in 0..problem.len() {
+        let mut formats = formats_of(problem, &best);
+        if formats[at] == Some(0) {
+            continue;
+        }
+        formats[at] = Some(0);
+        let fewer = problem.with_formats(&formats);
+        let ranges = Ranges::new(&fewer);
+        let graph = Graph::new(&fewer, &ranges, false);
+        let mut effort = Effort { steps: UNSPLIT_TRY, deadline: None };
+        let question = Question { length, levels: None };
+        if let Answer::Yes(packing) = Search::new(&graph).ask(question, &mut effort) {
+            best = packing;
+        }
+    }
+    best
+}
+
+/// The formats in a packing.
+fn formats_of(problem: &PackProblem, packing: &Packing) -> Vec<Option<usize>> {
+    let mut formats = vec![Some(0); problem.len()];
+    for placed in packing.placed() {
+        formats[placed.instr.index()] = Some(placed.format);
+    }
+    formats
+}
+
+/// The shortest packing within the limit on registers, where the shortest of all is not. `free` is what is known without the limit.
+fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effort) -> PackOutcome {
+    let Some((class, most)) = problem.limit() else { return free };
+    let region = problem.region();
+    let fits = |packing: &Packing| measure(problem, packing).peaks[class.index()] <= most;
+    let mut orders = vec![region.instrs().collect::<Vec<_>>()];
+    if let Ok(problem) = Problem::new(region, problem.target(), Goal::MinReg) {
+        orders.push(few_registers(&problem));
+    }
+    let known = orders.iter().map(|order| pack_in_order(problem, order)).chain([free.list.clone()]);
+    let best = known.filter(fits).min_by_key(Packing::length);
+    let mut state = Target { best: free.best.clone(), bound: free.bound, nodes: free.nodes };
+    match best {
+        Some(best) => state.best = best,
+        None if problem.len() > MOST_FOR_SEARCH => return PackOutcome { fits: false, ..open(free) },
+        None => {
+            // No limit on the length at all: whatever fits into the registers fits into this. Splits make nothing fit that does not fit
+            // without them: their operands and results only live longer.
+            let whole = problem.without_splits();
+            let ranges = Ranges::new(&whole);
+            let graph = Graph::new(&whole, &ranges, false);
+            let mut search = Search::new(&graph);
+            let question = Question { length: horizon(problem), levels: None };
+            let mut share = effort.share(2);
+            let before = share.steps;
+            let answer = search.ask(question, &mut share);
+            effort.spend(before - share.steps);
+            state.nodes += search.nodes;
+            match answer {
+                Answer::Yes(packing) => state.best = packing,
+                Answer::No => return PackOutcome { fits: false, proof: Proof::Search, ..free },
+                Answer::Unknown => return PackOutcome { fits: false, ..open(free) },
+            }
+        }
+    }
+    if problem.has_splits() {
+        let mut formats = Formats::new(problem, free.bound);
+        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
+        state.nodes += formats.nodes;
+    } else {
+        count_up_whole(problem, &Ranges::new(problem), &mut state, effort);
+    }
+    let proof = if state.bound == state.best.length() { Proof::Search } else { Proof::Open };
+    PackOutcome { best: state.best, bound: state.bound, nodes: state.nodes, proof, ..free }
+}
+
+fn open(outcome: PackOutcome) -> PackOutcome {
+    PackOutcome { proof: Proof::Open, ..outcome }
+}
+
+/// A length that is enough for any order of the operations, split or not.
+fn horizon(problem: &PackProblem) -> u32 {
+    let time = |(at, operation): (usize, &super::Operation)| {
+        let latency = problem.succs(InstrId::at(at)).iter().map(|edge| edge.latency).max().unwrap_or(0);
+        let parts = operation.splits.iter().map(|split| split.parts() * split.apart).max().unwrap_or(1);
+        latency.max(1) + parts
+    };
+    problem.operations().iter().enumerate().map(time).sum()
+}
+
+/// Fewer groups of loads at the same length.
+fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Effort) {
+    let loads = problem.operations().iter().filter(|operation| operation.is_load).count() as u32;
+    let levels = |packing: &Packing| measure(problem, packing).levels;
+    let mut now = levels(&outcome.best);
+    if now <= loads.min(1) || problem.len() > MOST_FOR_SEARCH {
+        outcome.levels_proved = now <= loads.min(1);
+        return;
+    }
+    // Splits were chosen for the length; they stay as they are.
+    let same = problem.with_formats(&formats_of(problem, &outcome.best));
+    let ranges = Ranges::new(&same);
+    let graph = Graph::new(&same, &ranges, false);
+    let mut search = Search::new(&graph);
+    let length = outcome.best.length();
+    let fewest = graph.fewest_levels();
+    while now > fewest && !effort.is_spent() {
+        let question = Question { length, levels: Some(now - 1) };
+        let searches = std::slice::from_mut(&mut search);
+        match race(searches, question, LEVELS_TRY, effort) {
+            Answer::Yes(packing) => {
+                outcome.best = packing;
+                now = levels(&outcome.best);
+            }
+            Answer::No => {
+                outcome.levels_proved = !problem.has_splits();
+                break;
+            }
+            Answer::Unknown => break,
+        }
+    }
+    outcome.levels_proved |= now <= fewest;
+    outcome.nodes += search.nodes;
+}
