@@ -95,7 +95,7 @@ impl PackOutcome {
 /// The shortest packing of a block within its limit on registers, if it has one; at the same length, few groups of loads. An
 /// operation is split only if that makes the block shorter.
 pub fn pack(problem: &PackProblem, budget: Budget) -> PackOutcome {
-    let mut effort = budget.effort(problem.region());
+    let mut effort = budget.effort(problem.region().len());
     let mut outcome = match problem.limit() {
         None => shortest(problem, &mut effort),
         Some((class, most)) => {
