@@ -172,7 +172,7 @@ impl MinregArgs {
 /// Which kernels to read.
 #[derive(clap::Args)]
 pub(crate) struct InputArgs {
-    /// Region files (.jsonl or .jsonl.gz), folders of them, or - for the standard input
+    /// Region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or - for the standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
