@@ -37,6 +37,7 @@ pub mod generate;
 mod index;
 pub mod list;
 pub mod minreg;
+pub mod passes;
 pub mod pipeline;
 pub mod problem;
 pub mod random;

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::index::ClassId;
+use crate::passes::PassModel;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
@@ -28,6 +29,9 @@ const BUILTIN: &[&str] = &[
     include_str!("../../../targets/sm_90.toml"),
     include_str!("../../../targets/xe-hpg.toml"),
     include_str!("../../../targets/generic.toml"),
+    include_str!("../../../targets/ps14.toml"),
+    include_str!("../../../targets/ps20.toml"),
+    include_str!("../../../targets/one-pass.toml"),
 ];
 
 /// The class name that stands for every class not named elsewhere in the target.
@@ -63,6 +67,7 @@ pub struct Target {
     issue: Issue,
     #[serde(rename = "file")]
     files: Vec<RegisterFile>,
+    passes: Option<PassModel>,
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.
@@ -188,6 +193,9 @@ impl Target {
         if self.files.is_empty() {
             return Err("a target needs at least one [[file]] of registers".to_string());
         }
+        if let Some(passes) = &self.passes {
+            passes.validate()?;
+        }
         let mut names: Vec<&str> = Vec::new();
         for file in &self.files {
             let place = format!("register file {:?}", file.name);
@@ -246,6 +254,11 @@ impl Target {
     /// The register files.
     pub fn files(&self) -> &[RegisterFile] {
         &self.files
+    }
+
+    /// Limits and costs of passes, for targets that run shaders in several.
+    pub fn passes(&self) -> Option<&PassModel> {
+        self.passes.as_ref()
     }
 
     /// Most waves, if registers do not limit them.
