@@ -7,6 +7,7 @@ mod compare;
 mod constraints;
 mod convert;
 mod info;
+mod passes;
 mod schedule;
 mod targets;
 
@@ -22,7 +23,9 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
         Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
+        Command::Bench(BenchCommand::Passes(args)) => bench::multipass(&args),
         Command::Check(args) => check::run(&args),
+        Command::Passes(args) => passes::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Convert(args) => convert::run(&args),
