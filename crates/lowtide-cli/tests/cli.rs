@@ -14,8 +14,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 8] =
-    ["schedule", "compare", "bench", "check", "info", "targets", "convert", "completions"];
+const COMMANDS: [&str; 9] =
+    ["schedule", "compare", "bench", "check", "passes", "info", "targets", "convert", "completions"];
 
 /// What a run left behind.
 struct Run {

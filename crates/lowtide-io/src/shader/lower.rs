@@ -611,7 +611,15 @@ impl<'a> Lower<'a> {
             Statement::Return { value } => {
                 let val = value.map(|value| self.value(frame, value)).transpose()?;
                 match (frame.result, val) {
-                    (None, Some(val)) => self.keep(&val),
+                    (None, Some(val)) => {
+                        // Every output is one register.
+                        let mut leaves = Vec::new();
+                        leaf_lanes(&val, &mut leaves);
+                        for lanes in leaves {
+                            let lanes = self.gathered(lanes);
+                            self.keep(&Val::Lanes(lanes));
+                        }
+                    }
                     (Some(result), Some(val)) => self.hold(result, val),
                     _ => {}
                 }

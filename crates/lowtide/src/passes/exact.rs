@@ -11,9 +11,14 @@
 //! these passes stores something, and what is not wanted from outside is loaded again. During the choice of a pass, what
 //! it runs is known to run twice if something that it loads depends on it.
 //!
-//! **Search.** Depth-first within a limit on the cost, which rises from the bound to the next cost that is possible (iterative
-//! deepening): the first solution is optimal, and at any time no solution is below the limit. States that
-//! have failed are remembered with what they had left. The order within a pass is found by [`order`](super::order).
+//! The second bound knows the structure: what a single value costs is found first, from the first operation to the last. A solution for
+//! several values is one for each of them if all is left out that it does not depend on: so it costs no less than the dearest
+//! one, and every operation more that this one does not need.
+//!
+//! **Search.** Depth-first within a limit on the cost, which rises from the bound in steps that take about twice the time of
+//! the one before (iterative deepening): a solution lowers the limit, and when nothing is left below it, it is optimal. At any time nothing is
+//! below the last limit. States that have failed are remembered with what they cost at least. The order within a pass is found
+//! by `order.rs`.
 
 use rustc_hash::FxHashMap;
 
@@ -42,6 +47,8 @@ impl Proven {
 
 /// Shaders of more operations are not searched: their bound is what is known without.
 pub const MOST_OPERATIONS: usize = 4096;
+/// Steps for the cost of one value alone.
+const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass.
 const ORDER_STEPS: u64 = 20_000;
 /// Results of one operation that are stored or not, one by one; more of them are stored in any case.
@@ -53,26 +60,19 @@ const MOST_FAILED: usize = 1 << 21;
 pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Proven {
     let mut run = Run::new(problem, budget.effort(problem.region()));
     let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
-    // Nothing costs less than the limit.
-    let mut limit = run.bound(&run.needed(&goal), &goal);
-    let mut best = start.clone();
-    while problem.len() <= MOST_OPERATIONS && limit < best.cost && !run.effort.is_spent() {
-        run.limit = limit;
-        run.next_limit = u64::MAX;
-        run.passes.clear();
-        match run.state(&goal, 0) {
-            Flow::Found => {
-                let passes: Vec<_> = run.passes.drain(..).rev().collect();
-                best = problem.partition(&passes);
-            }
-            // Where a pass could not be decided in its time, the limit cannot rise.
-            Flow::Failed if run.next_limit <= limit => break,
-            Flow::Failed => limit = run.next_limit,
-            Flow::Stopped => break,
-        }
+    if problem.len() <= MOST_OPERATIONS {
+        run.find_singles();
     }
-    let bound = limit.min(best.cost);
-    Proven { partition: best, bound, nodes: run.nodes }
+    let is_small = problem.len() <= MOST_OPERATIONS;
+    let (bound, found) = match is_small {
+        true => run.solve(&goal, start.cost),
+        false => (run.bound(&run.needed(&goal), &goal).min(start.cost), None),
+    };
+    let partition = match found {
+        Some(passes) => problem.partition(&passes.into_iter().rev().collect::<Vec<_>>()),
+        None => start.clone(),
+    };
+    Proven { bound: bound.min(partition.cost), partition, nodes: run.nodes }
 }
 
 /// What is still to be done by earlier passes.
@@ -84,12 +84,15 @@ struct State {
     pinned: Vec<u64>,
 }
 
+/// Whether a part of the search is complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    Found,
-    Failed,
+    Done,
     Stopped,
 }
+
+/// What passes run and store.
+type Passes = Vec<(Vec<u32>, Vec<u32>)>;
 
 /// What passes are asked for.
 #[derive(Clone, Copy)]
@@ -145,14 +148,17 @@ struct Run<'a> {
     cost_masks: Vec<(u64, Vec<u64>)>,
     /// By input: the operations that read it.
     input_masks: Vec<Vec<u64>>,
+    /// By value: what it costs alone, at least. All 0 if there are operations with effects.
+    singles: Vec<u64>,
     limit: u64,
     next_limit: u64,
     /// What states cost at least that were searched in vain.
     failed: FxHashMap<State, u64>,
     /// Orders of passes, by operations and stores.
     orders: FxHashMap<(Vec<u32>, Vec<u32>), Known>,
-    /// The passes on the way, the last one first.
-    passes: Vec<(Vec<u32>, Vec<u32>)>,
+    /// The passes on the way, the last one first, and the best solution so far.
+    passes: Passes,
+    found: Option<Passes>,
     nodes: u64,
 }
 
@@ -232,13 +238,99 @@ impl<'a> Run<'a> {
             pinned_mask: mask(&|op| problem.is_pinned[op]),
             cost_masks,
             input_masks,
+            singles: vec![0; problem.value_count()],
             limit: 0,
             next_limit: u64::MAX,
             failed: FxHashMap::default(),
             orders: FxHashMap::default(),
             passes: Vec::new(),
+            found: None,
             nodes: 0,
         }
+    }
+
+    /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
+    fn solve(&mut self, goal: &State, most: u64) -> (u64, Option<Passes>) {
+        let mut bound = self.bound(&self.needed(goal), goal);
+        let mut best = most;
+        let mut found = None;
+        let (mut step, mut last) = (1, u64::MAX);
+        while bound < best && !self.effort.is_spent() {
+            self.limit = (bound + step - 1).min(best - 1);
+            self.next_limit = u64::MAX;
+            self.passes.clear();
+            self.found = None;
+            let start = self.nodes;
+            let flow = self.state(goal, 0);
+            if let Some(passes) = self.found.take() {
+                best = self.limit + 1;
+                found = Some(passes);
+            }
+            // Where a pass could not be decided in its time, the bound cannot rise.
+            let next = self.next_limit.min(best);
+            if flow == Flow::Stopped || next <= bound {
+                break;
+            }
+            bound = next;
+            let nodes = self.nodes - start;
+            if nodes < 1000 || nodes / 2 < last {
+                step *= 2;
+            }
+            last = nodes;
+        }
+        (bound.min(best), found)
+    }
+
+    /// What each value costs alone, by the same search; half of the effort is for that.
+    fn find_singles(&mut self) {
+        let problem = self.problem;
+        if count(&self.pinned_mask) > 0 {
+            return;
+        }
+        let all = self.effort;
+        let mut left = all.share(2);
+        let mut values: Vec<u32> = (0..problem.value_count() as u32)
+            .filter(|value| problem.def[*value as usize].is_some())
+            .collect();
+        values.sort_by_key(|value| problem.def[*value as usize]);
+        for value in values {
+            if left.is_spent() {
+                break;
+            }
+            let state = State { wanted: vec![value], pinned: vec![0; self.words] };
+            let steps = left.steps.min(SINGLE_STEPS);
+            self.effort = Effort { steps, deadline: left.deadline };
+            let (bound, _) = self.solve(&state, u64::MAX);
+            left.spend(steps - self.effort.steps);
+            self.singles[value as usize] = bound;
+        }
+        let spent = all.share(2).steps - left.steps;
+        self.effort = all;
+        self.effort.spend(spent);
+    }
+
+    /// What values cost together at least, by what the dearest one costs alone.
+    fn dearest(&self, needed: &[u64], wanted: &[u32]) -> u64 {
+        let problem = self.problem;
+        let together = |value: &u32| {
+            let alone = self.singles[*value as usize];
+            let Some(def) = problem.def[*value as usize].filter(|_| alone > 0) else { return 0 };
+            let own = &self.ancestors[def as usize * self.words..][..self.words];
+            let more: u64 = (self.cost_masks.iter())
+                .map(|(cost, mask)| {
+                    let words = needed.iter().zip(own).zip(mask);
+                    cost * u64::from(
+                        words.map(|((all, own), mask)| (all & !own & mask).count_ones()).sum::<u32>(),
+                    )
+                })
+                .sum();
+            let is_beside =
+                |other: &&u32| problem.def[**other as usize].is_some_and(|def| !has(own, def as usize));
+            let stores: u32 =
+                wanted.iter().filter(is_beside).map(|other| problem.size[*other as usize]).sum();
+            alone + more + u64::from(stores) * u64::from(problem.model().cost.store)
+        };
+        wanted.iter().map(together).max().unwrap_or(0)
     }
 
     fn all_pinned(&self) -> Vec<u64> {
@@ -316,10 +408,11 @@ impl<'a> Run<'a> {
             values: state.wanted.len() as u32,
             effects: count(&state.pinned),
         };
-        self.op_cost(needed)
+        let by_count = self.op_cost(needed)
             + u64::from(self.inputs(needed).count_ones()) * u64::from(cost.interpolant)
             + self.waits(needed, &state.wanted) * u64::from(cost.wait)
-            + self.pass_cost(needed, asked)
+            + self.pass_cost(needed, asked);
+        by_count.max(self.dearest(needed, &state.wanted))
     }
 
     /// Waits of the passes that make these values, at least.
@@ -338,18 +431,24 @@ impl<'a> Run<'a> {
     fn state(&mut self, state: &State, before: u64) -> Flow {
         let all = self.needed(state);
         if count(&all) == 0 {
-            return Flow::Found;
+            // From now on, only what is cheaper counts.
+            if before <= self.limit {
+                self.found = Some(self.passes.clone());
+                self.limit = before - 1;
+            }
+            self.next_limit = self.next_limit.min(before);
+            return Flow::Done;
         }
         let total = before + self.bound(&all, state);
         if total > self.limit {
             self.next_limit = self.next_limit.min(total);
-            return Flow::Failed;
+            return Flow::Done;
         }
         if let Some(least) = self.failed.get(state)
             && before + least > self.limit
         {
             self.next_limit = self.next_limit.min(before + least);
-            return Flow::Failed;
+            return Flow::Done;
         }
         // What comes next above the limit is found for this state alone first.
         let outer = std::mem::replace(&mut self.next_limit, u64::MAX);
@@ -371,7 +470,7 @@ impl<'a> Run<'a> {
             all,
         };
         let flow = self.choose(&mut choice, self.problem.len());
-        if flow == Flow::Failed {
+        if flow == Flow::Done {
             if self.failed.len() >= MOST_FAILED {
                 self.failed.clear();
             }
@@ -407,15 +506,25 @@ impl<'a> Run<'a> {
             values: choice.rest.len() as u32 + choice.open,
             effects: count(&choice.pinned),
         };
-        choice.before
+        let spent = choice.before
             + u64::from(cost.pass)
             + u64::from(choice.stored) * u64::from(cost.store)
             + u64::from(choice.loaded) * u64::from(cost.load)
-            + u64::from(inputs) * u64::from(cost.interpolant)
             + self.op_cost(&choice.all)
-            + twice
+            + twice;
+        let by_count = u64::from(inputs) * u64::from(cost.interpolant)
             + self.waits(&choice.all, &choice.wanted) * u64::from(cost.wait)
-            + self.pass_cost(&choice.behind, asked)
+            + self.pass_cost(&choice.behind, asked);
+        let dearest = self.dearest(&choice.behind, &choice.rest);
+        if dearest == 0 {
+            return spent + by_count;
+        }
+        // What is behind is paid for with the dearest value; all else once.
+        let by_value = u64::from(choice.inputs.count_ones()) * u64::from(cost.interpolant)
+            + u64::from(choice.open) * u64::from(cost.store)
+            + dearest
+            - self.op_cost(&choice.behind);
+        spent + by_count.max(by_value)
     }
 
     fn is_hopeless(&mut self, choice: &Choice) -> bool {
@@ -470,15 +579,14 @@ impl<'a> Run<'a> {
                 {
                     continue;
                 }
-                let flow = self.run_it(choice, op, wanted, subset);
-                if flow != Flow::Failed {
-                    return flow;
+                if self.run_it(choice, op, wanted, subset) == Flow::Stopped {
+                    return Flow::Stopped;
                 }
             }
         }
         // Leave it to an earlier pass, and load what this one reads.
         if is_pinned && !has(&choice.pinned, op) {
-            return Flow::Failed;
+            return Flow::Done;
         }
         let caps = &problem.caps;
         let loads = problem.total(read);
@@ -486,7 +594,7 @@ impl<'a> Run<'a> {
         let fits = (choice.run_list.len() as u32).saturating_add(loaded) <= caps.instructions
             && choice.requests.saturating_add(loaded) <= caps.textures;
         if !fits {
-            return Flow::Failed;
+            return Flow::Done;
         }
         let behind = choice.behind.clone();
         let rest = choice.rest.len();
@@ -496,7 +604,7 @@ impl<'a> Run<'a> {
         self.absorb(&mut more, op as u32);
         choice.behind = more;
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Failed,
+            true => Flow::Done,
             false => self.choose(choice, op),
         };
         choice.loaded -= loads;
@@ -529,7 +637,7 @@ impl<'a> Run<'a> {
             && inputs.count_ones() <= caps.interpolants
             && choice.stored.saturating_add(stored) <= caps.outputs;
         if !fits {
-            return Flow::Failed;
+            return Flow::Done;
         }
         let old_inputs = std::mem::replace(&mut choice.inputs, inputs);
         let was_pinned = has(&choice.pinned, op);
@@ -550,7 +658,7 @@ impl<'a> Run<'a> {
             choice.behind = more;
         }
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Failed,
+            true => Flow::Done,
             false => self.choose(choice, op),
         };
         choice.inputs = old_inputs;
@@ -572,7 +680,7 @@ impl<'a> Run<'a> {
     /// All is decided: the pass needs an order, and the earlier ones have to do the rest.
     fn close(&mut self, choice: &mut Choice) -> Flow {
         if choice.run_list.is_empty() {
-            return Flow::Failed;
+            return Flow::Done;
         }
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let mut ops = choice.run_list.clone();
@@ -588,7 +696,7 @@ impl<'a> Run<'a> {
         inputs.sort_unstable();
         inputs.dedup();
         if inputs.len() as u64 > u64::from(problem.caps.interpolants) {
-            return Flow::Failed;
+            return Flow::Done;
         }
         let own = u64::from(cost.pass)
             + u64::from(choice.stored) * u64::from(cost.store)
@@ -638,17 +746,15 @@ impl<'a> Run<'a> {
             self.orders.clear();
         }
         self.orders.insert(key.clone(), known.clone());
-        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return Flow::Failed };
+        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return Flow::Done };
         let spent = choice.before + own + u64::from(waits) * u64::from(cost.wait);
         if spent + rest > self.limit {
             self.next_limit = self.next_limit.min(spent + rest);
-            return Flow::Failed;
+            return Flow::Done;
         }
         self.passes.push((order, key.1));
         let flow = self.state(&next, spent);
-        if flow != Flow::Found {
-            self.passes.pop();
-        }
+        self.passes.pop();
         flow
     }
 }
