@@ -150,6 +150,7 @@ struct Run<'a> {
     input_masks: Vec<Vec<u64>>,
     /// By value: what it costs alone, at least. All 0 if there are operations with effects.
     singles: Vec<u64>,
+    /// Only what costs less counts; and the least cost at or above it that was met.
     limit: u64,
     next_limit: u64,
     /// What states cost at least that were searched in vain.
@@ -256,14 +257,14 @@ impl<'a> Run<'a> {
         let mut found = None;
         let (mut step, mut last) = (1, u64::MAX);
         while bound < best && !self.effort.is_spent() {
-            self.limit = (bound + step - 1).min(best - 1);
+            self.limit = bound.saturating_add(step).min(best);
             self.next_limit = u64::MAX;
             self.passes.clear();
             self.found = None;
             let start = self.nodes;
             let flow = self.state(goal, 0);
             if let Some(passes) = self.found.take() {
-                best = self.limit + 1;
+                best = self.limit;
                 found = Some(passes);
             }
             // Where a pass could not be decided in its time, the bound cannot rise.
@@ -432,20 +433,20 @@ impl<'a> Run<'a> {
         let all = self.needed(state);
         if count(&all) == 0 {
             // From now on, only what is cheaper counts.
-            if before <= self.limit {
+            if before < self.limit {
                 self.found = Some(self.passes.clone());
-                self.limit = before - 1;
+                self.limit = before;
             }
             self.next_limit = self.next_limit.min(before);
             return Flow::Done;
         }
         let total = before + self.bound(&all, state);
-        if total > self.limit {
+        if total >= self.limit {
             self.next_limit = self.next_limit.min(total);
             return Flow::Done;
         }
         if let Some(least) = self.failed.get(state)
-            && before + least > self.limit
+            && before + least >= self.limit
         {
             self.next_limit = self.next_limit.min(before + least);
             return Flow::Done;
@@ -529,10 +530,10 @@ impl<'a> Run<'a> {
 
     fn is_hopeless(&mut self, choice: &Choice) -> bool {
         let total = self.total(choice);
-        if total > self.limit {
+        if total >= self.limit {
             self.next_limit = self.next_limit.min(total);
         }
-        total > self.limit
+        total >= self.limit
     }
 
     /// Decides about the operations below `end`, from the last to the first.
@@ -716,7 +717,7 @@ impl<'a> Run<'a> {
         loop {
             let Some(least) = known.least else { break };
             let total = without_waits + u64::from(least) * u64::from(cost.wait);
-            if total > self.limit {
+            if total >= self.limit {
                 self.next_limit = self.next_limit.min(total);
                 break;
             }
@@ -748,7 +749,7 @@ impl<'a> Run<'a> {
         self.orders.insert(key.clone(), known.clone());
         let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return Flow::Done };
         let spent = choice.before + own + u64::from(waits) * u64::from(cost.wait);
-        if spent + rest > self.limit {
+        if spent + rest >= self.limit {
             self.next_limit = self.next_limit.min(spent + rest);
             return Flow::Done;
         }
