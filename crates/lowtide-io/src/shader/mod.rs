@@ -10,6 +10,7 @@ mod code;
 mod lower;
 mod math;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use lowtide::region::Kernel;
@@ -81,13 +82,19 @@ pub fn parse_shader(language: ShaderLanguage, bytes: &[u8], name: &str) -> Resul
         ShaderLanguage::SpirV => "",
         _ => std::str::from_utf8(bytes).map_err(|_| fail(None, "is not text in UTF-8".to_string()))?,
     };
-    let module = parse(language, text, bytes).map_err(|(line, message)| fail(line, message))?;
-    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
-    let info = validator.validate(&module).map_err(|error| {
-        let location = if text.is_empty() { None } else { error.location(text) };
-        let line = location.map(|location| location.line_number);
-        fail(line, with_causes(error.as_inner()))
-    })?;
+    // The parser trusts SPIR-V to be well-formed, and panics where it is not.
+    let parsed = catch_unwind(AssertUnwindSafe(|| {
+        let module = parse(language, text, bytes).map_err(|(line, message)| fail(line, message))?;
+        let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all());
+        let info = validator.validate(&module).map_err(|error| {
+            let location = if text.is_empty() { None } else { error.location(text) };
+            let line = location.map(|location| location.line_number);
+            fail(line, with_causes(error.as_inner()))
+        })?;
+        Ok((module, info))
+    }));
+    let (module, info) = parsed
+        .unwrap_or_else(|_| Err(fail(None, "is damaged: the parser cannot make sense of it".to_string())))?;
     if module.entry_points.is_empty() {
         return Err(fail(None, "has no entry point".to_string()));
     }
