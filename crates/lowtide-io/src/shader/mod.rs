@@ -27,8 +27,12 @@ pub enum ShaderLanguage {
     Wgsl,
     /// `.spv`
     SpirV,
-    /// `.vert`, `.frag` and `.comp`
-    Glsl(ShaderStage),
+    /// `.vert`
+    GlslVertex,
+    /// `.frag`
+    GlslFragment,
+    /// `.comp`
+    GlslCompute,
 }
 
 impl ShaderLanguage {
@@ -37,9 +41,9 @@ impl ShaderLanguage {
         match path.extension()?.to_str()? {
             "wgsl" => Some(ShaderLanguage::Wgsl),
             "spv" => Some(ShaderLanguage::SpirV),
-            "vert" => Some(ShaderLanguage::Glsl(ShaderStage::Vertex)),
-            "frag" => Some(ShaderLanguage::Glsl(ShaderStage::Fragment)),
-            "comp" => Some(ShaderLanguage::Glsl(ShaderStage::Compute)),
+            "vert" => Some(ShaderLanguage::GlslVertex),
+            "frag" => Some(ShaderLanguage::GlslFragment),
+            "comp" => Some(ShaderLanguage::GlslCompute),
             _ => None,
         }
     }
@@ -139,20 +143,22 @@ fn parse(language: ShaderLanguage, text: &str, bytes: &[u8]) -> Result<Module, (
             let line = error.location(text).map(|location| location.line_number);
             (line, error.message().to_string())
         }),
-        ShaderLanguage::Glsl(stage) => {
-            let options = naga::front::glsl::Options::from(stage);
-            naga::front::glsl::Frontend::default().parse(&options, text).map_err(|errors| {
-                let Some(error) = errors.errors.first() else {
-                    return (None, "cannot be parsed".to_string());
-                };
-                (error.location(text).map(|location| location.line_number), error.kind.to_string())
-            })
-        }
+        ShaderLanguage::GlslVertex => parse_glsl(ShaderStage::Vertex, text),
+        ShaderLanguage::GlslFragment => parse_glsl(ShaderStage::Fragment, text),
+        ShaderLanguage::GlslCompute => parse_glsl(ShaderStage::Compute, text),
         ShaderLanguage::SpirV => {
             let options = naga::front::spv::Options::default();
             naga::front::spv::parse_u8_slice(bytes, &options).map_err(|error| (None, error.to_string()))
         }
     }
+}
+
+fn parse_glsl(stage: ShaderStage, text: &str) -> Result<Module, (Option<u32>, String)> {
+    let options = naga::front::glsl::Options::from(stage);
+    naga::front::glsl::Frontend::default().parse(&options, text).map_err(|errors| {
+        let Some(error) = errors.errors.first() else { return (None, "cannot be parsed".to_string()) };
+        (error.location(text).map(|location| location.line_number), error.kind.to_string())
+    })
 }
 
 /// An error with all that led to it.

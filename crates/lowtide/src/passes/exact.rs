@@ -46,7 +46,7 @@ impl Proven {
 }
 
 /// Shaders of more operations are not searched: their bound is what is known without.
-pub const MOST_OPERATIONS: usize = 4096;
+pub const MOST_OPERATIONS: usize = 1024;
 /// Steps for the cost of one value alone.
 const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass.
@@ -60,19 +60,28 @@ const MOST_FAILED: usize = 1 << 21;
 pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Proven {
     let mut run = Run::new(problem, budget.effort(problem.region()));
     let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
+    let mut bound = run.bound(&run.needed(&goal), &goal);
+    let mut best = start.clone();
     if problem.len() <= MOST_OPERATIONS {
-        run.find_singles();
+        // Most shaders are simple: the second bound is for the others.
+        let all = run.effort;
+        let share = all.share(8);
+        run.effort = share;
+        for round in 0..2 {
+            let (least, found) = run.solve(&goal, best.cost);
+            bound = bound.max(least);
+            if let Some(passes) = found {
+                best = problem.partition(&passes.into_iter().rev().collect::<Vec<_>>());
+            }
+            if round == 0 && bound < best.cost {
+                let spent = share.steps - run.effort.steps;
+                run.effort = all;
+                run.effort.spend(spent);
+                run.find_singles();
+            }
+        }
     }
-    let is_small = problem.len() <= MOST_OPERATIONS;
-    let (bound, found) = match is_small {
-        true => run.solve(&goal, start.cost),
-        false => (run.bound(&run.needed(&goal), &goal).min(start.cost), None),
-    };
-    let partition = match found {
-        Some(passes) => problem.partition(&passes.into_iter().rev().collect::<Vec<_>>()),
-        None => start.clone(),
-    };
-    Proven { bound: bound.min(partition.cost), partition, nodes: run.nodes }
+    Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
 }
 
 /// What is still to be done by earlier passes.

@@ -357,6 +357,19 @@ fn the_same_budget_gives_the_same_result() {
     assert!(first.partition.cost <= start.cost);
 }
 
+/// The search goes as deep as the shader is long.
+#[test]
+fn the_longest_shaders_do_not_end_the_stack() {
+    let region = shader(Look::real(exact::MOST_OPERATIONS), 2);
+    for name in ["one-pass", "ps14"] {
+        let target = Target::builtin(name).expect("a target");
+        let problem = PassProblem::new(&region, &target).expect("a problem");
+        let budget = Budget { nodes: Some(6000), ..Budget::UNLIMITED };
+        let proven = exact::partition(&problem, &dpmpp::partition(&problem).partition, budget);
+        checked(&region, target.passes().expect("a pass model"), name, &proven.partition);
+    }
+}
+
 /// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three operations.
 #[test]
 fn an_example_by_hand() {

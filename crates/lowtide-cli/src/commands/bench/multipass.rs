@@ -269,7 +269,7 @@ fn as_text(document: &Document) -> String {
     for row in &document.blocks {
         let mark = if row.proved { String::new() } else { format!("≥{}", row.bound) };
         rows.add_row([
-            shorten(&row.shader, 34),
+            shorten(&row.shader, 24),
             row.n.to_string(),
             row.cost[0].to_string(),
             row.cost[1].to_string(),
@@ -298,10 +298,10 @@ fn as_text(document: &Document) -> String {
     }
     let growth = |growth: Option<f64>| growth.map_or("-".to_string(), |growth| format!("n^{growth:.3}"));
     let mut text = format!(
-        "{rows}\n\nbound: where the optimum is not proven; passes, ms: of exact; b: mean branching factor of dpmpp, \
+        "{rows}\n\nbound: where the optimum is not proven; passes, ms: of exact;\nb: mean branching factor of dpmpp, \
          width: its widest stage\n\n{sums}\n\n\
-         {} distinct blocks, {} operations for {}; optimum proven for {}; with fewer than 100 operations: {} of {}\n\
-         dpmpp: mean branching factor {:.4} (the paper: {PAPER}), time grows with {} (the paper: n^{PAPER})\n\
+         {} distinct blocks, {} operations for {}\noptimum proven for {}; with fewer than 100 operations: {} of {}\n\
+         dpmpp: mean branching factor {:.4}, time grows with {} (the paper: {PAPER} and n^{PAPER})\n\
          dpmpp has the optimum of {} of the {} blocks where it is proven\n\n{}",
         document.shaders,
         grouped(document.operations),
