@@ -122,8 +122,11 @@ struct Asked {
 struct Choice {
     /// What was spent before it.
     before: u64,
-    /// What depends on the state, each operation once.
-    all: Vec<u64>,
+    /// What the state depends on: how many operations, what they cost, their interpolants and waits.
+    count: u32,
+    op_cost: u64,
+    all_inputs: u64,
+    waits: u64,
     wanted: Vec<u32>,
     pinned: Vec<u64>,
     runs: Vec<u64>,
@@ -477,7 +480,10 @@ impl<'a> Run<'a> {
             rest: Vec::new(),
             behind: vec![0; self.words],
             open: self.problem.total(&state.wanted),
-            all,
+            count: count(&all),
+            op_cost: self.op_cost(&all),
+            all_inputs: self.inputs(&all),
+            waits: self.waits(&all, &state.wanted),
         };
         let flow = self.choose(&mut choice, self.problem.len());
         if flow == Flow::Done {
@@ -503,12 +509,12 @@ impl<'a> Run<'a> {
             })
             .sum();
         let behind_inputs = self.inputs(&choice.behind);
-        let open_inputs = self.inputs(&choice.all) & !(choice.inputs | behind_inputs);
+        let open_inputs = choice.all_inputs & !(choice.inputs | behind_inputs);
         let inputs = choice.inputs.count_ones() + behind_inputs.count_ones() + open_inputs.count_ones();
         let registers = problem.total(&choice.rest);
         // What does not fit into this pass must run in others.
         let room = caps.instructions.saturating_sub(choice.loaded);
-        let outside = count(&choice.all).saturating_sub(room);
+        let outside = choice.count.saturating_sub(room);
         let asked = Asked {
             operations: outside,
             registers,
@@ -520,10 +526,10 @@ impl<'a> Run<'a> {
             + u64::from(cost.pass)
             + u64::from(choice.stored) * u64::from(cost.store)
             + u64::from(choice.loaded) * u64::from(cost.load)
-            + self.op_cost(&choice.all)
+            + choice.op_cost
             + twice;
         let by_count = u64::from(inputs) * u64::from(cost.interpolant)
-            + self.waits(&choice.all, &choice.wanted) * u64::from(cost.wait)
+            + choice.waits * u64::from(cost.wait)
             + self.pass_cost(&choice.behind, asked);
         let dearest = self.dearest(&choice.behind, &choice.rest);
         if dearest == 0 {
