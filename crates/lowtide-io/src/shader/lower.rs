@@ -118,6 +118,10 @@ pub(super) struct Lower<'a> {
 }
 
 type Fallible<T> = Result<T, Fault>;
+/// Makes a vector of so many lanes, given the way to it.
+type MakeLeaf<'a, 'b> = dyn FnMut(&mut Lower<'a>, usize, &[u32]) -> Vec<Lane> + 'b;
+/// Makes a vector of two.
+type Pairwise<'a, 'b> = dyn FnMut(&mut Lower<'a>, &[Lane], &[Lane]) -> Vec<Lane> + 'b;
 
 /// The name of a builtin input, in lower case.
 fn builtin_name(builtin: &naga::BuiltIn) -> String {
@@ -326,7 +330,7 @@ impl<'a> Lower<'a> {
         ty: Handle<Type>,
         path: &mut Vec<u32>,
         left: &mut usize,
-        leaf: &mut dyn FnMut(&mut Self, usize, &[u32]) -> Vec<Lane>,
+        leaf: &mut MakeLeaf<'a, '_>,
     ) -> Fallible<Val> {
         let lanes = match self.inner(ty) {
             TypeInner::Scalar(_) | TypeInner::Atomic(_) => Some(1),
@@ -748,11 +752,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The shape of what a pointer points at, with vectors by `leaf`.
-    fn pointee(
-        &mut self,
-        ty: Pointee,
-        leaf: &mut dyn FnMut(&mut Self, usize, &[u32]) -> Vec<Lane>,
-    ) -> Fallible<Val> {
+    fn pointee(&mut self, ty: Pointee, leaf: &mut MakeLeaf<'a, '_>) -> Fallible<Val> {
         match ty {
             Pointee::Type(ty) => self.tree(ty, &mut Vec::new(), &mut { MOST_LANES }, leaf),
             Pointee::Lanes(lanes) => Ok(Val::Lanes(leaf(self, lanes, &[]))),
@@ -1095,7 +1095,7 @@ impl<'a> Lower<'a> {
             Expression::Binary { op, left, right } => {
                 let [a, b] = [self.value(frame, *left)?, self.value(frame, *right)?];
                 let kind = self.kind(frame, *left);
-                self.binary(*op, kind, a, b)?
+                self.binary(*op, kind, &a, &b)?
             }
             Expression::Select { condition, accept, reject } => {
                 let condition = self.operand(frame, *condition)?;
@@ -1226,12 +1226,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The same for each pair of vectors; a scalar goes with every lane.
-    pub(super) fn zip(
-        &mut self,
-        a: &Val,
-        b: &Val,
-        work: &mut dyn FnMut(&mut Self, &[Lane], &[Lane]) -> Vec<Lane>,
-    ) -> Fallible<Val> {
+    pub(super) fn zip(&mut self, a: &Val, b: &Val, work: &mut Pairwise<'a, '_>) -> Fallible<Val> {
         match (a, b) {
             (Val::Lanes(a), Val::Lanes(b)) => {
                 let (mut a, mut b) = (self.gathered(a.clone()), self.gathered(b.clone()));

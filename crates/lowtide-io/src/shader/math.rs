@@ -21,10 +21,10 @@ impl Lower<'_> {
         Ok(self.map(&val, &mut |this, lanes| this.op(opcode, lanes.len(), &[lanes])))
     }
 
-    pub(super) fn binary(&mut self, op: BinaryOperator, kind: ScalarKind, a: Val, b: Val) -> Fallible<Val> {
+    pub(super) fn binary(&mut self, op: BinaryOperator, kind: ScalarKind, a: &Val, b: &Val) -> Fallible<Val> {
         use BinaryOperator as B;
         let is_float = kind == ScalarKind::Float;
-        match (op, &a, &b) {
+        match (op, a, b) {
             (B::Multiply, Val::Group(columns), Val::Lanes(vector))
                 if vector.len() == columns.len() && vector.len() > 1 =>
             {
@@ -56,11 +56,11 @@ impl Lower<'_> {
             B::Multiply if is_float => "mul",
             B::Multiply => "imul",
             B::Divide if is_float => {
-                return self.zip(&a, &b, &mut |this, a, b| this.quotient(a, b));
+                return self.zip(a, b, &mut |this, a, b| this.quotient(a, b));
             }
             B::Divide => "idiv",
             B::Modulo if is_float => {
-                return self.zip(&a, &b, &mut |this, a, b| {
+                return self.zip(a, b, &mut |this, a, b| {
                     let quotient = this.quotient(a, b);
                     let whole = this.op("trunc", a.len(), &[&quotient]);
                     let product = this.op("mul", a.len(), &[&whole, b]);
@@ -78,7 +78,7 @@ impl Lower<'_> {
             B::ShiftLeft => "shl",
             B::ShiftRight => "shr",
         };
-        self.zip(&a, &b, &mut |this, a, b| this.op(opcode, a.len(), &[a, b]))
+        self.zip(a, b, &mut |this, a, b| this.op(opcode, a.len(), &[a, b]))
     }
 
     /// By a constant, division is multiplication.
@@ -145,7 +145,7 @@ impl Lower<'_> {
     ) -> Fallible<Val> {
         use MathFunction as M;
         if let (M::Transpose | M::Determinant | M::Inverse | M::Outer, _) = (fun, kind) {
-            return self.matrix_math(fun, arguments);
+            return self.matrix_math(fun, &arguments);
         }
         let mut operands = Vec::new();
         for argument in arguments {
@@ -339,9 +339,9 @@ impl Lower<'_> {
         }))
     }
 
-    fn matrix_math(&mut self, fun: MathFunction, arguments: Vec<Val>) -> Fallible<Val> {
+    fn matrix_math(&mut self, fun: MathFunction, arguments: &[Val]) -> Fallible<Val> {
         let mut columns = Vec::new();
-        for argument in &arguments {
+        for argument in arguments {
             match argument {
                 Val::Group(parts) => {
                     for part in parts {

@@ -729,8 +729,7 @@ impl<'a> Run<'a> {
                 Known { best: quick(&inside), least: Some(inside.least_waits()) }
             }
         };
-        loop {
-            let Some(least) = known.least else { break };
+        while let Some(least) = known.least {
             let total = without_waits + u64::from(least) * u64::from(cost.wait);
             if total >= self.limit {
                 self.next_limit = self.next_limit.min(total);

@@ -236,12 +236,9 @@ fn links(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
 fn reach(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
     let mut reach = links(problem, drafts);
     for middle in 0..drafts.len() {
-        for first in 0..drafts.len() {
-            if reach[first][middle] {
-                for second in 0..drafts.len() {
-                    reach[first][second] |= reach[middle][second];
-                }
-            }
+        let beyond = reach[middle].clone();
+        for row in reach.iter_mut().filter(|row| row[middle]) {
+            row.iter_mut().zip(&beyond).for_each(|(known, more)| *known |= more);
         }
     }
     reach

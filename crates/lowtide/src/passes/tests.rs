@@ -206,8 +206,8 @@ fn pass_cost(region: &Region, model: &PassModel, pass: &Pass) -> Option<u64> {
     for position in 0..pass.ops.len() {
         let (mut before, mut after) = (0, 0);
         for (register, written) in &values {
-            let uses = (0..pass.ops.len()).filter(|place| reads(&pass.ops[*place], register));
-            let (Some(first), Some(last)) = (uses.clone().next(), uses.last()) else { continue };
+            let mut uses = (0..pass.ops.len()).filter(|place| reads(&pass.ops[*place], register));
+            let (Some(first), Some(last)) = (uses.clone().next(), uses.next_back()) else { continue };
             let start = written.map_or(first, |written| written + 1);
             let is_live_after =
                 written.map_or(first <= position, |written| written <= position) && last > position;
