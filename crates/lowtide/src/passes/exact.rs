@@ -49,7 +49,7 @@ impl Proven {
 pub const MOST_OPERATIONS: usize = 1024;
 /// Steps for the cost of one value alone.
 const SINGLE_STEPS: u64 = 20_000;
-/// Steps for the order of one pass.
+/// Steps for the order of one pass, at first.
 const ORDER_STEPS: u64 = 20_000;
 /// Results of one operation that are stored or not, one by one; more of them are stored in any case.
 const MOST_RESULTS: usize = 16;
@@ -169,6 +169,8 @@ struct Run<'a> {
     failed: FxHashMap<State, u64>,
     /// Orders of passes, by operations and stores.
     orders: FxHashMap<(Vec<u32>, Vec<u32>), Known>,
+    /// Steps for the order of one pass.
+    order_steps: u64,
     /// The passes on the way, the last one first, and the best solution so far.
     passes: Passes,
     found: Option<Passes>,
@@ -256,6 +258,7 @@ impl<'a> Run<'a> {
             next_limit: u64::MAX,
             failed: FxHashMap::default(),
             orders: FxHashMap::default(),
+            order_steps: ORDER_STEPS,
             passes: Vec::new(),
             found: None,
             nodes: 0,
@@ -279,10 +282,14 @@ impl<'a> Run<'a> {
                 best = self.limit;
                 found = Some(passes);
             }
-            // Where a pass could not be decided in its time, the bound cannot rise.
-            let next = self.next_limit.min(best);
-            if flow == Flow::Stopped || next <= bound {
+            if flow == Flow::Stopped {
                 break;
+            }
+            // Where the order of a pass could not be decided in its time, the bound cannot rise: it gets more.
+            let next = self.next_limit.min(best);
+            if next <= bound {
+                self.order_steps = self.order_steps.saturating_mul(8);
+                continue;
             }
             bound = next;
             let nodes = self.nodes - start;
@@ -743,7 +750,7 @@ impl<'a> Run<'a> {
             let most_waits =
                 if known.best.is_none() && least == inside.least_waits() { u32::MAX } else { least };
             let mut effort =
-                Effort { steps: ORDER_STEPS.min(self.effort.steps), deadline: self.effort.deadline };
+                Effort { steps: self.order_steps.min(self.effort.steps), deadline: self.effort.deadline };
             let steps = effort.steps;
             let answer = search(&inside, most_waits, &mut effort);
             self.effort.spend((steps - effort.steps) * problem.len() as u64 / 16);
