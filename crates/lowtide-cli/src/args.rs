@@ -80,7 +80,7 @@ pub(crate) struct PassesArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// A GPU of `lowtide targets` with a part [passes], or a TOML file
+    /// A GPU of `lowtide targets` that describes passes, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "ps20")]
     pub(crate) target: String,
 
@@ -129,7 +129,7 @@ pub(crate) struct BenchPassesArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// A GPU of `lowtide targets` with a part [passes], or a TOML file
+    /// A GPU of `lowtide targets` that describes passes, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "ps20")]
     pub(crate) target: String,
 
