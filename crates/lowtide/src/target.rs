@@ -375,7 +375,9 @@ mod tests {
     #[test]
     fn all_builtin_targets_parse_and_are_named_once() {
         let names: Vec<String> = Target::all_builtin().map(|target| target.name).collect();
-        assert_eq!(names, ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "generic"]);
+        let gpus = ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "generic"];
+        let with_passes = ["ps14", "ps20", "one-pass"];
+        assert_eq!(names, [&gpus[..], &with_passes].concat());
     }
 
     /// Paper 2, Table 1.
