@@ -269,7 +269,7 @@ fn as_text(document: &Document) -> String {
     for row in &document.blocks {
         let mark = if row.proved { String::new() } else { format!("≥{}", row.bound) };
         rows.add_row([
-            shorten(&row.shader, 24),
+            shorten(&row.shader, 20),
             row.n.to_string(),
             row.cost[0].to_string(),
             row.cost[1].to_string(),
