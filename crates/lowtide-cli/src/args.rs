@@ -47,6 +47,10 @@ pub(crate) enum Command {
     /// Without SCHEDULE, recomputes the pressure of the source and production orders and compares it with
     /// what the file records. The exit code is 0 only if everything is legal and agrees.
     Check(CheckArgs),
+    /// Partition shaders into passes that fit the GPU
+    ///
+    /// Example: lowtide passes examples/shaders/bump_mapping.wgsl --target ps14
+    Passes(PassesArgs),
     /// Tell what is in region files
     Info(InfoArgs),
     /// List the known GPUs, or the occupancy steps of one
@@ -81,6 +85,101 @@ pub(crate) enum BenchCommand {
     ///
     /// Every distinct block counts once. Example: lowtide bench pack --generated
     Pack(BenchPackArgs),
+    /// Cost of passes by dynamic programming, lists and cuts against the proven optimum (paper 5)
+    ///
+    /// Example: lowtide bench passes examples/shaders --target ps14
+    Passes(BenchPassesArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PassesArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// A GPU of `lowtide targets` that describes passes, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "ps20")]
+    pub(crate) target: String,
+
+    /// How: exact starts with the best of the others, and proves what it finds
+    #[arg(long, value_enum, default_value = "exact")]
+    pub(crate) algorithm: PassAlgorithm,
+
+    /// Time for each operation of a block, such as 250us or 1ms [default: 10ms unless --nodes is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Search steps for each block: gives the same result on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+
+    /// List the operations of every pass, with their places in the shader
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) list: bool,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl PassesArgs {
+    pub(crate) fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(10));
+        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes, threads: 1 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PassAlgorithm {
+    /// The optimum, if time suffices
+    Exact,
+    /// Dynamic programming (paper 5, Figure 1)
+    Dpmpp,
+    /// List scheduling with Sethi-Ullman numbers
+    Mio,
+    /// Cuts with recomputation, for one output or several
+    Rds,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BenchPassesArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// A GPU of `lowtide targets` that describes passes, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "ps20")]
+    pub(crate) target: String,
+
+    /// Time of exact for each block
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    region_budget: Duration,
+
+    /// Search steps of exact for each block instead of a time: gives the same result on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+
+    /// Leave out blocks with fewer operations
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) min_size: usize,
+
+    /// Leave out blocks with more operations
+    #[arg(long, value_name = "N")]
+    pub(crate) max_size: Option<usize>,
+
+    /// Measure the growth of time on made-up shaders, too: of 150 to 12,000 operations
+    #[arg(long)]
+    pub(crate) generated: bool,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl BenchPassesArgs {
+    /// The budget of a block of this size.
+    pub(crate) fn budget_of(&self, size: usize) -> Budget {
+        let share = self.region_budget / u32::try_from(size.max(1)).unwrap_or(u32::MAX);
+        Budget { time_per_instr: self.nodes.is_none().then_some(share), nodes: self.nodes, threads: 1 }
+    }
 }
 
 #[derive(clap::Args)]
@@ -272,7 +371,7 @@ impl MinregArgs {
 /// Which kernels to read.
 #[derive(clap::Args)]
 pub(crate) struct InputArgs {
-    /// Region files (.jsonl or .jsonl.gz), folders of them, or - for the standard input
+    /// Region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or - for the standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

@@ -1,3 +1,4 @@
+use lowtide::passes::PassError;
 use lowtide::target::TargetError;
 use lowtide_io::ReadError;
 use thiserror::Error;
@@ -11,6 +12,8 @@ pub(crate) enum Failure {
     Target { kernel: String, error: TargetError },
     #[error("the schedule of {algorithm} for kernel {kernel:?}, region {region} is illegal: {violation}")]
     Illegal { algorithm: &'static str, kernel: String, region: String, violation: String },
+    #[error("kernel {kernel:?}, region {region}: {error}")]
+    Passes { kernel: String, region: String, error: PassError },
     #[error("{0}")]
     Message(String),
     #[error("{file}: cannot be written: {error}")]

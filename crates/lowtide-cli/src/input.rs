@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lowtide::region::Kernel;
 use lowtide::target::Target;
-use lowtide_io::{KernelReader, ReadError};
+use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
 use rayon::prelude::*;
 
 use crate::args::{InputArgs, TargetArgs};
@@ -63,7 +63,7 @@ pub(crate) fn for_each_kernel<T: Send>(
     Ok(())
 }
 
-/// The files of a list in which folders stand for the region files in them.
+/// The files of a list in which folders stand for the region files and shaders in them.
 pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -80,13 +80,14 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         for entry in std::fs::read_dir(path).map_err(fail)? {
             let entry = entry.map_err(fail)?.path();
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
+            let is_region_file = name.ends_with(".jsonl") || name.ends_with(".jsonl.gz");
+            if is_region_file || ShaderLanguage::of(&entry).is_some() {
                 inside.push(entry);
             }
         }
         if inside.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no region files (*.jsonl, *.jsonl.gz) in this folder",
+                "{}: no region files (*.jsonl, *.jsonl.gz) and no shaders in this folder",
                 path.display()
             )));
         }
@@ -120,9 +121,12 @@ impl Progress {
         Progress { bar, read: Arc::default() }
     }
 
-    fn open(&self, path: &Path) -> Result<KernelReader, ReadError> {
+    fn open(&self, path: &Path) -> Result<Box<dyn Iterator<Item = Result<Kernel, ReadError>>>, ReadError> {
         if path == Path::new("-") {
-            return KernelReader::open(path);
+            return Ok(Box::new(KernelReader::open(path)?));
+        }
+        if ShaderLanguage::of(path).is_some() {
+            return Ok(Box::new(read_shader(path)?.into_iter().map(Ok)));
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| ReadError {
@@ -130,7 +134,8 @@ impl Progress {
             line: None,
             message: format!("cannot be read: {error}"),
         })?;
-        KernelReader::from_reader(Box::new(Counted { file, read: Arc::clone(&self.read) }), &name)
+        let counted = Counted { file, read: Arc::clone(&self.read) };
+        Ok(Box::new(KernelReader::from_reader(Box::new(counted), &name)?))
     }
 
     fn update(&self) {

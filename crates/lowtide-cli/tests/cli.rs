@@ -14,8 +14,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const COMMANDS: [&str; 8] =
-    ["schedule", "compare", "bench", "check", "info", "targets", "convert", "completions"];
+const COMMANDS: [&str; 9] =
+    ["schedule", "compare", "bench", "check", "passes", "info", "targets", "convert", "completions"];
 
 /// What a run left behind.
 struct Run {
@@ -610,7 +610,7 @@ mod bench {
                 assert!(least > Some(0.0) && least <= mean && mean <= most, "{document}");
             }
         }
-        assert!(measured > 10, "{document}");
+        assert!(measured > 3, "{document}");
         assert_eq!(document["whole"]["identical"], true, "{document}");
         let text = run("bench colony {} --nodes 30000 --max-size 100", &[&corpus()]).ok();
         assert!(

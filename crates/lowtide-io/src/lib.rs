@@ -4,6 +4,7 @@
 //!   LLVM, plain or gzip, told apart by their content. It is strict, and memory never grows with the file.
 //! - [`format_line`] and [`LineWriter`] write the project's own format.
 //! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules, which can carry [`PeakBound`]s.
+//! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
 //! - [`dot()`] draws a dependence graph.
 //!
 //! Every error names the file, the line and the element.
@@ -19,6 +20,8 @@ mod peak_bound;
 mod reader;
 mod region_file;
 mod schedule_file;
+#[cfg(feature = "shaders")]
+mod shader;
 
 pub use dot::dot;
 pub use error::ReadError;
@@ -28,3 +31,5 @@ pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
 pub use region_file::{def_flags, format_line};
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};
+#[cfg(feature = "shaders")]
+pub use shader::{ShaderLanguage, parse_shader, read_shader, shader_place};

@@ -39,6 +39,7 @@ mod index;
 pub mod list;
 pub mod minreg;
 pub mod pack;
+pub mod passes;
 pub mod pipeline;
 pub mod problem;
 pub mod random;

@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::index::ClassId;
 use crate::pack::PackModel;
+use crate::passes::PassModel;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
@@ -30,6 +31,9 @@ const BUILTIN: &[&str] = &[
     include_str!("../../../targets/xe-hpg.toml"),
     include_str!("../../../targets/vs.toml"),
     include_str!("../../../targets/generic.toml"),
+    include_str!("../../../targets/ps14.toml"),
+    include_str!("../../../targets/ps20.toml"),
+    include_str!("../../../targets/one-pass.toml"),
 ];
 
 /// The class name that stands for every class not named elsewhere in the target.
@@ -67,6 +71,8 @@ pub struct Target {
     files: Vec<RegisterFile>,
     #[serde(default)]
     pack: Option<PackModel>,
+    #[serde(default)]
+    passes: Option<PassModel>,
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.
@@ -192,6 +198,9 @@ impl Target {
         if self.files.is_empty() {
             return Err("a target needs at least one [[file]] of registers".to_string());
         }
+        if let Some(passes) = &self.passes {
+            passes.validate()?;
+        }
         let mut names: Vec<&str> = Vec::new();
         for file in &self.files {
             let place = format!("register file {:?}", file.name);
@@ -255,6 +264,11 @@ impl Target {
     /// The register files.
     pub fn files(&self) -> &[RegisterFile] {
         &self.files
+    }
+
+    /// Limits and costs of passes, for targets that run shaders in several.
+    pub fn passes(&self) -> Option<&PassModel> {
+        self.passes.as_ref()
     }
 
     /// Most waves, if registers do not limit them.
@@ -371,7 +385,9 @@ mod tests {
     #[test]
     fn all_builtin_targets_parse_and_are_named_once() {
         let names: Vec<String> = Target::all_builtin().map(|target| target.name).collect();
-        assert_eq!(names, ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "vs", "generic"]);
+        let gpus = ["gfx906", "gfx90a", "gfx1030", "gfx1100", "sm_90", "xe-hpg", "vs", "generic"];
+        let with_passes = ["ps14", "ps20", "one-pass"];
+        assert_eq!(names, [&gpus[..], &with_passes].concat());
     }
 
     /// Paper 2, Table 1.

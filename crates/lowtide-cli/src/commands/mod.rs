@@ -9,6 +9,7 @@ mod constraints;
 mod convert;
 mod info;
 mod pack;
+mod passes;
 mod schedule;
 mod targets;
 
@@ -27,7 +28,9 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Colony(args)) => bench::colony(&args),
         Command::Bench(BenchCommand::Pack(args)) => bench::pack(&args),
         Command::Pack(args) => pack::run(&args),
+        Command::Bench(BenchCommand::Passes(args)) => bench::multipass(&args),
         Command::Check(args) => check::run(&args),
+        Command::Passes(args) => passes::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Convert(args) => convert::run(&args),

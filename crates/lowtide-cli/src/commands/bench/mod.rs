@@ -5,6 +5,7 @@ mod constraints;
 mod families;
 mod measure;
 mod minreg;
+mod multipass;
 mod occupancy;
 mod pack;
 mod passes;
@@ -13,5 +14,6 @@ mod sweep;
 
 pub(crate) use colony::colony;
 pub(crate) use minreg::minreg;
+pub(crate) use multipass::multipass;
 pub(crate) use occupancy::occupancy;
 pub(crate) use pack::pack;

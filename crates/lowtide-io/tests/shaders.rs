@@ -1,0 +1,317 @@
+//! Shaders as kernels: the examples, what becomes of each construct, and what is refused.
+#![cfg(feature = "shaders")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use lowtide::generate::Random;
+use lowtide::region::{DepKind, Kernel, Region};
+use lowtide_io::{KernelReader, ShaderLanguage, format_line, parse_shader, read_shader, shader_place};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/shaders");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the examples").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    files
+}
+
+#[track_caller]
+fn wgsl(source: &str) -> Vec<Kernel> {
+    parse_shader(ShaderLanguage::Wgsl, source.as_bytes(), "test.wgsl").expect("a valid shader")
+}
+
+#[track_caller]
+fn only_region(source: &str) -> Region {
+    let kernels = wgsl(source);
+    assert_eq!((kernels.len(), kernels[0].regions.len()), (1, 1));
+    kernels[0].regions[0].clone()
+}
+
+fn opcodes(region: &Region) -> Vec<&str> {
+    region.instrs().map(|instr| region.opcode(instr)).collect()
+}
+
+/// The classes and lanes of what is live at the start, by name.
+fn inputs(region: &Region) -> BTreeMap<&str, (&str, u32)> {
+    let of = |register: lowtide::RegisterId| {
+        let info = region.registers()[register.index()];
+        (region.register_name(register), (&*region.classes()[info.class.index()], info.lanes))
+    };
+    region.live_in().iter().map(|operand| of(operand.register)).collect()
+}
+
+#[test]
+fn every_example_is_read_and_survives_a_region_file() {
+    let files = examples();
+    assert!(files.len() >= 40, "{} examples", files.len());
+    let mut sizes = Vec::new();
+    for file in &files {
+        let kernels = read_shader(file).unwrap_or_else(|error| panic!("{error}"));
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let mut lines = String::new();
+        for kernel in &kernels {
+            sizes.push(kernel.instr_count());
+            for region in &kernel.regions {
+                lines += &format!("{}\n", format_line(kernel, region));
+                for instr in region.instrs() {
+                    let opcode = region.opcode(instr);
+                    assert!(opcode.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{opcode}");
+                    if !text.is_empty() && !region.defs(instr).is_empty() {
+                        let (line, column) = shader_place(region, instr).expect("a place in the source");
+                        let line = text.lines().nth(line as usize - 1).expect("a line of the source");
+                        assert!((column as usize) <= line.len(), "{}: {line}", file.display());
+                    }
+                }
+            }
+        }
+        let reader =
+            KernelReader::from_reader(Box::new(std::io::Cursor::new(lines)), "again").expect("lines");
+        let again: Vec<Kernel> = reader.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(again, kernels, "{}", file.display());
+    }
+    sizes.sort_unstable();
+    assert!(sizes[0] <= 25 && sizes[sizes.len() - 1] > 500, "{sizes:?}");
+}
+
+#[test]
+fn spir_v_is_read_like_the_shader_it_was_made_of() {
+    let file = |ending: &str| {
+        let name = format!("refraction_pool.{ending}");
+        examples().into_iter().find(|file| file.ends_with(&name)).expect("the example")
+    };
+    let [text, binary] = ["wgsl", "spv"].map(|ending| read_shader(&file(ending)).expect("a shader"));
+    let count = |kernel: &Kernel| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for region in &kernel.regions {
+            opcodes(region)
+                .into_iter()
+                .for_each(|opcode| *counts.entry(opcode.to_string()).or_default() += 1);
+        }
+        counts
+    };
+    assert_eq!(count(&text[0]), count(&binary[0]));
+    assert_eq!(text[0].name, binary[0].name);
+}
+
+#[test]
+fn vectors_keep_their_lanes_and_inputs_their_classes() {
+    let region = only_region(
+        "@group(0) @binding(0) var<uniform> scale: vec3f;
+         @group(0) @binding(1) var image: texture_2d<f32>;
+         @group(0) @binding(2) var filtering: sampler;
+         @fragment fn f(@location(0) uv: vec2f, @builtin(position) at: vec4f) -> @location(0) vec4f {
+             let color = textureSample(image, filtering, uv * 0.5);
+             return vec4f(color.xyz * scale, at.x);
+         }",
+    );
+    assert_eq!(opcodes(&region), ["mul", "tex", "mul", "mov"], "the output is one register");
+    let lanes: Vec<u32> = (region.instrs())
+        .map(|instr| region.registers()[region.defs(instr)[0].operand.register.index()].lanes)
+        .collect();
+    assert_eq!(lanes, [2, 4, 3, 4]);
+    let expected = [
+        ("0.5", ("constant", 1)),
+        ("position", ("builtin", 4)),
+        ("scale", ("uniform", 3)),
+        ("uv", ("interpolant", 2)),
+    ];
+    assert_eq!(inputs(&region), BTreeMap::from(expected));
+    // Of the sample, only three lanes are read.
+    let product = region.instrs().nth(2).expect("the product");
+    let sample = region.defs(region.instrs().nth(1).expect("the sample"))[0].operand.register;
+    assert!(region.uses(product).iter().any(|operand| operand.register == sample && operand.lanes == 7));
+    assert_eq!(region.boundary(), "return");
+}
+
+#[test]
+fn products_and_sums_are_one_operation_unless_the_product_is_needed() {
+    let shader = |result: &str| {
+        format!(
+            "@fragment fn f(@location(0) a: vec3f, @location(1) b: vec3f) -> @location(0) vec4f {{
+                 let p = a * b;
+                 let s = p + a;
+                 return vec4f({result}, 1.0);
+             }}"
+        )
+    };
+    assert_eq!(opcodes(&only_region(&shader("s"))), ["mad"]);
+    assert_eq!(opcodes(&only_region(&shader("s / p"))), ["mul", "add", "rcp", "mul"]);
+}
+
+#[test]
+fn what_nobody_needs_is_left_out_and_nothing_is_computed_twice() {
+    let region = only_region(
+        "fn square(x: vec3f) -> vec3f { return x * x; }
+         @fragment fn f(@location(0) a: vec3f) -> @location(0) vec4f {
+             let unused = normalize(a);
+             return vec4f(square(a) + square(a).zxy, 1.0);
+         }",
+    );
+    assert_eq!(opcodes(&region), ["mul", "add"]);
+}
+
+#[test]
+fn control_flow_and_barriers_end_regions() {
+    let kernels = wgsl(
+        "var<workgroup> tile: array<f32, 64>;
+         @group(0) @binding(0) var<storage, read_write> data: array<f32>;
+         @compute @workgroup_size(64) fn f(@builtin(local_invocation_index) i: u32) {
+             tile[i] = data[i] * 2.0;
+             workgroupBarrier();
+             var sum = 0.0;
+             for (var j = 0u; j < 64u; j++) { sum += tile[j]; }
+             if sum > 1.0 { data[i] = sum; }
+         }",
+    );
+    let regions = &kernels[0].regions;
+    let ends: Vec<&str> = regions.iter().map(Region::boundary).collect();
+    assert_eq!(ends[0], "barrier");
+    assert!(ends.contains(&"if") && ends.contains(&"loop"), "{ends:?}");
+    assert_eq!(regions.iter().map(Region::loop_depth).max(), Some(1));
+    // The sum lives from block to block.
+    let body = regions.iter().find(|region| opcodes(region).contains(&"lds")).expect("the body of the loop");
+    assert!(!body.live_in().is_empty() && !body.live_out().is_empty());
+}
+
+#[test]
+fn memory_keeps_its_order() {
+    let region = only_region(
+        "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
+         @group(0) @binding(1) var<storage, read> b: array<f32>;
+         @compute @workgroup_size(1) fn f(@builtin(global_invocation_id) id: vec3u) {
+             let old = a[id.x];
+             a[id.x] = old + b[id.y];
+             a[id.y] = a[id.z] + b[id.x];
+         }",
+    );
+    assert_eq!(opcodes(&region), ["ld", "ld", "add", "st", "ld", "ld", "add", "st"]);
+    let mut order: Vec<(u32, u32)> = (region.deps().iter())
+        .filter(|dep| dep.kind == DepKind::Memory)
+        .map(|dep| (dep.from.0, dep.to.0))
+        .collect();
+    order.sort_unstable();
+    assert_eq!(order, [(0, 3), (3, 4), (3, 7), (4, 7)], "loads of b are free to move");
+}
+
+#[test]
+fn variables_that_are_indexed_are_memory() {
+    let region = only_region(
+        "@fragment fn f(@location(0) a: vec4f, @location(1) @interpolate(flat) i: u32) -> @location(0) vec4f {
+             var table: array<vec4f, 2>;
+             table[0] = a;
+             table[1] = a * a;
+             return table[i];
+         }",
+    );
+    assert_eq!(opcodes(&region), ["stl", "mul", "stl", "ldl"]);
+}
+
+#[test]
+fn a_function_that_returns_early_is_several_regions() {
+    let kernels = wgsl(
+        "fn pick(x: f32) -> f32 {
+             if x > 0.5 { return sqrt(x); }
+             return x * x;
+         }
+         @fragment fn f(@location(0) x: f32) -> @location(0) vec4f { return vec4f(pick(x) + 1.0); }",
+    );
+    let all: Vec<&str> = kernels[0].regions.iter().flat_map(opcodes).collect();
+    assert_eq!(all, ["slt", "rsq", "rcp", "mul", "add"]);
+    let last = kernels[0].regions.last().expect("a region");
+    assert_eq!(
+        inputs(last).values().filter(|(class, _)| *class == "reg").count(),
+        1,
+        "the result of the call"
+    );
+}
+
+#[test]
+fn mistakes_are_reported_with_file_and_line() {
+    let error = |language, source: &str| {
+        let result = parse_shader(language, source.as_bytes(), "bad");
+        result.expect_err("an invalid shader").to_string()
+    };
+    let message = error(ShaderLanguage::Wgsl, "@fragment\nfn f() -> @location(0) vec4f {\n  return foo;\n}");
+    assert!(message.starts_with("bad:3:") && message.contains("foo"), "{message}");
+    let message = error(ShaderLanguage::Wgsl, "@fragment\nfn f() -> @location(0) vec4f {\n  return 1.0;\n}");
+    assert!(message.starts_with("bad:"), "{message}");
+    let glsl = ShaderLanguage::of("a.frag".as_ref()).expect("a shader");
+    let message = error(glsl, "#version 450\nvoid main() {\n  x = 1.0;\n}");
+    assert!(message.starts_with("bad:3:"), "{message}");
+    for (language, source, part) in [
+        (ShaderLanguage::SpirV, "no", "bad"),
+        (ShaderLanguage::Wgsl, "", "no entry point"),
+        (
+            ShaderLanguage::Wgsl,
+            "@fragment fn f() -> @location(0) vec4f { return vec4f(1.0); }",
+            "no operation",
+        ),
+    ] {
+        let message = error(language, source);
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(
+        read_shader("missing.wgsl".as_ref()).expect_err("no file").to_string().contains("cannot be read")
+    );
+    assert!(read_shader("shader.txt".as_ref()).expect_err("no shader").to_string().contains(".wgsl"));
+}
+
+#[test]
+fn calls_that_multiply_are_refused() {
+    let mut source = "fn deep0(x: f32) -> f32 { return x * 1.5 + 1.0; }\n".to_string();
+    for level in 1..40 {
+        let below = level - 1;
+        source += &format!("fn deep{level}(x: f32) -> f32 {{ return deep{below}(deep{below}(x)); }}\n");
+    }
+    source += "@fragment fn main(@location(0) x: f32) -> @location(0) vec4f { return vec4f(deep39(x)); }";
+    let error = parse_shader(ShaderLanguage::Wgsl, source.as_bytes(), "large").expect_err("too large");
+    assert!(error.to_string().contains("too large"), "{error}");
+}
+
+/// Damaged shaders are refused or read, never more.
+#[test]
+fn damaged_shaders_do_no_harm() {
+    let files = examples();
+    let mut random = Random::new(7);
+    for round in 0..400 {
+        let file = &files[random.below(files.len())];
+        let language = ShaderLanguage::of(file).expect("a shader");
+        let mut bytes = std::fs::read(file).expect("an example");
+        for _ in 0..1 + random.below(3) {
+            let place = random.below(bytes.len());
+            match random.below(4) {
+                0 => bytes.truncate(place.max(1)),
+                1 => drop(bytes.remove(place)),
+                2 => bytes[place] = random.pick(b"0;{}()+,.xf "),
+                _ => {
+                    let end = (place + 1 + random.below(30)).min(bytes.len());
+                    let part = bytes[place..end].to_vec();
+                    let target = random.below(bytes.len());
+                    bytes.splice(target..target, part);
+                }
+            }
+        }
+        if let Ok(kernels) = parse_shader(language, &bytes, "damaged") {
+            assert!(kernels.iter().all(|kernel| kernel.instr_count() > 0), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn damaged_spir_v_does_no_harm() {
+    let file = examples().into_iter().find(|file| file.ends_with("toon.spv")).expect("the example");
+    let whole = std::fs::read(file).expect("an example");
+    let mut random = Random::new(8);
+    for _ in 0..1000 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(3) {
+            let place = random.below(bytes.len());
+            bytes[place] = random.pick(&[0, 1, 2, 5, 17, 61, 127, 255, bytes[place] ^ 1]);
+        }
+        match parse_shader(ShaderLanguage::SpirV, &bytes, "damaged") {
+            Ok(kernels) => assert!(kernels.iter().all(|kernel| kernel.instr_count() > 0)),
+            Err(error) => assert!(error.to_string().starts_with("damaged: "), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Algorithm DPMPP of paper 5, Figure 1: dynamic programming from the last operation to the first.
+//!
+//! A transition puts one operation before what is already there. Its precondition is the state of the machine
+//! before it: what remains to be done, which values are wanted in registers and which in storage, and what the current pass has left.
+//! From all transitions of a stage, those before them are made:
+//!
+//! - *valid*: everything that reads the results has its place, and the pass has room;
+//! - with *optimal substructure* (Section 3.2.1): of those, the ones with the fewest operations in their subtree;
+//! - a *new pass* begins only when no operation is valid; it takes no stage of its own;
+//! - of the transitions before one, those of least cost stay; of those with the same precondition, one of least cost.
+//!
+//! The paper calls the result globally optimal. It is not: the substructure rule decides by size, not by cost, and every operation
+//! runs once. [`exact`](super::exact) tells how far it is off.
+
+use rustc_hash::FxHashMap;
+
+use super::{Partition, PassProblem};
+use crate::random::Random;
+
+/// Most transitions that a stage keeps: only graphs with very many equal parts have more.
+pub const MOST_WIDTH: usize = 1024;
+
+/// What the algorithm found, and how it went.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Found {
+    /// The passes.
+    pub partition: Partition,
+    /// The number of transitions of each stage, from the last operation to the first (Figure 2).
+    pub widths: Vec<u32>,
+    /// Whether a stage had more than [`MOST_WIDTH`] transitions, of which only the cheapest were kept.
+    pub is_cut: bool,
+}
+
+impl Found {
+    /// The mean of the branching factors w(i+1)/w(i) over all stages: the paper's b.
+    pub fn branching(&self) -> f64 {
+        let factors = self.widths.windows(2).map(|pair| f64::from(pair[1]) / f64::from(pair[0]));
+        let count = self.widths.len().saturating_sub(1);
+        if count == 0 { 1.0 } else { factors.sum::<f64>() / count as f64 }
+    }
+}
+
+/// A precondition, with the cost of the best way from it to the end.
+#[derive(Clone)]
+struct State {
+    cost: u64,
+    /// The way from here to the end: a position among all transitions.
+    way: u32,
+    /// Operations that have their place.
+    done: Vec<u64>,
+    /// Operations all of whose successors have their place, by size of their subtree.
+    ready: Vec<(u32, u32)>,
+    /// Values wanted in registers, and how many registers they take.
+    live: Vec<u32>,
+    live_size: u32,
+    /// Values wanted in storage by later passes.
+    wanted: Vec<u32>,
+    /// Live results of requests with no wait between here and their use.
+    uncovered: Vec<u32>,
+    /// Requests between here and the next wait; none if no wait of this pass comes later.
+    segment: Option<u32>,
+    inputs: Vec<u32>,
+    instructions: u32,
+    textures: u32,
+    outputs: u32,
+    /// Numbers that stand for the sets: done, live, wanted, uncovered, inputs.
+    keys: [u64; 5],
+}
+
+/// A transition that is kept: what comes after it, and what it does.
+#[derive(Clone, Copy)]
+struct Step {
+    next: u32,
+    op: u32,
+    /// Whether the pass that began before (in time: after) this operation is another one.
+    is_new_pass: bool,
+}
+
+const END: u32 = u32::MAX;
+
+/// What placing an operation would make of a state.
+struct Effect {
+    cost: u64,
+    live_size: u32,
+    textures: u32,
+    outputs: u32,
+    new_inputs: u32,
+    waits: bool,
+}
+
+struct Run<'a> {
+    problem: &'a PassProblem<'a>,
+    subtree: Vec<u32>,
+    /// Random numbers for operations, and for values in three roles, and inputs.
+    numbers: [Vec<u64>; 5],
+    steps: Vec<Step>,
+}
+
+/// Partitions by dynamic programming.
+pub fn partition(problem: &PassProblem) -> Found {
+    let mut run = Run::new(problem);
+    let mut states = vec![run.end()];
+    let mut widths = Vec::with_capacity(problem.len());
+    let mut is_cut = false;
+    for _ in 0..problem.len() {
+        let mut next: Vec<State> = Vec::new();
+        let mut known: FxHashMap<([u64; 5], [u32; 4]), usize> = FxHashMap::default();
+        for state in &states {
+            // A new pass begins only where nothing more fits into this one.
+            let valid = run.best_valid(state);
+            let fresh = valid.is_empty().then(|| run.new_pass(state));
+            let (state, valid) = match &fresh {
+                Some(fresh) => (fresh, run.best_valid(fresh)),
+                None => (state, valid),
+            };
+            let least = valid.iter().map(|(_, effect)| effect.cost).min();
+            for (op, effect) in valid.into_iter().filter(|(_, effect)| Some(effect.cost) == least) {
+                let key = run.key(state, op, &effect);
+                let place = known.get(&key).copied();
+                if place.is_some_and(|place| next[place].cost <= effect.cost) {
+                    continue;
+                }
+                let step = Step { next: state.way, op, is_new_pass: fresh.is_some() };
+                let before = run.place(state, op, &effect, step);
+                match place {
+                    Some(place) => next[place] = before,
+                    None => {
+                        known.insert(key, next.len());
+                        next.push(before);
+                    }
+                }
+            }
+        }
+        if next.len() > MOST_WIDTH {
+            is_cut = true;
+            next.sort_by_key(|state| state.cost);
+            next.truncate(MOST_WIDTH);
+        }
+        widths.push(next.len() as u32);
+        states = next;
+    }
+    let load = u64::from(problem.model().cost.load);
+    let total = |state: &State| state.cost + load * u64::from(state.live_size);
+    let way = states.iter().min_by_key(|state| total(state)).map_or(END, |state| state.way);
+    Found { partition: run.unfold(way), widths, is_cut }
+}
+
+impl<'a> Run<'a> {
+    fn new(problem: &'a PassProblem<'a>) -> Self {
+        let mut random = Random::new(0x9a55e5);
+        let values = problem.value_count();
+        let counts = [problem.len(), values, values, values, problem.input_count];
+        let numbers = counts.map(|count| (0..count).map(|_| random.bits()).collect());
+        Run { problem, subtree: subtrees(problem), numbers, steps: Vec::new() }
+    }
+
+    /// The state after the last operation.
+    fn end(&self) -> State {
+        let problem = self.problem;
+        let mut state = State {
+            cost: u64::from(problem.model().cost.pass),
+            way: END,
+            done: vec![0; problem.len().div_ceil(64)],
+            ready: Vec::new(),
+            live: Vec::new(),
+            live_size: 0,
+            wanted: problem.outputs().collect(),
+            uncovered: Vec::new(),
+            segment: None,
+            inputs: Vec::new(),
+            instructions: 0,
+            textures: 0,
+            outputs: 0,
+            keys: [0; 5],
+        };
+        for op in 0..problem.len() {
+            if problem.succs(op).next().is_none() {
+                state.ready.push((self.subtree[op], op as u32));
+            }
+        }
+        state.ready.sort_unstable();
+        state.keys[2] = state.wanted.iter().fold(0, |key, value| key ^ self.numbers[2][*value as usize]);
+        state
+    }
+
+    /// The operations of smallest subtree that can come before a state, within its pass.
+    fn best_valid(&self, state: &State) -> Vec<(u32, Effect)> {
+        let mut valid: Vec<(u32, Effect)> = Vec::new();
+        for &(size, op) in &state.ready {
+            if valid.first().is_some_and(|(first, _)| self.subtree[*first as usize] < size) {
+                break;
+            }
+            valid.extend(self.effect(state, op).map(|effect| (op, effect)));
+        }
+        valid
+    }
+
+    /// What it costs to put an operation before a state; none if the pass has no room: COST() is infinite.
+    fn effect(&self, state: &State, op: u32) -> Option<Effect> {
+        let problem = self.problem;
+        let (caps, cost) = (&problem.caps, &problem.model().cost);
+        let op = op as usize;
+        let defs = problem.defs.row(op);
+        let mut live_size = state.live_size;
+        let mut stored = 0;
+        let mut is_covered = true;
+        let mut is_read = false;
+        for value in defs {
+            if state.live.contains(value) {
+                live_size -= problem.size[*value as usize];
+                is_read = true;
+                is_covered &= !state.uncovered.contains(value);
+            }
+            if state.wanted.contains(value) {
+                stored += problem.size[*value as usize];
+            }
+        }
+        for value in problem.uses.row(op) {
+            if !state.live.contains(value) {
+                live_size = live_size.saturating_add(problem.size[*value as usize]);
+            }
+        }
+        let request = problem.is_request[op];
+        let textures = state.textures + u32::from(request);
+        let outputs = state.outputs.saturating_add(stored);
+        let new_inputs =
+            problem.inputs.row(op).iter().filter(|input| !state.inputs.contains(input)).count() as u32;
+        // Whatever is live may have to be loaded: there is always room for that.
+        let fits = live_size <= caps.registers
+            && (state.instructions + 1).saturating_add(live_size) <= caps.instructions
+            && textures.saturating_add(live_size) <= caps.textures
+            && state.inputs.len() as u32 + new_inputs <= caps.interpolants
+            && outputs <= caps.outputs;
+        if !fits {
+            return None;
+        }
+        // A result that is only stored is waited for at the end of the pass.
+        is_covered &= is_read || stored == 0 || state.segment.is_some();
+        let is_full = state.segment.is_some_and(|count| count >= caps.pending);
+        let waits = request && (!is_covered || is_full);
+        let total = problem.op_cost[op]
+            + u64::from(cost.store) * u64::from(stored)
+            + u64::from(cost.interpolant) * u64::from(new_inputs)
+            + if waits { u64::from(cost.wait) } else { 0 };
+        Some(Effect { cost: state.cost + total, live_size, textures, outputs, new_inputs, waits })
+    }
+
+    /// What tells the precondition of a transition from others.
+    fn key(&self, state: &State, op: u32, effect: &Effect) -> ([u64; 5], [u32; 4]) {
+        let problem = self.problem;
+        let mut keys = state.keys;
+        keys[0] ^= self.numbers[0][op as usize];
+        let covers = effect.waits;
+        if covers {
+            keys[3] = 0;
+        }
+        for value in problem.defs.row(op as usize) {
+            let number = *value as usize;
+            if state.live.contains(value) {
+                keys[1] ^= self.numbers[1][number];
+                if !covers && state.uncovered.contains(value) {
+                    keys[3] ^= self.numbers[3][number];
+                }
+            }
+            if state.wanted.contains(value) {
+                keys[2] ^= self.numbers[2][number];
+            }
+        }
+        for value in problem.uses.row(op as usize) {
+            let number = *value as usize;
+            let is_new = !state.live.contains(value);
+            if is_new {
+                keys[1] ^= self.numbers[1][number];
+            }
+            // What is read here is first read here, as far as it is known: only a wait before this covers it.
+            if self.is_of_request(*value) && (covers || !state.uncovered.contains(value)) {
+                keys[3] ^= self.numbers[3][number];
+            }
+        }
+        for input in problem.inputs.row(op as usize) {
+            if !state.inputs.contains(input) {
+                keys[4] ^= self.numbers[4][*input as usize];
+            }
+        }
+        (
+            keys,
+            [
+                state.instructions + 1,
+                effect.textures,
+                effect.outputs,
+                self.segment(state, op, effect).map_or(0, |count| count + 1),
+            ],
+        )
+    }
+
+    fn is_of_request(&self, value: u32) -> bool {
+        self.problem.def[value as usize].is_some_and(|def| self.problem.is_request[def as usize])
+    }
+
+    fn segment(&self, state: &State, op: u32, effect: &Effect) -> Option<u32> {
+        match self.problem.is_request[op as usize] {
+            true if effect.waits => Some(1),
+            true => state.segment.map(|count| count + 1),
+            false => state.segment,
+        }
+    }
+
+    fn place(&mut self, state: &State, op: u32, effect: &Effect, step: Step) -> State {
+        let problem = self.problem;
+        let mut before = state.clone();
+        before.keys = self.key(state, op, effect).0;
+        before.segment = self.segment(state, op, effect);
+        before.cost = effect.cost;
+        before.live_size = effect.live_size;
+        before.instructions += 1;
+        before.textures = effect.textures;
+        before.outputs = effect.outputs;
+        before.done[op as usize / 64] |= 1 << (op % 64);
+        before.ready.retain(|(_, ready)| *ready != op);
+        if effect.waits {
+            before.uncovered.clear();
+        }
+        for value in problem.defs.row(op as usize) {
+            before.live.retain(|live| live != value);
+            before.wanted.retain(|wanted| wanted != value);
+            before.uncovered.retain(|uncovered| uncovered != value);
+        }
+        for value in problem.uses.row(op as usize) {
+            if !before.live.contains(value) {
+                before.live.push(*value);
+            }
+            if self.is_of_request(*value) && !before.uncovered.contains(value) {
+                before.uncovered.push(*value);
+            }
+        }
+        for input in problem.inputs.row(op as usize) {
+            if !before.inputs.contains(input) {
+                before.inputs.push(*input);
+            }
+        }
+        debug_assert_eq!(effect.new_inputs as usize, before.inputs.len() - state.inputs.len());
+        for pred in problem.preds(op as usize) {
+            let is_done = |succ: u32| before.done[succ as usize / 64] >> (succ % 64) & 1 == 1;
+            let entry = (self.subtree[pred as usize], pred);
+            if problem.succs(pred as usize).all(is_done)
+                && let Err(place) = before.ready.binary_search(&entry)
+            {
+                before.ready.insert(place, entry);
+            }
+        }
+        self.steps.push(step);
+        before.way = self.steps.len() as u32 - 1;
+        before
+    }
+
+    /// Ends the pass of a state: what is live is loaded, and what is wanted must come from passes before.
+    fn new_pass(&self, state: &State) -> State {
+        let problem = self.problem;
+        let cost = &problem.model().cost;
+        let mut fresh = state.clone();
+        fresh.cost += u64::from(cost.pass) + u64::from(cost.load) * u64::from(state.live_size);
+        for value in &state.live {
+            if problem.def[*value as usize].is_some() && !fresh.wanted.contains(value) {
+                fresh.wanted.push(*value);
+                fresh.keys[2] ^= self.numbers[2][*value as usize];
+            }
+        }
+        fresh.live.clear();
+        fresh.uncovered.clear();
+        fresh.inputs.clear();
+        fresh.segment = None;
+        (fresh.live_size, fresh.instructions, fresh.textures, fresh.outputs) = (0, 0, 0, 0);
+        [fresh.keys[1], fresh.keys[3], fresh.keys[4]] = [0; 3];
+        fresh
+    }
+
+    /// The passes of a way from the first operation to the last.
+    fn unfold(&self, mut way: u32) -> Partition {
+        let problem = self.problem;
+        let mut passes: Vec<Vec<u32>> = vec![Vec::new()];
+        while way != END {
+            let Step { next, op, is_new_pass } = self.steps[way as usize];
+            if let Some(pass) = passes.last_mut() {
+                pass.push(op);
+            }
+            // The step before (in time: after) this one belongs to the next pass.
+            if is_new_pass {
+                passes.push(Vec::new());
+            }
+            way = next;
+        }
+        let mut pass_of = vec![0; problem.len()];
+        for (number, pass) in passes.iter().enumerate() {
+            pass.iter().for_each(|op| pass_of[*op as usize] = number);
+        }
+        let is_stored = |value: &u32| {
+            let users = problem.users.row(*value as usize);
+            let def = problem.def[*value as usize].map_or(0, |def| pass_of[def as usize]);
+            problem.is_output[*value as usize] || users.iter().any(|user| pass_of[*user as usize] != def)
+        };
+        let with_stores = passes.into_iter().map(|ops| {
+            let defs = ops.iter().flat_map(|op| problem.defs.row(*op as usize)).copied();
+            let stores = defs.filter(|value| is_stored(value)).collect();
+            (ops, stores)
+        });
+        problem.partition(&with_stores.collect::<Vec<_>>())
+    }
+}
+
+/// For each operation, how many there are in its subtree: itself and all that it depends on.
+fn subtrees(problem: &PassProblem) -> Vec<u32> {
+    let words = problem.len().div_ceil(64);
+    let mut sets = vec![0u64; problem.len() * words];
+    for op in 0..problem.len() {
+        let (before, own) = sets.split_at_mut(op * words);
+        let own = &mut own[..words];
+        own[op / 64] |= 1 << (op % 64);
+        for pred in problem.preds(op) {
+            let pred = &before[pred as usize * words..][..words];
+            own.iter_mut().zip(pred).for_each(|(word, more)| *word |= more);
+        }
+    }
+    let count = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum();
+    if words == 0 { Vec::new() } else { sets.chunks(words).map(count).collect() }
+}

@@ -1,0 +1,167 @@
+//! A shader in several passes (paper 5, Heirich): what does not fit into the registers, instructions, textures, interpolants and outputs
+//! of one pass is computed in several, which hand values on through storage.
+//!
+//! **The problem.** A [`PassProblem`] is a region in single-assignment form on a target with a [`PassModel`]. A [`Pass`] runs
+//! operations in an order, each at most once; it loads what it reads and does not compute itself, each value once and right
+//! before its first use, and stores results. A later pass may load what an earlier one stored, or compute it again.
+//! Everything is legal that keeps to the [`Limits`] of each pass, and the cheapest by [`Costs`] is wanted: the paper's COST().
+//!
+//! - Registers hold values from the operation (or load) to the last use in the pass; stored values go to outputs of their own.
+//! - Texture requests are waited for together: one wait before the first use of a result that is still pending, for all that are. No
+//!   more than [`Limits::pending`] are pending; there is a wait before one too many.
+//! - A load takes an instruction and a texture request for each register of the value, but no wait.
+//! - An operation with effects or an order in memory runs exactly once, and in that order over all passes.
+//!
+//! | algorithm | |
+//! |---|---|
+//! | [`dpmpp`] | the paper's dynamic programming (Figure 1) |
+//! | [`mio`] | list scheduling with Sethi-Ullman numbers (Riffel et al.) |
+//! | [`rds`] | cuts with recomputation, for one output or several (Chan et al., Foley et al.) |
+//! | [`exact`] | a search that proves the optimum, recomputation included |
+//!
+//! [`check`] tells whether a partition is legal and what it costs, with code of its own.
+
+pub mod check;
+pub mod dpmpp;
+pub mod exact;
+pub mod generate;
+pub mod mio;
+mod order;
+mod problem;
+pub mod rds;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::index::{InstrId, RegisterId};
+
+pub use problem::{PassError, PassProblem};
+
+/// What a target says about passes: the part `[passes]` of its file.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassModel {
+    /// The class of values that live in registers and are handed from pass to pass.
+    #[serde(default = "default_class")]
+    pub class: String,
+    /// The classes of inputs that are interpolated for each pass.
+    #[serde(default = "default_interpolants")]
+    pub interpolants: Vec<String>,
+    /// The operations that are texture requests.
+    #[serde(default = "default_textures")]
+    pub textures: Vec<String>,
+    /// Lanes of one register: a value takes as many registers as it needs for its lanes.
+    #[serde(default = "one")]
+    pub width: u32,
+    /// What one pass has.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What everything costs.
+    pub cost: Costs,
+}
+
+fn default_class() -> String {
+    "reg".to_string()
+}
+
+fn default_interpolants() -> Vec<String> {
+    ["interpolant", "attribute"].map(str::to_string).to_vec()
+}
+
+fn default_textures() -> Vec<String> {
+    ["tex", "txl", "txb", "txd", "txc", "txf", "gather"].map(str::to_string).to_vec()
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What one pass has. None: as much as it likes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Registers that are live at once.
+    pub registers: Option<u32>,
+    /// Operations and loads.
+    pub instructions: Option<u32>,
+    /// Texture requests and loads.
+    pub textures: Option<u32>,
+    /// Texture requests that are pending at once.
+    pub pending: Option<u32>,
+    /// Interpolated inputs.
+    pub interpolants: Option<u32>,
+    /// Registers written to storage.
+    pub outputs: Option<u32>,
+}
+
+/// The paper's COST().
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// A pass.
+    pub pass: u32,
+    /// Loading one register from storage.
+    pub load: u32,
+    /// Storing one register.
+    pub store: u32,
+    /// The first use of an interpolant in a pass.
+    pub interpolant: u32,
+    /// A wait for texture requests.
+    pub wait: u32,
+    /// An operation that is not listed.
+    pub operation: u32,
+    /// Operations that cost something else.
+    #[serde(default)]
+    pub operations: BTreeMap<String, u32>,
+}
+
+impl PassModel {
+    /// What makes no sense about it.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let Limits { registers, instructions, textures, pending, interpolants, outputs } = self.limits;
+        let limits = [
+            ("registers", registers),
+            ("instructions", instructions),
+            ("textures", textures),
+            ("pending", pending),
+            ("interpolants", interpolants),
+            ("outputs", outputs),
+        ];
+        if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
+            return Err(format!("passes.limits.{name} must not be 0: leave it out if there is no limit"));
+        }
+        if self.width == 0 {
+            return Err("passes.width must be at least 1".to_string());
+        }
+        let Costs { pass, load, store, interpolant, wait, operation, operations } = &self.cost;
+        let costs = [pass, load, store, interpolant, wait, operation];
+        if costs.into_iter().chain(operations.values()).any(|cost| *cost > 1 << 20) {
+            return Err(format!("passes.cost: costs over {} are not supported", 1 << 20));
+        }
+        Ok(())
+    }
+}
+
+/// One pass.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pass {
+    /// The operations, in the order in which they run.
+    pub ops: Vec<InstrId>,
+    /// What is loaded from storage.
+    pub loads: Vec<RegisterId>,
+    /// What is written to storage.
+    pub stores: Vec<RegisterId>,
+}
+
+/// A shader in passes, and what it costs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partition {
+    /// The passes in the order in which they run.
+    pub passes: Vec<Pass>,
+    /// What they cost together.
+    pub cost: u64,
+}
+
+#[cfg(test)]
+mod tests;

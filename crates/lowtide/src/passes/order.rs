@@ -1,0 +1,326 @@
+//! The order of operations within one pass: within the registers, and with few waits.
+//!
+//! [`quick`] tries a few lists. [`search`] decides whether there is an order with at most so many waits: depth-first over the sets of
+//! operations that have run, each expanded once for each set of pending requests unless it comes with fewer waits. An operation that
+//! needs no wait, is no request and takes no register more than it frees runs at once (the live weight is submodular, so it would
+//! never be better later). The bound: requests that depend on each other need a wait each.
+
+use rustc_hash::FxHashMap;
+
+use super::PassProblem;
+use crate::analysis::flow::Effort;
+use crate::random::Random;
+
+/// The operations of a pass, with what they mean to each other.
+pub(super) struct Inside<'a> {
+    problem: &'a PassProblem<'a>,
+    ops: &'a [u32],
+    stores: &'a [u32],
+    /// By operation of the problem: its place in `ops`.
+    place: Vec<u32>,
+    /// By value of the problem: its users in the pass.
+    users: Vec<u32>,
+    /// By place: how many operations of the pass come before it, and which ones after it.
+    before: Vec<u32>,
+    after: Vec<Vec<u32>>,
+    /// By place: waits that are needed from before it to the end, if its operands are there.
+    tail: Vec<u32>,
+}
+
+const ABSENT: u32 = u32::MAX;
+
+/// How far an order has come.
+#[derive(Clone)]
+struct Progress {
+    left: Vec<u32>,
+    before: Vec<u32>,
+    is_in: Vec<bool>,
+    registers: u32,
+    pending: Vec<u32>,
+    waits: u32,
+    order: Vec<u32>,
+}
+
+/// Which operation a list prefers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taste {
+    Source,
+    FewRegisters,
+    RequestsFirst,
+}
+
+impl<'a> Inside<'a> {
+    /// `ops` by increasing number.
+    pub(super) fn new(problem: &'a PassProblem<'a>, ops: &'a [u32], stores: &'a [u32]) -> Self {
+        let mut place = vec![ABSENT; problem.len()];
+        for (position, op) in ops.iter().enumerate() {
+            place[*op as usize] = position as u32;
+        }
+        let mut users = vec![0; problem.value_count()];
+        let mut before = vec![0; ops.len()];
+        let mut after: Vec<Vec<u32>> = vec![Vec::new(); ops.len()];
+        for (position, op) in ops.iter().enumerate() {
+            problem.uses.row(*op as usize).iter().for_each(|value| users[*value as usize] += 1);
+            let mut preds: Vec<u32> = problem.preds(*op as usize).collect();
+            preds.sort_unstable();
+            preds.dedup();
+            for pred in preds {
+                let pred = place[pred as usize];
+                if pred != ABSENT {
+                    before[position] += 1;
+                    after[pred as usize].push(position as u32);
+                }
+            }
+        }
+        let mut tail: Vec<u32> = vec![0; ops.len()];
+        for position in (0..ops.len()).rev() {
+            let op = ops[position] as usize;
+            let is_read = problem.defs.row(op).iter().any(|value| users[*value as usize] > 0);
+            let is_stored = problem.defs.row(op).iter().any(|value| stores.contains(value));
+            let own = u32::from(problem.is_request[op] && (is_read || is_stored));
+            // Only what reads the result has to come after the wait.
+            let mut most = 0;
+            for next in &after[position] {
+                let reads = problem.uses.row(ops[*next as usize] as usize);
+                let is_reader = problem.defs.row(op).iter().any(|value| reads.contains(value));
+                most = most.max(tail[*next as usize] + if is_reader { own } else { 0 });
+            }
+            tail[position] = most.max(own);
+        }
+        Inside { problem, ops, stores, place, users, before, after, tail }
+    }
+
+    /// No order has fewer waits.
+    pub(super) fn least_waits(&self) -> u32 {
+        let requests = self.ops.iter().filter(|op| self.problem.is_request[**op as usize]).count() as u64;
+        let by_slots = match self.is_all_awaited() {
+            true => requests.div_ceil(u64::from(self.problem.caps.pending)) as u32,
+            false => 0,
+        };
+        self.tail.iter().copied().max().unwrap_or(0).max(by_slots)
+    }
+
+    /// Whether every request of the pass is read or stored, so that it must be waited for.
+    fn is_all_awaited(&self) -> bool {
+        let is_awaited = |op: &u32| {
+            let mut defs = self.problem.defs.row(*op as usize).iter();
+            defs.any(|value| self.users[*value as usize] > 0 || self.stores.contains(value))
+        };
+        self.ops.iter().filter(|op| self.problem.is_request[**op as usize]).all(is_awaited)
+    }
+
+    fn start(&self) -> Progress {
+        Progress {
+            left: self.users.clone(),
+            before: self.before.clone(),
+            is_in: vec![false; self.problem.value_count()],
+            registers: 0,
+            pending: Vec::new(),
+            waits: 0,
+            order: Vec::with_capacity(self.ops.len()),
+        }
+    }
+
+    fn needs_wait(&self, progress: &Progress, place: u32) -> bool {
+        let op = self.ops[place as usize] as usize;
+        let is_pending = |value: &u32| {
+            let def = self.problem.def[*value as usize].map(|def| self.place[def as usize]);
+            def.is_some_and(|def| progress.pending.contains(&def))
+        };
+        let reads = !progress.pending.is_empty() && self.problem.uses.row(op).iter().any(is_pending);
+        reads
+            || self.problem.is_request[op]
+                && progress.pending.len() as u64 >= u64::from(self.problem.caps.pending)
+    }
+
+    /// Registers right before and right after an operation.
+    fn registers(&self, progress: &Progress, place: u32) -> (u32, u32) {
+        let problem = self.problem;
+        let op = self.ops[place as usize] as usize;
+        let mut during = progress.registers;
+        let mut freed = 0;
+        for value in problem.uses.row(op) {
+            let value = *value as usize;
+            if !progress.is_in[value] {
+                during = during.saturating_add(problem.size[value]);
+            }
+            if progress.left[value] == 1 {
+                freed += problem.size[value];
+            }
+        }
+        let added = problem.defs.row(op).iter().filter(|value| progress.left[**value as usize] > 0);
+        let added: u32 = added.map(|value| problem.size[*value as usize]).sum();
+        (during, during - freed + added)
+    }
+
+    fn run(&self, progress: &mut Progress, place: u32) {
+        let problem = self.problem;
+        let op = self.ops[place as usize] as usize;
+        let (_, after) = self.registers(progress, place);
+        if self.needs_wait(progress, place) {
+            progress.waits += 1;
+            progress.pending.clear();
+        }
+        for value in problem.uses.row(op) {
+            progress.left[*value as usize] -= 1;
+            progress.is_in[*value as usize] = progress.left[*value as usize] > 0;
+        }
+        for value in problem.defs.row(op) {
+            progress.is_in[*value as usize] = progress.left[*value as usize] > 0;
+        }
+        if problem.is_request[op] {
+            progress.pending.push(place);
+        }
+        progress.registers = after;
+        progress.order.push(place);
+        for next in &self.after[place as usize] {
+            progress.before[*next as usize] -= 1;
+        }
+        progress.before[place as usize] = ABSENT;
+    }
+
+    /// Waits of a complete order.
+    fn all_waits(&self, progress: &Progress) -> u32 {
+        let is_awaited = |place: &u32| {
+            let op = self.ops[*place as usize] as usize;
+            self.problem.defs.row(op).iter().any(|value| self.stores.contains(value))
+        };
+        progress.waits + u32::from(progress.pending.iter().any(is_awaited))
+    }
+
+    fn list(&self, taste: Taste) -> Option<(Vec<u32>, u32)> {
+        let cap = self.problem.caps.registers;
+        let mut progress = self.start();
+        while progress.order.len() < self.ops.len() {
+            let ready = (0..self.ops.len() as u32).filter(|place| progress.before[*place as usize] == 0);
+            let fitting = ready.filter_map(|place| {
+                let (during, after) = self.registers(&progress, place);
+                let fits = during <= cap && after <= cap;
+                fits.then(|| {
+                    let change = i64::from(after) - i64::from(progress.registers);
+                    let waits = self.needs_wait(&progress, place);
+                    let op = self.ops[place as usize] as usize;
+                    let key = match taste {
+                        Taste::Source => (0, 0, place),
+                        Taste::FewRegisters => (i64::from(waits), change, place),
+                        Taste::RequestsFirst => {
+                            // What leads to a further request, and the request itself, before all that has to wait.
+                            let leads = self.tail[place as usize] > 0 || self.problem.is_request[op];
+                            let rank = if waits {
+                                3
+                            } else if leads {
+                                0
+                            } else if change <= 0 {
+                                1
+                            } else {
+                                2
+                            };
+                            (rank, change, place)
+                        }
+                    };
+                    (key, place)
+                })
+            });
+            let (_, place) = fitting.min()?;
+            self.run(&mut progress, place);
+        }
+        let waits = self.all_waits(&progress);
+        Some((progress.order.iter().map(|place| self.ops[*place as usize]).collect(), waits))
+    }
+}
+
+/// The best order of a few lists, with its waits; none if none of them has enough registers.
+pub(super) fn quick(inside: &Inside) -> Option<(Vec<u32>, u32)> {
+    let least = inside.least_waits();
+    let mut best: Option<(Vec<u32>, u32)> = None;
+    for taste in [Taste::RequestsFirst, Taste::FewRegisters, Taste::Source] {
+        if let Some(found) = inside.list(taste)
+            && best.as_ref().is_none_or(|(_, waits)| found.1 < *waits)
+        {
+            best = Some(found);
+        }
+        if best.as_ref().is_some_and(|(_, waits)| *waits <= least) {
+            break;
+        }
+    }
+    best
+}
+
+/// Whether there is an order with at most so many waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Found(Vec<u32>, u32),
+    None,
+    Unknown,
+}
+
+/// Looks for an order with at most `most` waits.
+pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer {
+    if inside.least_waits() > most {
+        return Answer::None;
+    }
+    let mut random = Random::new(inside.ops.len() as u64);
+    let mut number = || u128::from(random.bits()) << 64 | u128::from(random.bits());
+    let numbers: Vec<[u128; 2]> = (0..inside.ops.len()).map(|_| [number(), number()]).collect();
+    let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
+    let mut stack = vec![inside.start()];
+    let cap = inside.problem.caps.registers;
+    while let Some(mut progress) = stack.pop() {
+        if effort.is_spent() {
+            return Answer::Unknown;
+        }
+        effort.spend(1);
+        // Free moves.
+        loop {
+            let is_free = |place: &u32| {
+                if progress.before[*place as usize] != 0 || inside.needs_wait(&progress, *place) {
+                    return false;
+                }
+                let (during, after) = inside.registers(&progress, *place);
+                let op = inside.ops[*place as usize] as usize;
+                !inside.problem.is_request[op] && during <= cap && after <= progress.registers
+            };
+            let Some(place) = (0..inside.ops.len() as u32).find(is_free) else { break };
+            inside.run(&mut progress, place);
+        }
+        if progress.order.len() == inside.ops.len() {
+            let waits = inside.all_waits(&progress);
+            if waits <= most {
+                let order = progress.order.iter().map(|place| inside.ops[*place as usize]).collect();
+                return Answer::Found(order, waits);
+            }
+            continue;
+        }
+        let executed = progress.order.iter().fold(0, |key, place| key ^ numbers[*place as usize][0]);
+        let key = progress.pending.iter().fold(executed, |key, place| key ^ numbers[*place as usize][1]);
+        match seen.get(&key) {
+            Some(waits) if *waits <= progress.waits => continue,
+            _ => seen.insert(key, progress.waits),
+        };
+        let rest = (0..inside.ops.len()).filter(|place| progress.before[*place] != ABSENT);
+        let tail = rest.map(|place| inside.tail[place]).max().unwrap_or(0);
+        let after_pending =
+            progress.pending.iter().map(|place| inside.tail[*place as usize]).max().unwrap_or(0);
+        if progress.waits + tail.max(after_pending) > most {
+            continue;
+        }
+        let mut moves: Vec<(i64, u32)> = Vec::new();
+        for place in (0..inside.ops.len() as u32).filter(|place| progress.before[*place as usize] == 0) {
+            let (during, after) = inside.registers(&progress, place);
+            if during <= cap && after <= cap {
+                let wait = if inside.needs_wait(&progress, place) { 1000 } else { 0 };
+                moves.push((wait + i64::from(after), place));
+            }
+        }
+        // The most promising one is on top of the stack.
+        moves.sort_by_key(|(rank, place)| std::cmp::Reverse((*rank, *place)));
+        for (_, place) in moves {
+            let mut next = progress.clone();
+            inside.run(&mut next, place);
+            if next.waits <= most {
+                stack.push(next);
+            }
+        }
+    }
+    Answer::None
+}

@@ -1,0 +1,476 @@
+//! Brute force: every sequence of operations as a pass, every set of stored values as a state.
+
+use std::collections::BTreeMap;
+
+use super::check::check_passes;
+use super::generate::{Look, shader};
+use super::{Costs, Limits, Partition, Pass, PassError, PassModel, PassProblem, dpmpp, exact, mio, rds};
+use crate::index::{InstrId, RegisterId};
+use crate::random::Random;
+use crate::region::{InstrSpec, Region, RegionBuilder};
+use crate::schedule::Budget;
+use crate::target::Target;
+
+/// A model with tight limits, some of which are missing.
+fn model(random: &mut Random) -> PassModel {
+    let mut limit = |least: u32, spread: usize| {
+        let limit = least + random.below(spread) as u32;
+        (!random.chance(25)).then_some(limit)
+    };
+    let limits = Limits {
+        registers: limit(3, 3),
+        instructions: limit(4, 4),
+        textures: limit(4, 3),
+        pending: limit(1, 3),
+        interpolants: limit(3, 2),
+        outputs: limit(1, 3),
+    };
+    let mut cost = |most: usize| random.below(most + 1) as u32;
+    let cost = Costs {
+        pass: cost(6),
+        load: cost(3),
+        store: cost(3),
+        interpolant: cost(2),
+        wait: cost(4),
+        operation: 1 + cost(1),
+        operations: BTreeMap::from([("rsq".to_string(), cost(5))]),
+    };
+    let textures = vec!["tex".to_string()];
+    PassModel {
+        class: "reg".to_string(),
+        interpolants: vec!["interpolant".to_string()],
+        textures,
+        width: 4,
+        limits,
+        cost,
+    }
+}
+
+fn small(random: &mut Random, most: usize) -> Region {
+    let look = Look {
+        size: 1 + random.below(most),
+        textures: random.pick(&[0, 20, 50]),
+        interpolants: random.below(4),
+        outputs: random.below(3),
+        effects: random.pick(&[0, 0, 20]),
+        is_local: random.chance(50),
+    };
+    shader(look, random.bits())
+}
+
+/// The least cost, by trying everything: the stored registers are a state, a pass is any sequence of operations.
+fn brute_force(region: &Region, model: &PassModel) -> u64 {
+    let n = region.len();
+    let mut sequences: Vec<Vec<u32>> = vec![Vec::new()];
+    let mut next = 0;
+    while next < sequences.len() {
+        for op in 0..n as u32 {
+            if !sequences[next].contains(&op) {
+                let mut longer = sequences[next].clone();
+                longer.push(op);
+                sequences.push(longer);
+            }
+        }
+        next += 1;
+    }
+    // The cheapest pass for each set of operations, loads and stores, legal by the checker with its loads given.
+    let mut passes: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
+    for ops in &sequences[1..] {
+        let ops: Vec<InstrId> = ops.iter().map(|op| InstrId(*op)).collect();
+        let run = ops.iter().fold(0u32, |set, op| set | 1 << op.0);
+        let defs: Vec<RegisterId> =
+            ops.iter().flat_map(|op| region.defs(*op)).map(|def| def.operand.register).collect();
+        let is_made = |register: RegisterId| {
+            region.instrs().any(|instr| region.defs(instr).iter().any(|def| def.operand.register == register))
+        };
+        let (mut loads, mut known) = (Vec::new(), Vec::new());
+        let mut is_legal = true;
+        for op in &ops {
+            for operand in region.uses(*op) {
+                let register = operand.register;
+                if is_made(register) && !known.contains(&register) {
+                    is_legal &= !defs.contains(&register);
+                    known.push(register);
+                    loads.push(register);
+                }
+            }
+            known.extend(region.defs(*op).iter().map(|def| def.operand.register));
+        }
+        // Operations with effects in the order of memory.
+        let place = |instr: InstrId| ops.iter().position(|op| *op == instr);
+        for dep in region.deps() {
+            if let (Some(from), Some(to)) = (place(dep.from), place(dep.to)) {
+                is_legal &= from < to;
+            }
+        }
+        if !is_legal {
+            continue;
+        }
+        for subset in 0u32..1 << defs.len() {
+            let chosen = defs.iter().enumerate().filter(|(bit, _)| subset >> bit & 1 == 1);
+            let stores: Vec<RegisterId> = chosen.map(|(_, register)| *register).collect();
+            if let Some(cost) = pass_cost(
+                region,
+                model,
+                &Pass { ops: ops.clone(), loads: loads.clone(), stores: stores.clone() },
+            ) {
+                let bits = |registers: &[RegisterId]| {
+                    registers.iter().fold(0u32, |set, register| set | 1 << producer(region, *register))
+                };
+                let key = (run, bits(&loads), bits(&stores));
+                let least = passes.entry(key).or_insert(u64::MAX);
+                *least = (*least).min(cost);
+            }
+        }
+    }
+    let is_output = |instr: &InstrId| {
+        region
+            .defs(*instr)
+            .iter()
+            .any(|def| region.live_out().iter().any(|out| out.register == def.operand.register))
+    };
+    let outputs = region.instrs().filter(is_output).fold(0u32, |set, instr| set | 1 << instr.0);
+    let reads = |register| {
+        region.instrs().any(|instr| region.uses(instr).iter().any(|operand| operand.register == register))
+    };
+    let is_effect = |instr: &InstrId| {
+        let useless = region.defs(*instr).iter().all(|def| {
+            !reads(def.operand.register)
+                && !region.live_out().iter().any(|out| out.register == def.operand.register)
+        });
+        region.flags(*instr).contains('s') || useless
+    };
+    let effects = region.instrs().filter(is_effect).fold(0u32, |set, instr| set | 1 << instr.0);
+    // Dijkstra over (stored, effects done).
+    let mut best: BTreeMap<(u32, u32), u64> = BTreeMap::from([((0, 0), 0)]);
+    let mut open = std::collections::BTreeSet::from([(0u64, 0u32, 0u32)]);
+    while let Some((cost, stored, done)) = open.pop_first() {
+        if stored & outputs == outputs && done == effects {
+            return cost;
+        }
+        for ((run, loads, stores), own) in &passes {
+            let new = run & effects;
+            let is_in_order = region.deps().iter().all(|dep| {
+                let is_new = |instr: InstrId| new >> instr.0 & 1 == 1;
+                let is_done = |instr: InstrId| (done | new) >> instr.0 & 1 == 1;
+                dep.kind == crate::region::DepKind::Data || !is_new(dep.to) || is_done(dep.from)
+            });
+            if loads & !stored != 0 || new & done != 0 || !is_in_order {
+                continue;
+            }
+            let state = (stored | stores, done | new);
+            let total = cost + own;
+            if best.get(&state).is_none_or(|known| total < *known) {
+                best.insert(state, total);
+                open.insert((total, state.0, state.1));
+            }
+        }
+    }
+    u64::MAX
+}
+
+fn producer(region: &Region, register: RegisterId) -> u32 {
+    let writes = |instr: &InstrId| region.defs(*instr).iter().any(|def| def.operand.register == register);
+    region.instrs().find(writes).map_or(0, |instr| instr.0)
+}
+
+/// The cost of one pass, if it keeps to the limits; written down from the rules, apart from all other code.
+fn pass_cost(region: &Region, model: &PassModel, pass: &Pass) -> Option<u64> {
+    let size = |register: &RegisterId| region.registers()[register.index()].lanes.div_ceil(model.width);
+    let sum = |registers: &[RegisterId]| registers.iter().map(size).sum::<u32>();
+    let within = |used: u32, limit: Option<u32>| limit.is_none_or(|limit| used <= limit);
+    let is_request = |op: &InstrId| region.opcode(*op) == "tex";
+    let reads = |op: &InstrId, register: &RegisterId| {
+        region.uses(*op).iter().any(|operand| operand.register == *register)
+    };
+    let requests = pass.ops.iter().filter(|op| is_request(op)).count() as u32;
+    let interpolants: std::collections::BTreeSet<RegisterId> = (pass.ops.iter())
+        .flat_map(|op| region.uses(*op))
+        .map(|operand| operand.register)
+        .filter(|register| {
+            &*region.classes()[region.registers()[register.index()].class.index()] == "interpolant"
+        })
+        .collect();
+    let limits = &model.limits;
+    let loaded = sum(&pass.loads);
+    let is_within = within(pass.ops.len() as u32 + loaded, limits.instructions)
+        && within(requests + loaded, limits.textures)
+        && within(interpolants.len() as u32, limits.interpolants)
+        && within(sum(&pass.stores), limits.outputs);
+    // Live in a gap before or after position p: written or loaded at or before, read at or after.
+    let mut values: Vec<(RegisterId, Option<usize>)> =
+        pass.loads.iter().map(|register| (*register, None)).collect();
+    for (position, op) in pass.ops.iter().enumerate() {
+        values.extend(region.defs(*op).iter().map(|def| (def.operand.register, Some(position))));
+    }
+    for position in 0..pass.ops.len() {
+        let (mut before, mut after) = (0, 0);
+        for (register, written) in &values {
+            let mut uses = (0..pass.ops.len()).filter(|place| reads(&pass.ops[*place], register));
+            let (Some(first), Some(last)) = (uses.clone().next(), uses.next_back()) else { continue };
+            let start = written.map_or(first, |written| written + 1);
+            let is_live_after =
+                written.map_or(first <= position, |written| written <= position) && last > position;
+            before += if start <= position && position <= last { size(register) } else { 0 };
+            after += if is_live_after { size(register) } else { 0 };
+        }
+        if !within(before.max(after), limits.registers) {
+            return None;
+        }
+    }
+    // Fewest waits: all sets of gaps where there is one.
+    let gaps = pass.ops.len();
+    let waits = (0u32..1 << gaps).filter(|set| {
+        // Bit g: a wait after the operation at position g.
+        (0..gaps).filter(|place| is_request(&pass.ops[*place])).all(|place| {
+            let register = region.defs(pass.ops[place])[0].operand.register;
+            let first = (place + 1..gaps).find(|other| reads(&pass.ops[*other], &register));
+            let end = match (first, pass.stores.contains(&register)) {
+                (Some(first), _) => first,
+                (None, true) => gaps,
+                (None, false) => return true,
+            };
+            (place..end).any(|gap| set >> gap & 1 == 1)
+        }) && {
+            let mut pending = 0;
+            (0..gaps).all(|place| {
+                pending += u32::from(is_request(&pass.ops[place]));
+                let is_within = within(pending, limits.pending);
+                if set >> place & 1 == 1 {
+                    pending = 0;
+                }
+                is_within
+            })
+        }
+    });
+    let waits = waits.map(u32::count_ones).min()?;
+    let cost = &model.cost;
+    let op_cost =
+        |op: &InstrId| u64::from(*cost.operations.get(region.opcode(*op)).unwrap_or(&cost.operation));
+    let total = u64::from(cost.pass)
+        + u64::from(cost.load * loaded)
+        + u64::from(cost.store * sum(&pass.stores))
+        + u64::from(cost.interpolant) * interpolants.len() as u64
+        + u64::from(cost.wait * waits)
+        + pass.ops.iter().map(op_cost).sum::<u64>();
+    is_within.then_some(total)
+}
+
+#[track_caller]
+fn checked(region: &Region, model: &PassModel, name: &str, partition: &Partition) -> u64 {
+    match check_passes(region, model, &partition.passes) {
+        Ok(report) => assert_eq!(report.cost, partition.cost, "{name}"),
+        Err(violations) => panic!("{name}: {} in {partition:?}", violations[0]),
+    }
+    partition.cost
+}
+
+/// All algorithms on one shader: their costs, and what is proven.
+fn all(region: &Region, model: &PassModel, budget: Budget) -> Option<([u64; 4], exact::Proven)> {
+    let problem = PassProblem::with_model(region, model).ok()?;
+    let dp = dpmpp::partition(&problem);
+    assert_eq!(dp.widths.len(), region.len());
+    let found = [dp.partition, mio::partition(&problem), rds::partition(&problem, Budget::UNLIMITED)];
+    let names = ["dpmpp", "mio", "rds"];
+    let costs: Vec<u64> =
+        names.iter().zip(&found).map(|(name, partition)| checked(region, model, name, partition)).collect();
+    let start = found.iter().min_by_key(|partition| partition.cost)?;
+    let proven = exact::partition(&problem, start, budget);
+    let cost = checked(region, model, "exact", &proven.partition);
+    assert!(proven.bound <= cost && cost <= start.cost);
+    Some(([costs[0], costs[1], costs[2], cost], proven))
+}
+
+/// What the cases have in them: a test of single passes alone would prove little.
+#[derive(Default, Debug)]
+struct Seen {
+    solved: u64,
+    several_passes: u64,
+    again: u64,
+    /// Where dpmpp, mio and rds miss the optimum.
+    missed: [u64; 3],
+}
+
+fn against_brute_force(seeds: std::ops::Range<u64>, most: usize) -> Seen {
+    let mut seen = Seen::default();
+    for seed in seeds.clone() {
+        let mut random = Random::new(seed);
+        let region = small(&mut random, most);
+        let model = model(&mut random);
+        let Some((costs, proven)) = all(&region, &model, Budget::UNLIMITED) else { continue };
+        let least = brute_force(&region, &model);
+        assert_eq!((costs[3], proven.is_optimal()), (least, true), "seed {seed}: {costs:?}");
+        seen.solved += 1;
+        let passes = &proven.partition.passes;
+        seen.several_passes += u64::from(passes.len() > 1);
+        seen.again += u64::from(passes.iter().map(|pass| pass.ops.len()).sum::<usize>() > region.len());
+        for (missed, cost) in seen.missed.iter_mut().zip(costs) {
+            *missed += u64::from(cost > least);
+        }
+    }
+    seen
+}
+
+#[test]
+fn exact_agrees_with_brute_force() {
+    let seen = against_brute_force(0..4000, 5);
+    assert!(seen.solved > 2000 && seen.several_passes > 200 && seen.again > 20, "{seen:?}");
+    assert!(seen.missed.iter().all(|missed| *missed > 20), "{seen:?}");
+}
+
+/// For long runs: `cargo test --release -p lowtide --lib passes -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn exact_agrees_with_brute_force_on_many_more() {
+    let seen = against_brute_force(100_000..104_000, 6);
+    assert!(seen.several_passes > 400, "{seen:?}");
+}
+
+#[test]
+fn all_algorithms_are_legal_on_larger_shaders() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let look = Look {
+            effects: random.pick(&[0, 0, 4]),
+            outputs: 1 + random.below(4),
+            ..Look::real(10 + random.below(70))
+        };
+        let region = shader(look, random.bits());
+        let targets = ["ps14", "ps20", "one-pass"];
+        let target = Target::builtin(random.pick(&targets)).expect("a target");
+        let model = target.passes().expect("a pass model");
+        let budget = Budget { nodes: Some(3000), ..Budget::UNLIMITED };
+        let Some((costs, proven)) = all(&region, model, budget) else { continue };
+        assert!(costs.iter().all(|cost| *cost >= proven.bound), "seed {seed}");
+    }
+}
+
+#[test]
+fn the_same_budget_gives_the_same_result() {
+    let region = shader(Look::real(60), 3);
+    let target = Target::builtin("ps14").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let start = mio::partition(&problem);
+    let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+    let [first, second] = [0, 1].map(|_| exact::partition(&problem, &start, budget));
+    assert_eq!(first, second);
+    assert!(first.partition.cost <= start.cost);
+}
+
+/// The search goes as deep as the shader is long.
+#[test]
+fn the_longest_shaders_do_not_end_the_stack() {
+    let region = shader(Look::real(exact::MOST_OPERATIONS), 2);
+    for name in ["one-pass", "ps14"] {
+        let target = Target::builtin(name).expect("a target");
+        let problem = PassProblem::new(&region, &target).expect("a problem");
+        let budget = Budget { nodes: Some(6000), ..Budget::UNLIMITED };
+        let proven = exact::partition(&problem, &dpmpp::partition(&problem).partition, budget);
+        checked(&region, target.passes().expect("a pass model"), name, &proven.partition);
+    }
+}
+
+/// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three operations.
+#[test]
+fn an_example_by_hand() {
+    let mut builder = RegionBuilder::new("paper");
+    let [reg, interpolant] = ["reg", "interpolant"].map(|name| builder.class(name));
+    let uv = builder.register("uv", interpolant, 2, 1);
+    builder.live_in(uv, 3);
+    let registers = ["a", "b", "c", "d", "ab", "cd", "abcd"].map(|name| builder.register(name, reg, 4, 1));
+    for register in &registers[..4] {
+        let tex = builder.instr(InstrSpec::new("tex", 40));
+        builder.uses(tex, uv, 3);
+        builder.defs(tex, *register, 15);
+    }
+    for (opcode, [x, y, z]) in [("add", [0, 1, 4]), ("add", [2, 3, 5]), ("mul", [4, 5, 6])] {
+        let instr = builder.instr(InstrSpec::new(opcode, 4));
+        [x, y].iter().for_each(|operand| builder.uses(instr, registers[*operand], 15));
+        builder.defs(instr, registers[z], 15);
+    }
+    builder.live_out(registers[6], 15);
+    builder.depend_on_registers();
+    let region = builder.build().expect("a region");
+    let costs = |registers, instructions| {
+        let limits =
+            Limits { registers: Some(registers), instructions: Some(instructions), ..Limits::default() };
+        let cost = Costs {
+            pass: 100,
+            load: 10,
+            store: 10,
+            interpolant: 1,
+            wait: 20,
+            operation: 1,
+            operations: BTreeMap::new(),
+        };
+        let model = PassModel {
+            class: "reg".to_string(),
+            interpolants: vec!["interpolant".to_string()],
+            textures: vec!["tex".to_string()],
+            width: 4,
+            limits,
+            cost,
+        };
+        all(&region, &model, Budget::UNLIMITED).expect("a solution").0[3]
+    };
+    // A pass, a store, an interpolant, seven operations; and one wait with four registers, or two with three.
+    assert_eq!(costs(4, 7), 100 + 10 + 1 + 7 + 20);
+    assert_eq!(costs(3, 7), 100 + 10 + 1 + 7 + 40);
+    // With six instructions, both sums are handed on to a pass that multiplies: two stores and two loads are cheaper than another
+    // wait with an interpolant.
+    assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
+}
+
+#[test]
+fn the_checker_refuses_what_is_wrong() {
+    let region = shader(Look::real(60), 5);
+    let mut model =
+        Target::builtin("ps14").and_then(|target| target.passes().cloned()).expect("a pass model");
+    // Short enough for all sets of waits.
+    model.limits.instructions = Some(8);
+    let problem = PassProblem::with_model(&region, &model).expect("a problem");
+    let good = rds::partition(&problem, Budget::UNLIMITED).passes;
+    assert!(good.len() > 2);
+    let mut random = Random::new(1);
+    let mut refused = 0;
+    for _ in 0..400 {
+        let mut bad = good.clone();
+        let place = random.below(bad.len());
+        let pass = &mut bad[place];
+        match random.below(8) {
+            0 => drop(bad.remove(place)),
+            1 => drop(pass.ops.remove(random.below(pass.ops.len()))),
+            2 => pass.stores.clear(),
+            3 if !pass.loads.is_empty() => drop(pass.loads.remove(0)),
+            4 if pass.ops.len() > 1 => pass.ops.reverse(),
+            5 => pass.ops.push(pass.ops[0]),
+            6 if place > 0 => bad.swap(0, place),
+            _ => pass.stores.push(RegisterId(random.below(region.registers().len() + 2) as u32)),
+        }
+        if bad == good {
+            continue;
+        }
+        // What the checker lets pass must be legal by the other rules of this file, pass for pass.
+        match check_passes(&region, &model, &bad) {
+            Err(_) => refused += 1,
+            Ok(report) => {
+                let costs: Option<Vec<u64>> =
+                    bad.iter().map(|pass| pass_cost(&region, &model, pass)).collect();
+                assert_eq!(costs.map(|costs| costs.iter().sum::<u64>()), Some(report.cost));
+            }
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
+
+#[test]
+fn what_fits_nowhere_is_an_error() {
+    let region = shader(Look::real(30), 1);
+    let mut model =
+        Target::builtin("ps14").and_then(|target| target.passes().cloned()).expect("a pass model");
+    model.limits.registers = Some(1);
+    let error = PassProblem::with_model(&region, &model).expect_err("too few registers");
+    assert!(matches!(error, PassError::TooSmall { what: "registers", .. }), "{error}");
+    let target = Target::builtin("gfx906").expect("a target");
+    assert!(PassProblem::new(&region, &target).is_err());
+}
