@@ -22,8 +22,9 @@ use super::guard::{Guard, Progress};
 use super::terrain::Terrain;
 use super::{Rules, STALL_SCALE};
 
-/// The memory of an ant, for one after the other.
+/// The memory of an ant, for one after the other. Those of several threads must not share a line of the cache.
 #[derive(Clone, Debug)]
+#[repr(align(128))]
 pub(super) struct Ant {
     /// The list, the slot of each of its instructions, and their scores.
     list: Vec<u32>,
