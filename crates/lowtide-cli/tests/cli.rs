@@ -610,7 +610,7 @@ mod bench {
                 assert!(least > Some(0.0) && least <= mean && mean <= most, "{document}");
             }
         }
-        assert!(measured > 3, "{document}");
+        assert!(measured > 1, "{document}");
         assert_eq!(document["whole"]["identical"], true, "{document}");
         let text = run("bench colony {} --nodes 30000 --max-size 100", &[&corpus()]).ok();
         assert!(

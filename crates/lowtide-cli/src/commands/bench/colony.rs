@@ -244,12 +244,12 @@ impl Document {
             }
         }
         let budget = match self.nodes {
-            Some(nodes) => format!("at most {} choices for each region and pass", grouped(nodes)),
+            Some(nodes) => format!("at most {} choices a region and pass", grouped(nodes)),
             None => "no limit on choices".to_string(),
         };
         let mut text = format!(
-            "{} kernels; {budget}; what ants are asked for each distinct graph\n\n\
-             Speed-up over one thread, region by region (paper 4, Tables 3.a and 3.b; choices/s are those of one thread)\n{}\n\n\
+            "{} kernels; {budget}; choices/s are those of one thread\n\n\
+             Speed-up over one thread, region by region (paper 4, Tables 3.a and 3.b)\n{}\n\n\
              All of them at once: one thread {:.2} s, {} threads {:.2} s (speed-up {:.2})",
             grouped(self.kernels),
             trimmed(&rows),
@@ -261,7 +261,7 @@ impl Document {
         if let (Some(gpu), Some(start)) = (&self.gpu, self.gpu_start_seconds) {
             let [host, transfer, run] = self.whole.gpu_parts;
             text += &format!(
-                ",\n{gpu} {:.3} s (speed-up {:.1}; on the host {host:.3} s, transfers {transfer:.3} s, on the device {run:.3} s).\n\
+                ",\n{gpu} {:.3} s (speed-up {:.1}; host {host:.3} s, transfers {transfer:.3} s, device {run:.3} s).\n\
                  Opening the GPU and compiling its code took {start:.2} s",
                 self.whole.seconds[CUDA], self.whole.speedup[CUDA],
             );
