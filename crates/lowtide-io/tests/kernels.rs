@@ -129,7 +129,7 @@ fn ants_can_be_asked_all_at_once() {
                 solved.tell(asked, answer);
             }
         }
-        assert!(chosen.iter().all(|&chosen| chosen > 0), "{chosen:?}: both passes have something to do");
+        assert!(chosen[1] > 0, "{chosen:?}: pass 2 has something to do");
         let spent = solved.spent().map(|spent| spent.states);
         assert_same(&expected, &outcomes(&kernels, options, Some(&solved)));
         assert_eq!(solved.spent().map(|spent| spent.states), spent, "nothing was left to ask");
