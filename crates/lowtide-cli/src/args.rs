@@ -199,6 +199,10 @@ pub(crate) struct ColonyArgs {
     #[arg(long)]
     pub(crate) sweep: bool,
 
+    /// Instead, switch off what makes ants fast on a GPU, one technique after the other (paper 4, Tables 4.a and 4.b; needs an NVIDIA GPU)
+    #[arg(long, conflicts_with = "sweep")]
+    pub(crate) techniques: bool,
+
     /// Measure regions of so many instructions or more
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) min_size: usize,

@@ -6,15 +6,22 @@
 // has one thread for an ant, and runs the threads of a block one after the other.
 //
 // Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. What belongs to an ant lies there side by side, so that its threads read one piece of memory.
+//
+// What makes it fast can be switched off, to tell by how much (see `Technique`): WIDTH=1 has one thread for an ant, INTERLEAVED mixes the memory of the ants of a group, ALLOCATES takes it from the device's heap;
+// EXPLORES_ALONE, ALL_STALL and SAME_GUIDE make other schedules than the definition.
+
+#if defined(LOWTIDE_SHIM)
+#define WIDTH 1u
+#elif !defined(WIDTH)
+// On AMD half of a wave.
+#define WIDTH 32u
+#endif
 
 #if defined(LOWTIDE_SHIM)
 #define DEVICE static inline
-#define WIDTH 1u
+#define MEMBER inline
 #define PHASE(call) \
     for (u32 thread = 0; thread < threads; ++thread) { call; }
-DEVICE void meet() {}
-DEVICE u32 from_lane(u32 x, u32 lane) { return x; }
-DEVICE bool any(bool x) { return x; }
 DEVICE u32 count_up(u32* counter) { return (*counter)++; }
 DEVICE void count_down(u32* counter) { --*counter; }
 DEVICE void add(i64* sum, i64 more) { *sum += more; }
@@ -25,12 +32,11 @@ DEVICE u64 nanoseconds() { return 0; }
 DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
 #elif defined(__HIP__)
 #define DEVICE static __attribute__((device)) inline
+#define MEMBER __attribute__((device)) inline
 #define KERNEL extern "C" __attribute__((global))
 #define BLOCK __builtin_amdgcn_workgroup_id_x()
 #define THREAD __builtin_amdgcn_workitem_id_x()
 #define BOUNDED
-// Half of a wave.
-#define WIDTH 32u
 #define PHASE(call) \
     {               \
         call;       \
@@ -41,6 +47,47 @@ DEVICE void synchronise() {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
 }
+DEVICE u32 count_up(u32* counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+DEVICE void count_down(u32* counter) { __atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED); }
+DEVICE void add(i64* sum, i64 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
+DEVICE void add(u32* sum, u32 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
+DEVICE void raise(u32* most, u32 other) { __atomic_fetch_max(most, other, __ATOMIC_RELAXED); }
+DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
+DEVICE u64 nanoseconds() { return __builtin_readcyclecounter(); }
+DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
+#else
+#define DEVICE static __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
+#define KERNEL extern "C" __global__
+#define BLOCK blockIdx.x
+#define THREAD threadIdx.x
+// Registers for 8 blocks of 4 ants on a multiprocessor at a time: with fewer blocks memory is waited for, with more, registers are spilled.
+#define BOUNDED __launch_bounds__(128, 8)
+#define PHASE(call)      \
+    {                    \
+        call;            \
+        __syncthreads(); \
+    }
+DEVICE u32 count_up(u32* counter) { return atomicAdd(counter, 1u); }
+DEVICE void count_down(u32* counter) { atomicSub(counter, 1u); }
+DEVICE void add(i64* sum, i64 more) { atomicAdd((u64*)sum, (u64)more); }
+DEVICE void add(u32* sum, u32 more) { atomicAdd(sum, more); }
+DEVICE void raise(u32* most, u32 other) { atomicMax(most, other); }
+DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
+DEVICE u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
+#endif
+
+// How the threads of an ant wait for one another, and what they tell each other.
+#if WIDTH == 1
+DEVICE void meet() {}
+DEVICE u32 from_lane(u32 x, u32 lane) { return x; }
+DEVICE bool any(bool x) { return x; }
+#elif defined(__HIP__)
 DEVICE void meet() {
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront");
     __builtin_amdgcn_wave_barrier();
@@ -54,42 +101,10 @@ DEVICE bool any(bool x) {
     for (u32 apart = WIDTH / 2; apart > 0; apart /= 2) all |= from_lane(all, ((u32)THREAD % WIDTH) ^ apart);
     return all != 0;
 }
-DEVICE u32 count_up(u32* counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
-DEVICE void count_down(u32* counter) { __atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED); }
-DEVICE void add(i64* sum, i64 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
-DEVICE void add(u32* sum, u32 more) { __atomic_fetch_add(sum, more, __ATOMIC_RELAXED); }
-DEVICE void raise(u32* most, u32 other) { __atomic_fetch_max(most, other, __ATOMIC_RELAXED); }
-DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
-DEVICE u64 nanoseconds() { return __builtin_readcyclecounter(); }
-DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
 #else
-#define DEVICE static __device__ __forceinline__
-#define KERNEL extern "C" __global__
-#define BLOCK blockIdx.x
-#define THREAD threadIdx.x
-// Registers for 8 blocks of 4 ants on a multiprocessor at a time: with fewer blocks memory is waited for, with more, registers are spilled.
-#define BOUNDED __launch_bounds__(128, 8)
-#define WIDTH 32u
-#define PHASE(call)      \
-    {                    \
-        call;            \
-        __syncthreads(); \
-    }
 DEVICE void meet() { __syncwarp(); }
 DEVICE u32 from_lane(u32 x, u32 lane) { return __shfl_sync(0xffffffffu, x, lane % WIDTH); }
 DEVICE bool any(bool x) { return __any_sync(0xffffffffu, x); }
-DEVICE u32 count_up(u32* counter) { return atomicAdd(counter, 1u); }
-DEVICE void count_down(u32* counter) { atomicSub(counter, 1u); }
-DEVICE void add(i64* sum, i64 more) { atomicAdd((u64*)sum, (u64)more); }
-DEVICE void add(u32* sum, u32 more) { atomicAdd(sum, more); }
-DEVICE void raise(u32* most, u32 other) { atomicMax(most, other); }
-DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
-DEVICE u64 nanoseconds() {
-    u64 now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    return now;
-}
-DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
 #endif
 
 DEVICE u64 from_lane_long(u64 x, u32 lane) { return (u64)from_lane((u32)(x >> 32), lane) << 32 | from_lane((u32)x, lane); }
@@ -193,17 +208,88 @@ DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
 DEVICE u64 amount_of(const Task& t, u64 cost) { return t.is_timed ? cost : (cost & 0xffffffffull) + t.limits_sum; }
 
 // The ant's part of an array.
-#define OWN(type, offset) ((type*)(a.work + t.offset) + (u64)ant * t.offset##_size)
+#if defined(INTERLEAVED)
+#define STRIDE LANES
+#else
+#define STRIDE 1u
+#endif
+template <typename T>
+struct Part {
+    T* first;
+    MEMBER T& operator[](u32 k) const { return first[(u64)k * STRIDE]; }
+};
+
+template <typename T>
+DEVICE Part<T> part(const Arrays& a, u64 array, u64 size, u32 ant) {
+    T* all = (T*)(a.work + array);
+    Part<T> own = {STRIDE == 1 ? all + ant * size : all + ant / LANES * LANES * size + ant % LANES};
+    return own;
+}
+
+#define TRAIL(ant) part<u16>(a, t.trail, t.trail_size, ant)
+
+// The memory of an ant.
+struct Memory {
+    Part<u16> list;
+    Part<u32> slots;
+    Part<u32> scores;
+    Part<u16> waits;
+    Part<u32> available;
+    Part<i64> delta;
+    Part<u32> attraction;
+    Part<u32> left;
+    Part<u32> closer_sum;
+    Part<u8> marks;
+};
+
+#if defined(ALLOCATES)
+template <typename T>
+DEVICE Part<T> allocated(u64 size, u32 lane) {
+    u64 address = lane == 0 ? (u64)malloc(size * sizeof(T)) : 0;
+    Part<T> own = {(T*)from_lane_long(address, 0)};
+    if (own.first == 0 && size > 0) asm volatile("trap;");
+    return own;
+}
+#define OWN(type, array) allocated<type>(t.array##_size, lane)
+#else
+#define OWN(type, array) part<type>(a, t.array, t.array##_size, ant)
+#endif
+
+DEVICE Memory memory_of(const Arrays& a, u32 ant, u32 lane) {
+    const Task& t = *a.task;
+    Memory own = {
+        OWN(u16, list), OWN(u32, slots), OWN(u32, scores), OWN(u16, waits_left), OWN(u32, available),
+        OWN(i64, delta_now), OWN(u32, attraction_now), OWN(u32, left_now), OWN(u32, closer_sum_now), OWN(u8, marks),
+    };
+    return own;
+}
+
+DEVICE void give_back(const Memory& own, u32 lane) {
+#if defined(ALLOCATES)
+    meet();
+    if (lane != 0) return;
+    free(own.list.first), free(own.slots.first), free(own.scores.first), free(own.waits.first), free(own.available.first);
+    free(own.delta.first), free(own.attraction.first), free(own.left.first), free(own.closer_sum.first), free(own.marks.first);
+#endif
+}
 
 // One ant (see `ant` for the definition): its cost, or DEAD; `chosen` is how far it came. Its threads make the same choices, and share the work.
-DEVICE u64 walk(const Arrays& a, u32 ant, u32 lane, u32* chosen) {
+DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chosen) {
     const Task& t = *a.task;
     const Control& c = *control_of(a);
     const u32 n = (u32)t.count, width = (u32)t.width;
     const u32 group = ant / LANES;
     const bool is_timed = t.is_timed;
+#if defined(ALL_STALL)
+    const bool stalls = is_timed;
+#else
     const bool stalls = is_timed && t.stalling > 0 && group % t.stalling == t.stalling - 1;
+#endif
+#if defined(SAME_GUIDE)
+    const u32 guide = is_timed ? 0 : 1;
+#else
     const u32 guide = is_timed ? group % 3 : 1 + group % 2;
+#endif
     const u64 level = c.best_cost >> 32;
     const i64 limit = is_timed ? (i64)t.limit : level < t.steps ? a.longs[t.step_limits + level] : (i64)t.everything;
     const u64 key = bits_at(bits_at(t.seed, (u64)is_timed << 32 | c.iteration), group);
@@ -221,17 +307,11 @@ DEVICE u64 walk(const Arrays& a, u32 ant, u32 lane, u32* chosen) {
     const u32* rank = is_fewest ? a.words + t.fewest_rank : (const u32*)(a.work + t.own_rank);
     const i64* room = is_fewest ? a.longs + t.fewest_room : (const i64*)(a.work + t.own_room);
 
-    u16* list = OWN(u16, list);
-    u32* slots = OWN(u32, slots);
-    u32* scores = OWN(u32, scores);
-    u16* waits = OWN(u16, waits_left);
-    u32* available = OWN(u32, available);
-    i64* delta = OWN(i64, delta_now);
-    u32* attraction = OWN(u32, attraction_now);
-    u32* left = OWN(u32, left_now);
-    u32* closer_sum = OWN(u32, closer_sum_now);
-    u8* marks = OWN(u8, marks);
-    u16* trail = OWN(u16, trail);
+    const Part<u16> list = own.list, waits = own.waits, trail = TRAIL(ant);
+    const Part<u32> slots = own.slots, scores = own.scores, available = own.available;
+    const Part<u32> attraction = own.attraction, left = own.left, closer_sum = own.closer_sum;
+    const Part<i64> delta = own.delta;
+    const Part<u8> marks = own.marks;
 
     for (u32 i = lane; i < n; i += WIDTH) {
         waits[i] = (u16)a.words[t.waits + i];
@@ -259,7 +339,11 @@ DEVICE u64 walk(const Arrays& a, u32 ant, u32 lane, u32* chosen) {
     for (u32 step = 0; step < n; ++step) {
         *chosen = step;
         const u16* trail_row = pheromones + (u64)row * n;
+#if defined(EXPLORES_ALONE)
+        const bool explores = bits_at(~own_key, step) >> 32 < t.explores_below;
+#else
         const bool explores = bits_at(key, step) >> 32 < t.explores_below;
+#endif
         u64 total;
         // The highest score, and of all places with it the first: NONE less the place.
         u64 best;
@@ -502,7 +586,7 @@ DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
     Control& c = *control_of(a);
     const u32 n = (u32)t.count;
     const bool has_winner = c.winner != NONE;
-    const u16* trail = (const u16*)(a.work + t.trail) + (u64)c.winner * n;
+    const Part<u16> trail = TRAIL(has_winner ? c.winner : 0);
     const u32* best = (const u32*)(a.work + t.best);
     const u64 whole = 5 * LEAST, from = amount_of(t, t.start_cost);
     const u64 share = whole * 2 * amount_of(t, has_winner ? c.winner_cost : c.best_cost) / (3 * (from > 1 ? from : 1));
@@ -553,7 +637,9 @@ DEVICE void send(const Arrays& a, u32 ant, u32 lane) {
     const Task& t = *a.task;
     if (ant / LANES >= control_of(a)->groups) return;
     u32 chosen = 0;
-    const u64 cost = walk(a, ant, lane, &chosen);
+    const Memory own = memory_of(a, ant, lane);
+    const u64 cost = walk(a, own, ant, lane, &chosen);
+    give_back(own, lane);
     if (lane == 0) {
         ((u64*)(a.work + t.costs))[ant] = cost;
         ((u32*)(a.work + t.chosen))[ant] = chosen;
@@ -586,7 +672,7 @@ DEVICE void take_over(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const Control& c = *control_of(a);
     if (!c.is_improved) return;
-    const u16* trail = (const u16*)(a.work + t.trail) + (u64)c.winner * t.count;
+    const Part<u16> trail = TRAIL(c.winner);
     u32* best = (u32*)(a.work + t.best);
     for (u32 k = thread; k < t.count; k += threads) best[k] = trail[k];
 }
@@ -622,7 +708,7 @@ DEVICE void prepare(const Arrays& a, u32* answers, u32* unfinished, u32 thread, 
     PHASE(plan(a, thread))
     if (c.groups == 0) {
         PHASE(tell(a, answers, thread, threads))
-        if (WIDTH == 1 || thread == 0) count_down(unfinished);
+        if (thread == 0) count_down(unfinished);
     }
 }
 

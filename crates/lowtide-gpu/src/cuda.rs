@@ -7,18 +7,25 @@ use std::time::Instant;
 use cudarc::driver::sys::CUdevice_attribute::{
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
 };
-use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
+use cudarc::driver::sys::CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE;
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+};
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use lowtide::colony::flat::Batch;
 
-use super::{DeviceError, Spent, source};
+use super::technique::definitions;
+use super::{DeviceError, Spent, Technique, source};
 
-/// Threads of a block that works for a region, and for an ant.
+/// Threads of a block that works for a region.
 const THREADS: u32 = 256;
-const THREADS_OF_ANT: u32 = 32;
 
-/// Ants of a block. Groups are a multiple of it.
-const ANTS_OF_BLOCK: u32 = 4;
+/// Ants of a block, and threads of each: with 32 threads for an ant, and with one (as in paper 4).
+const BLOCK: (u32, u32) = (4, 32);
+const BLOCK_WITHOUT_WARPS: (u32, u32) = (64, 1);
+
+/// Room for what ants allocate, without [`Technique::Planning`].
+const HEAP_BYTES: usize = 16 << 30;
 
 /// Looking whether all is done makes the device wait for the host, so that it is not done after every iteration.
 const ITERATIONS_BETWEEN_LOOKS: u32 = 4;
@@ -32,11 +39,18 @@ pub struct Device {
     send: CudaFunction,
     learn: CudaFunction,
     name: String,
+    /// Techniques that are switched off.
+    without: Vec<Technique>,
 }
 
 impl Device {
     /// The first device.
     pub fn open() -> Result<Device, DeviceError> {
+        Device::open_without(&[])
+    }
+
+    /// The first device, with some techniques switched off, to tell what they are good for.
+    pub fn open_without(techniques: &[Technique]) -> Result<Device, DeviceError> {
         // SAFETY: looks for a library of that name and loads it; the driver's own start-up code is what runs then.
         if !unsafe { cudarc::driver::sys::is_culib_present() } {
             return Err(DeviceError::NoLibrary("the NVIDIA driver (libcuda)"));
@@ -51,10 +65,9 @@ impl Device {
         let number = |attribute| context.attribute(attribute).map_err(no_device);
         let major = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let options = CompileOptions {
-            options: vec![format!("--gpu-architecture=sm_{major}{minor}")],
-            ..CompileOptions::default()
-        };
+        let mut flags = vec![format!("--gpu-architecture=sm_{major}{minor}")];
+        flags.extend(definitions(techniques).iter().map(|name| format!("-D{name}")));
+        let options = CompileOptions { options: flags, ..CompileOptions::default() };
         let binary = compile_ptx_with_opts(source(), options).map_err(|error| {
             DeviceError::Compile(match error {
                 CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
@@ -66,7 +79,14 @@ impl Device {
         let function = |name| module.load_function(name).map_err(no_device);
         let (begin, send) = (function("colony_begin")?, function("colony_send")?);
         let learn = function("colony_learn")?;
-        Ok(Device { context, stream, begin, send, learn, name })
+        if techniques.contains(&Technique::Planning) {
+            context.set_limit(CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_BYTES).map_err(no_device)?;
+        }
+        Ok(Device { context, stream, begin, send, learn, name, without: techniques.to_vec() })
+    }
+
+    pub(super) fn uses(&self, technique: Technique) -> bool {
+        !self.without.contains(&technique)
     }
 
     /// What the driver calls it.
@@ -78,13 +98,31 @@ impl Device {
         self.context.mem_get_info().map(|(free, _)| free as u64).map_err(failed)
     }
 
-    /// Uploads a batch in one piece for each array, runs it in one launch and downloads the answers.
+    /// Copies an array to the device.
+    fn upload<T: DeviceRepr>(&self, items: &[T], pieces: &[usize]) -> Result<CudaSlice<T>, DeviceError> {
+        if self.uses(Technique::Transfers) {
+            return self.stream.clone_htod(items).map_err(failed);
+        }
+        // SAFETY: the pieces cover all of it.
+        let mut all = unsafe { self.stream.alloc::<T>(items.len()) }.map_err(failed)?;
+        for (place, &start) in pieces.iter().enumerate() {
+            let end = pieces.get(place + 1).copied().unwrap_or(items.len());
+            if start < end {
+                let mut piece = all.slice_mut(start..end);
+                self.stream.memcpy_htod(&items[start..end], &mut piece).map_err(failed)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Uploads a batch, runs it with two launches for each iteration, and downloads the answers.
     pub(super) fn run(&self, batch: &Batch, spent: &mut Spent) -> Result<Vec<u32>, DeviceError> {
         let start = Instant::now();
         let stream = &self.stream;
-        let headers = stream.clone_htod(&batch.headers).map_err(failed)?;
-        let words = stream.clone_htod(&batch.words).map_err(failed)?;
-        let longs = stream.clone_htod(&batch.longs).map_err(failed)?;
+        let header_starts: Vec<usize> = (0..batch.headers.len()).step_by(Batch::header_len()).collect();
+        let headers = self.upload(&batch.headers, &header_starts)?;
+        let words = self.upload(&batch.words, &batch.word_starts)?;
+        let longs = self.upload(&batch.longs, &batch.long_starts)?;
         let mut answers = stream.alloc_zeros::<u32>(batch.answer_len).map_err(failed)?;
         // SAFETY: the colony writes everything in its working memory before it reads it.
         let mut work = unsafe { stream.alloc::<u64>((batch.work_bytes / 8) as usize) }.map_err(failed)?;
@@ -96,10 +134,11 @@ impl Device {
         let mut unfinished = stream.clone_htod(&[tasks]).map_err(failed)?;
         let for_tasks =
             LaunchConfig { grid_dim: (tasks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 };
-        let blocks = batch.ants.div_ceil(ANTS_OF_BLOCK);
+        let (ants, threads) = if self.uses(Technique::Warps) { BLOCK } else { BLOCK_WITHOUT_WARPS };
+        let blocks = batch.ants.div_ceil(ants);
         let for_ants = LaunchConfig {
             grid_dim: (tasks * blocks, 1, 1),
-            block_dim: (ANTS_OF_BLOCK * THREADS_OF_ANT, 1, 1),
+            block_dim: (ants * threads, 1, 1),
             shared_mem_bytes: 0,
         };
         let mut function = &self.begin;
@@ -116,7 +155,7 @@ impl Device {
                 break;
             }
             let mut launch = stream.launch_builder(&self.send);
-            launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&blocks).arg(&ANTS_OF_BLOCK);
+            launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&blocks).arg(&ants);
             // SAFETY: as above; there is a block for each part of the ants of each header.
             unsafe { launch.launch(for_ants) }.map_err(failed)?;
             spent.launches += 1;

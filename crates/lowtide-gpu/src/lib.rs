@@ -1,7 +1,7 @@
-//! The ant colony on a GPU: all regions of all kernels in one launch (paper 4, Sections IV-B and V, and its future work).
+//! The ant colony on a GPU: all regions of all kernels at a time (paper 4, Sections IV-B and V, and its future work).
 //!
-//! A block of threads takes a region, a thread an ant; the whole search runs in one launch, without the host. Where paper 4 gives all of the device to one region after the other, and waits for all ants of the
-//! device after each iteration, regions here go their own ways. The schedules are those of [`lowtide::colony`], bit for bit.
+//! Where paper 4 gives all of the device to one region after the other, and a thread to each ant, the ants of all regions are sent by one launch here, with 32 threads for each of them; another launch lets each region learn from its ants.
+//! The schedules are those of [`lowtide::colony`], bit for bit.
 //!
 //! CUDA is found at run time: the library builds and runs without it, and [`Device::open`] then says what is missing.
 //!
@@ -13,6 +13,7 @@
 //! ```
 
 mod cuda;
+mod technique;
 
 use std::time::Instant;
 
@@ -21,6 +22,7 @@ use lowtide::colony::{Answer, Task};
 use thiserror::Error;
 
 pub use cuda::Device;
+pub use technique::Technique;
 
 /// Why a GPU cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -72,12 +74,12 @@ impl Device {
         let mut order: Vec<usize> = (0..tasks.len()).filter(|&task| !tasks[task].is_solved()).collect();
         order.sort_by_key(|&task| std::cmp::Reverse(tasks[task].len()));
         let room = self.free_bytes()? / 10 * 9;
-        let mut batch = (Batch::default(), Vec::new());
+        let mut batch = (self.new_batch(), Vec::new());
         for task in order {
-            let Some(bytes) = Batch::bytes_of(tasks[task]).filter(|&bytes| bytes <= room) else {
+            let Some(bytes) = self.new_batch().bytes_of(tasks[task]).filter(|&bytes| bytes <= room) else {
                 continue;
             };
-            if batch.0.work_bytes + bytes > room {
+            if batch.0.work_bytes + bytes > room || !self.uses(Technique::Batches) {
                 self.launch(&mut batch, tasks, &mut answers, &mut spent)?;
             }
             if batch.0.push(tasks[task]) {
@@ -98,6 +100,12 @@ impl Device {
         Ok((all, spent))
     }
 
+    fn new_batch(&self) -> Batch {
+        let mut batch = Batch::default();
+        batch.has_loose_lists = !self.uses(Technique::Lists);
+        batch
+    }
+
     /// Runs a batch and empties it.
     fn launch(
         &self,
@@ -106,7 +114,7 @@ impl Device {
         answers: &mut [Option<Answer>],
         spent: &mut Spent,
     ) -> Result<(), DeviceError> {
-        let batch = std::mem::take(batch);
+        let batch = std::mem::replace(batch, self.new_batch());
         let members = std::mem::take(members);
         if batch.is_empty() {
             return Ok(());

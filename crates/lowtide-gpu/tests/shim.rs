@@ -10,7 +10,7 @@ use lowtide::colony::Task;
 use lowtide::colony::flat::Batch;
 
 /// Compiles the device's source with a program around it, with all checks that the compiler has. None if there is no compiler.
-fn compile(folder: &Path) -> Option<PathBuf> {
+fn compile(folder: &Path, definitions: &[&str]) -> Option<PathBuf> {
     let source = folder.join("shim.cpp");
     let text = format!("#include <cstdlib>\n{}{}", lowtide_gpu::source(), include_str!("shim.cpp"));
     std::fs::write(&source, text).expect("a file can be written");
@@ -26,7 +26,9 @@ fn compile(folder: &Path) -> Option<PathBuf> {
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover=all",
     ];
-    let compiled = Command::new(&compiler).args(arguments).arg(&source).arg("-o").arg(&program).output();
+    let mut command = Command::new(&compiler);
+    command.args(arguments).args(definitions).arg(&source).arg("-o").arg(&program);
+    let compiled = command.output();
     match compiled {
         Err(_) if std::env::var_os("CI").is_none() => None,
         Err(error) => panic!("{compiler}: {error}"),
@@ -75,7 +77,7 @@ fn compare(program: &Path, tasks: &[Task]) -> u64 {
 #[test]
 fn the_devices_code_makes_the_same_schedules() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path()) else {
+    let Some(program) = compile(folder.path(), &[]) else {
         println!("!! SKIPPED: there is no C++ compiler (CXX)");
         return;
     };
@@ -84,6 +86,18 @@ fn the_devices_code_makes_the_same_schedules() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let choices = compare(&program, &common::asked(&common::kernels(&corpus), 30_000));
     assert!(choices > 20_000, "{choices}");
+}
+
+/// The layout of [`lowtide_gpu::Technique::Layout`] for one thread an ant.
+#[test]
+fn another_layout_makes_the_same_schedules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compile(folder.path(), &["-DINTERLEAVED"]) else {
+        println!("!! SKIPPED: there is no C++ compiler (CXX)");
+        return;
+    };
+    let choices = compare(&program, &common::made(50));
+    assert!(choices > 100_000, "{choices}");
 }
 
 /// `scripts/test-gpu` compiles it for real GPUs.

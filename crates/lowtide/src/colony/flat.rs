@@ -77,6 +77,12 @@ pub struct Batch {
     pub answer_len: usize,
     /// Ants of a task in an iteration.
     pub ants: u32,
+    /// Where the arrays of all tasks start, in those of 32 and of 64 bits.
+    pub word_starts: Vec<usize>,
+    /// See above.
+    pub long_starts: Vec<usize>,
+    /// Plans room for all instructions of a region in the lists of ants, and not just for as many as can be independent: to tell what that is good for.
+    pub has_loose_lists: bool,
     /// Where each answer starts, and how long its order is.
     answers: Vec<(usize, usize)>,
 }
@@ -107,10 +113,9 @@ impl Batch {
         text + &format!("    u64 field[{MOST_FIELDS}];\n}};\n")
     }
 
-    /// The working memory that a task would add; none if it cannot be part of a batch: it has too many classes, or too many ants.
-    pub fn bytes_of(task: &Task) -> Option<u64> {
-        let mut batch = Batch::default();
-        batch.push(task).then_some(batch.work_bytes)
+    /// The working memory that this batch has with one more task; none if that cannot be part of it: it has too many classes, or too many ants.
+    pub fn bytes_of(mut self, task: &Task) -> Option<u64> {
+        self.push(task).then_some(self.work_bytes)
     }
 
     /// Adds a task; false, and nothing is changed, if it cannot be part of a batch with the others.
@@ -200,7 +205,7 @@ impl Batch {
     fn plan_work(&mut self, task: &Task, header: &mut Header) {
         let Header { count, values, levels, .. } = *header;
         let ants = u64::from(self.ants);
-        let ready = task.terrain.most_ready as u64;
+        let ready = if self.has_loose_lists { count } else { task.terrain.most_ready as u64 };
         header.work = self.work_bytes;
         let mut end = 0;
         let mut take = |bytes: u64| {
@@ -238,12 +243,14 @@ impl Batch {
     }
 
     fn add_words(&mut self, words: impl Iterator<Item = u32>) -> u64 {
+        self.word_starts.push(self.words.len());
         let start = self.words.len() as u64;
         self.words.extend(words);
         start
     }
 
     fn add_longs(&mut self, longs: &[i64]) -> u64 {
+        self.long_starts.push(self.longs.len());
         let start = self.longs.len() as u64;
         self.longs.extend_from_slice(longs);
         start

@@ -146,8 +146,8 @@ impl Task {
             && self.cost_of(&answer.order) <= self.start_cost
     }
 
-    /// The cost of a legal order; more than any other if it exceeds the limit.
-    fn cost_of(&self, order: &[InstrId]) -> u64 {
+    /// The cost of a legal order, where lower is better: in pass 2 its length in cycles. More than any other if it exceeds the limit.
+    pub fn cost_of(&self, order: &[InstrId]) -> u64 {
         let Terrain { packing, width, .. } = &self.terrain;
         let mut left = self.terrain.left.clone();
         let mut available = vec![0; self.len()];

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::sweep::sweep;
+use super::techniques::techniques;
 use crate::args::ColonyArgs;
 use crate::commands::ants::{ask, read};
 use crate::commands::{print, print_json};
@@ -22,7 +23,7 @@ use crate::input::Targets;
 use crate::report::{grouped, table, trimmed};
 
 /// The paper's ranges of sizes, and where each one starts.
-const RANGES: [(&str, usize); 3] = [("1-49", 1), ("50-99", 50), (">=100", 100)];
+pub(super) const RANGES: [(&str, usize); 3] = [("1-49", 1), ("50-99", 50), (">=100", 100)];
 
 /// Paper 4, Tables 3.a and 3.b: the geometric mean of its speed-ups on a GPU, by pass and range.
 const PAPER: [[f64; 3]; 2] = [[2.07, 7.44, 12.48], [1.99, 4.80, 7.55]];
@@ -103,6 +104,9 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
     };
     if args.sweep {
         return sweep(&kernels, options, args.json);
+    }
+    if args.techniques {
+        return techniques(&kernels, options, args);
     }
     let started = Instant::now();
     let gpu = args.ants.gpu()?;
@@ -289,7 +293,7 @@ fn timed(task: &Task, threads: usize) -> (Answer, f64) {
     (answer, start.elapsed().as_secs_f64())
 }
 
-fn range_of(size: usize) -> &'static str {
+pub(super) fn range_of(size: usize) -> &'static str {
     RANGES.iter().rev().find(|(_, first)| size >= *first).map_or(RANGES[0].0, |(name, _)| name)
 }
 

@@ -11,6 +11,7 @@ mod pack;
 mod passes;
 mod proofs;
 mod sweep;
+mod techniques;
 
 pub(crate) use colony::colony;
 pub(crate) use minreg::minreg;

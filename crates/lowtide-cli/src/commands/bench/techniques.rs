@@ -1,0 +1,203 @@
+//! `lowtide bench colony --techniques`: what makes ants fast on a GPU, each technique switched off alone, and all of a kind together (paper 4, Tables 4.a and 4.b).
+//!
+//! Each is measured twice: with 32 threads for an ant, as ants are sent, and with one thread, as in paper 4. Times are those of a whole batch from end to end, for each choice of an ant: without some techniques, other choices are made.
+
+use std::time::Instant;
+
+use lowtide::colony::Task;
+use lowtide::pipeline::Options;
+use lowtide::region::Kernel;
+use lowtide::solved::{Asked, Solved};
+use lowtide::target::Target;
+use lowtide_gpu::{Device, Technique};
+use serde::Serialize;
+
+use super::colony::{RANGES, range_of};
+use crate::args::ColonyArgs;
+use crate::commands::ants::ask;
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+use crate::report::{grouped, table, trimmed};
+
+const MEMORY: &[Technique] =
+    &[Technique::Layout, Technique::Planning, Technique::Lists, Technique::Transfers];
+const DIVERGENCE: &[Technique] = &[Technique::Exploring, Technique::Stalling, Technique::Guides];
+
+/// Paper 4, Tables 4.a and 4.b: by how much time its techniques for memory and against divergence save, in per cent; by pass and range.
+const PAPER: [(&str, [[f64; 3]; 2]); 2] = [
+    ("memory", [[645.0, 1055.0, 897.0], [593.0, 994.0, 709.0]]),
+    ("divergence", [[0.68, 3.81, 7.0], [3.78, 12.06, 15.42]]),
+];
+
+/// A batch is measured so often, and the shortest time counts; less often if it takes so many seconds.
+const REPETITIONS: u32 = 3;
+const LONG: f64 = 4.0;
+
+/// What is switched off.
+struct Variant {
+    name: &'static str,
+    without: Vec<Technique>,
+    /// What it is compared with.
+    base: usize,
+}
+
+fn variants() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for (name, common) in
+        [("32 threads for an ant", vec![]), ("one thread for an ant", vec![Technique::Warps])]
+    {
+        let base = variants.len();
+        let mut add = |name, without: &[Technique]| {
+            variants.push(Variant { name, without: [&common, without].concat(), base });
+        };
+        add(name, &[]);
+        add("batches", &[Technique::Batches]);
+        add("layout", &[Technique::Layout]);
+        add("planning", &[Technique::Planning]);
+        add("lists", &[Technique::Lists]);
+        add("transfers", &[Technique::Transfers]);
+        add("memory", MEMORY);
+        add("exploring", &[Technique::Exploring]);
+        add("stalling", &[Technique::Stalling]);
+        add("guides", &[Technique::Guides]);
+        add("divergence", DIVERGENCE);
+    }
+    variants
+}
+
+/// What became of a variant.
+#[derive(Serialize)]
+struct Row {
+    /// What is switched off, or how ants are sent with everything on.
+    name: &'static str,
+    threads_per_ant: u32,
+    /// By pass and range; none where no region is left to ants.
+    cells: [[Option<Cell>; RANGES.len()]; 2],
+    /// Cycles of all regions of pass 2.
+    length: u64,
+    /// Whether all schedules are those of the processor.
+    identical: bool,
+}
+
+#[derive(Serialize, Clone, Copy)]
+struct Cell {
+    seconds: f64,
+    choices: u64,
+    /// More time for each choice than with everything on, in per cent.
+    more_time: f64,
+}
+
+pub(super) fn techniques(
+    kernels: &[(Kernel, &Target)],
+    options: Options,
+    args: &ColonyArgs,
+) -> Result<(), Failure> {
+    let variants = variants();
+    let mut rows: Vec<Row> = (variants.iter())
+        .map(|variant| Row {
+            name: variant.name,
+            threads_per_ant: if variant.without.contains(&Technique::Warps) { 1 } else { 32 },
+            cells: [[None; RANGES.len()]; 2],
+            length: 0,
+            identical: true,
+        })
+        .collect();
+    let solved = Solved::new();
+    let sizes = args.min_size..=args.max_size.unwrap_or(usize::MAX);
+    let mut gpu = String::new();
+    for pass in 0..2 {
+        let asked = ask(kernels, options, &solved, pass as u8 + 1)?;
+        let usual = open(&[])?;
+        gpu = usual.name().to_string();
+        let all: Vec<&Task> = asked.iter().map(Asked::task).collect();
+        let answers = usual.solve(&all).map_err(|error| Failure::Message(error.to_string()))?.0;
+        let is_measured = |task: &Task| sizes.contains(&task.len()) && !task.is_solved();
+        for (number, variant) in variants.iter().enumerate() {
+            let device = open(&variant.without)?;
+            for (range, (name, _)) in RANGES.iter().enumerate() {
+                let is_member =
+                    |&place: &usize| is_measured(all[place]) && range_of(all[place].len()) == *name;
+                let members: Vec<usize> = (0..all.len()).filter(is_member).collect();
+                if members.is_empty() {
+                    continue;
+                }
+                let tasks: Vec<&Task> = members.iter().map(|&place| all[place]).collect();
+                let mut seconds = f64::INFINITY;
+                let mut found = Vec::new();
+                for _ in 0..REPETITIONS {
+                    let start = Instant::now();
+                    found = device.solve(&tasks).map_err(|error| Failure::Message(error.to_string()))?.0;
+                    seconds = seconds.min(start.elapsed().as_secs_f64());
+                    if seconds > LONG {
+                        break;
+                    }
+                }
+                let row = &mut rows[number];
+                row.identical &= members.iter().zip(&found).all(|(&place, found)| *found == answers[place]);
+                if pass == 1 {
+                    row.length +=
+                        tasks.iter().zip(&found).map(|(task, found)| task.cost_of(&found.order)).sum::<u64>();
+                }
+                let choices = found.iter().map(|answer| answer.choices).sum();
+                let cell = Cell { seconds, choices, more_time: 0.0 };
+                let base = rows[variant.base].cells[pass][range].unwrap_or(cell);
+                let more_time = 100.0 * (cell.for_choice() / base.for_choice() - 1.0);
+                rows[number].cells[pass][range] = Some(Cell { more_time, ..cell });
+            }
+        }
+        asked.into_iter().zip(answers).for_each(|(asked, answer)| solved.tell(asked, answer));
+    }
+    let differs = |(variant, row): (&Variant, &Row)| {
+        !row.identical && !variant.without.iter().any(|technique| technique.is_of_definition())
+    };
+    if variants.iter().zip(&rows).any(differs) {
+        let reason = "schedules differ although only the way to make them was changed";
+        return Err(Failure::Message(reason.to_string()));
+    }
+    match args.json {
+        true => print_json(&rows),
+        false => print(&as_text(&rows, &gpu)),
+    }
+}
+
+fn open(without: &[Technique]) -> Result<Device, Failure> {
+    Device::open_without(without).map_err(|error| Failure::Message(format!("--device cuda: {error}")))
+}
+
+impl Cell {
+    fn for_choice(&self) -> f64 {
+        self.seconds / self.choices.max(1) as f64
+    }
+}
+
+fn as_text(rows: &[Row], gpu: &str) -> String {
+    let mut header = vec!["without".to_string()];
+    header.extend((1..=2).flat_map(|pass| RANGES.map(|(name, _)| format!("{pass}: {name}"))));
+    header.extend(["length", "same"].map(String::from));
+    let mut text = table(1, &header.iter().map(String::as_str).collect::<Vec<_>>());
+    let all = |cells: &[[Option<Cell>; RANGES.len()]; 2], show: &dyn Fn(&Cell) -> String| -> Vec<String> {
+        cells.iter().flatten().map(|cell| cell.as_ref().map_or_else(String::new, show)).collect()
+    };
+    for row in rows {
+        let is_base = row.name.contains("ant");
+        let mut line = vec![row.name.to_string()];
+        line.extend(all(&row.cells, &|cell| match is_base {
+            true => format!("{:.1} ms", cell.seconds * 1e3),
+            false => format!("{:+.1} %", cell.more_time),
+        }));
+        line.extend([grouped(row.length), if row.identical { "yes" } else { "no" }.to_string()]);
+        text.add_row(line);
+        if let Some((_, paper)) = PAPER.iter().find(|(name, _)| *name == row.name && row.threads_per_ant == 1)
+        {
+            let mut line = vec!["  in paper 4".to_string()];
+            line.extend(paper.iter().flatten().map(|more| format!("{more:+.1} %")));
+            line.extend([String::new(), String::new()]);
+            text.add_row(line);
+        }
+    }
+    format!(
+        "{gpu}: time of a batch from end to end with everything switched on, and how much more each choice takes without a technique, by pass and size.\n\
+         length: cycles of pass 2; same: whether schedules are those of the processor\n\n{}",
+        trimmed(&text)
+    )
+}
