@@ -30,6 +30,7 @@ DEVICE void raise(u32* most, u32 other) { *most = *most > other ? *most : other;
 DEVICE u64 high_product(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
 DEVICE u64 nanoseconds() { return 0; }
 DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
+DEVICE void fail() { abort(); }
 #elif defined(__HIP__)
 #define DEVICE static __attribute__((device)) inline
 #define MEMBER __attribute__((device)) inline
@@ -80,6 +81,7 @@ DEVICE u64 nanoseconds() {
     return now;
 }
 DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
+DEVICE void fail() { asm volatile("trap;"); }
 #endif
 
 // How the threads of an ant wait for one another, and what they tell each other.
@@ -208,7 +210,7 @@ DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
 DEVICE u64 amount_of(const Task& t, u64 cost) { return t.is_timed ? cost : (cost & 0xffffffffull) + t.limits_sum; }
 
 // The ant's part of an array.
-#if defined(INTERLEAVED)
+#if defined(INTERLEAVED) && !defined(ALLOCATES)
 #define STRIDE LANES
 #else
 #define STRIDE 1u
@@ -247,7 +249,7 @@ template <typename T>
 DEVICE Part<T> allocated(u64 size, u32 lane) {
     u64 address = lane == 0 ? (u64)malloc(size * sizeof(T)) : 0;
     Part<T> own = {(T*)from_lane_long(address, 0)};
-    if (own.first == 0 && size > 0) asm volatile("trap;");
+    if (own.first == 0 && size > 0) fail();
     return own;
 }
 #define OWN(type, array) allocated<type>(t.array##_size, lane)

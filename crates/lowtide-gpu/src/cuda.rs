@@ -74,14 +74,17 @@ impl Device {
                 other => format!("{other:?}"),
             })
         })?;
+        // It can be changed only as long as nothing was allocated from it.
+        if techniques.contains(&Technique::Planning)
+            && context.get_limit(CU_LIMIT_MALLOC_HEAP_SIZE).map_err(no_device)? < HEAP_BYTES
+        {
+            context.set_limit(CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_BYTES).map_err(no_device)?;
+        }
         let stream = context.default_stream();
         let module = context.load_module(binary).map_err(no_device)?;
         let function = |name| module.load_function(name).map_err(no_device);
         let (begin, send) = (function("colony_begin")?, function("colony_send")?);
         let learn = function("colony_learn")?;
-        if techniques.contains(&Technique::Planning) {
-            context.set_limit(CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_BYTES).map_err(no_device)?;
-        }
         Ok(Device { context, stream, begin, send, learn, name, without: techniques.to_vec() })
     }
 

@@ -88,16 +88,18 @@ fn the_devices_code_makes_the_same_schedules() {
     assert!(choices > 20_000, "{choices}");
 }
 
-/// The layout of [`lowtide_gpu::Technique::Layout`] for one thread an ant.
+/// As without some of [`lowtide_gpu::Technique`].
 #[test]
-fn another_layout_makes_the_same_schedules() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path(), &["-DINTERLEAVED"]) else {
-        println!("!! SKIPPED: there is no C++ compiler (CXX)");
-        return;
-    };
-    let choices = compare(&program, &common::made(50));
-    assert!(choices > 100_000, "{choices}");
+fn other_ways_to_hold_memory_make_the_same_schedules() {
+    for definitions in [&["-DINTERLEAVED"][..], &["-DINTERLEAVED", "-DALLOCATES"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some(program) = compile(folder.path(), definitions) else {
+            println!("!! SKIPPED: there is no C++ compiler (CXX)");
+            return;
+        };
+        let choices = compare(&program, &common::made(50));
+        assert!(choices > 100_000, "{choices}");
+    }
 }
 
 /// `scripts/test-gpu` compiles it for real GPUs.

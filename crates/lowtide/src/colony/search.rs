@@ -1,5 +1,6 @@
 //! The colony: iterations of ants, on one thread or several.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -248,6 +249,9 @@ type Winner = Option<Found>;
 /// Fewer choices than these are not worth another thread.
 const CHOICES_PER_THREAD: u64 = 10_000;
 
+/// Ants that a thread takes at a time: a part of a group, so that no thread waits long for the others.
+const ANTS_AT_A_TIME: u32 = 8;
+
 impl<'t> Colony<'t> {
     fn new(task: &'t Task) -> Self {
         let mut colony = Colony {
@@ -332,12 +336,12 @@ impl<'t> Colony<'t> {
         let work = |ant: &mut Ant| {
             let mut done: (Winner, u64) = (None, 0);
             loop {
-                let group = next.fetch_add(1, Ordering::Relaxed);
-                if group >= groups {
+                let first = next.fetch_add(ANTS_AT_A_TIME, Ordering::Relaxed);
+                if first >= groups * LANES {
                     return done;
                 }
-                let rules = self.rules(iteration, group, &deadlines);
-                let (winner, choices) = self.group(ant, group, &rules, deadline);
+                let rules = self.rules(iteration, first / LANES, &deadlines);
+                let (winner, choices) = self.send(ant, first..first + ANTS_AT_A_TIME, &rules, deadline);
                 done = (better(done.0, winner), done.1 + choices);
             }
         };
@@ -399,20 +403,26 @@ impl<'t> Colony<'t> {
         }
     }
 
-    /// The best ant of a group, and how many choices all of them made.
-    fn group(&self, ant: &mut Ant, group: u32, rules: &Rules, deadline: Option<Instant>) -> (Winner, u64) {
+    /// The best of some ants of a group, and how many choices all of them made.
+    fn send(
+        &self,
+        ant: &mut Ant,
+        numbers: Range<u32>,
+        rules: &Rules,
+        deadline: Option<Instant>,
+    ) -> (Winner, u64) {
         let mut winner: Winner = None;
         let mut choices = 0;
-        for lane in 0..LANES {
+        for number in numbers {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
-            let is_alive = ant.walk(&self.task.terrain, self.pheromones.table(), rules, lane);
+            let is_alive = ant.walk(&self.task.terrain, self.pheromones.table(), rules, number % LANES);
             choices += ant.trail.len() as u64;
             if is_alive {
                 let cost = self.task.aim.cost(&self.task.terrain, ant.peak, ant.slot);
                 if winner.as_ref().is_none_or(|(best, ..)| cost < *best) {
-                    winner = Some((cost, group * LANES + lane, ant.trail.clone()));
+                    winner = Some((cost, number, ant.trail.clone()));
                 }
             }
         }
