@@ -232,36 +232,34 @@ DEVICE Part<T> part(const Arrays& a, u64 array, u64 size, u32 ant) {
 
 // The memory of an ant.
 struct Memory {
-    Part<u16> list;
+    Part<i64> delta;
     Part<u32> slots;
     Part<u32> scores;
-    Part<u16> waits;
     Part<u32> available;
-    Part<i64> delta;
     Part<u32> attraction;
     Part<u32> left;
     Part<u32> closer_sum;
+    Part<u16> list;
+    Part<u16> waits;
     Part<u8> marks;
 };
 
+DEVICE Memory memory_of(const Arrays& a, u32 ant, u32 lane) {
+    const Task& t = *a.task;
 #if defined(ALLOCATES)
-template <typename T>
-DEVICE Part<T> allocated(u64 size, u32 lane) {
-    u64 address = lane == 0 ? (u64)malloc(size * sizeof(T)) : 0;
-    Part<T> own = {(T*)from_lane_long(address, 0)};
-    if (own.first == 0 && size > 0) fail();
-    return own;
-}
-#define OWN(type, array) allocated<type>(t.array##_size, lane)
+    // One piece of the device's heap, the largest elements first.
+    const u64 longs = t.delta_now_size;
+    const u64 words = t.slots_size + t.scores_size + t.available_size + t.attraction_now_size + t.left_now_size + t.closer_sum_now_size;
+    const u64 shorts = t.list_size + t.waits_left_size, bytes = 8 * longs + 4 * words + 2 * shorts + t.marks_size;
+    u8* next = (u8*)from_lane_long(lane == 0 ? (u64)malloc(bytes) : 0, 0);
+    if (next == 0) fail();
+#define OWN(type, array) {(type*)(next += sizeof(type) * t.array##_size) - t.array##_size}
 #else
 #define OWN(type, array) part<type>(a, t.array, t.array##_size, ant)
 #endif
-
-DEVICE Memory memory_of(const Arrays& a, u32 ant, u32 lane) {
-    const Task& t = *a.task;
     Memory own = {
-        OWN(u16, list), OWN(u32, slots), OWN(u32, scores), OWN(u16, waits_left), OWN(u32, available),
-        OWN(i64, delta_now), OWN(u32, attraction_now), OWN(u32, left_now), OWN(u32, closer_sum_now), OWN(u8, marks),
+        OWN(i64, delta_now), OWN(u32, slots), OWN(u32, scores), OWN(u32, available), OWN(u32, attraction_now),
+        OWN(u32, left_now), OWN(u32, closer_sum_now), OWN(u16, list), OWN(u16, waits_left), OWN(u8, marks),
     };
     return own;
 }
@@ -269,9 +267,7 @@ DEVICE Memory memory_of(const Arrays& a, u32 ant, u32 lane) {
 DEVICE void give_back(const Memory& own, u32 lane) {
 #if defined(ALLOCATES)
     meet();
-    if (lane != 0) return;
-    free(own.list.first), free(own.slots.first), free(own.scores.first), free(own.waits.first), free(own.available.first);
-    free(own.delta.first), free(own.attraction.first), free(own.left.first), free(own.closer_sum.first), free(own.marks.first);
+    if (lane == 0) free(own.delta.first);
 #endif
 }
 
