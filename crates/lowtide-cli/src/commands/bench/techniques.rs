@@ -43,9 +43,7 @@ struct Variant {
 
 fn variants() -> Vec<Variant> {
     let mut variants = Vec::new();
-    for (name, common) in
-        [("32 threads for an ant", vec![]), ("one thread for an ant", vec![Technique::Warps])]
-    {
+    for (name, common) in [("32 threads", vec![]), ("one thread", vec![Technique::Warps])] {
         let base = variants.len();
         let mut add = |name, without: &[Technique]| {
             variants.push(Variant { name, without: [&common, without].concat(), base });
@@ -188,25 +186,33 @@ fn as_text(rows: &[Row], gpu: &str) -> String {
         cells.iter().flatten().map(|cell| cell.as_ref().map_or_else(String::new, show)).collect()
     };
     for row in rows {
-        let is_base = row.name.contains("ant");
+        let is_base = row.name.contains("thread");
         let mut line = vec![row.name.to_string()];
         line.extend(all(&row.cells, &|cell| match is_base {
             true => format!("{:.1} ms", cell.seconds * 1e3),
-            false => format!("{:+.1} %", cell.more_time),
+            false => percent(cell.more_time),
         }));
         line.extend([grouped(row.length), if row.identical { "yes" } else { "no" }.to_string()]);
         text.add_row(line);
         if let Some((_, paper)) = PAPER.iter().find(|(name, _)| *name == row.name && row.threads_per_ant == 1)
         {
             let mut line = vec!["  in paper 4".to_string()];
-            line.extend(paper.iter().flatten().map(|more| format!("{more:+.1} %")));
+            line.extend(paper.iter().flatten().map(|&more| percent(more)));
             line.extend([String::new(), String::new()]);
             text.add_row(line);
         }
     }
     format!(
-        "{gpu}: time of a batch from end to end with everything switched on, and how much more each choice takes without a technique, by pass and size.\n\
+        "{gpu}, by pass and size: time of a batch from end to end with 32 threads or one for each ant,\n\
+         and how much more time a choice takes without a technique.\n\
          length: cycles of pass 2; same: whether schedules are those of the processor\n\n{}",
         trimmed(&text)
     )
+}
+
+fn percent(more: f64) -> String {
+    match more.abs() < 99.95 {
+        true => format!("{more:+.1}%"),
+        false => format!("{more:+.0}%"),
+    }
 }
