@@ -573,6 +573,8 @@ mod bench {
         let result = run("schedule {} --algorithm colony --nodes 5000 --device cuda --summary", &[&corpus()]);
         if !has_gpu {
             assert!(result.error().contains("--device cuda: "), "a reason is given");
+            let error = run("bench colony {} --techniques", &[&corpus().join("colony")]).error();
+            assert!(error.contains("--device cuda: "), "{error}");
         }
         let on = |device: &str| {
             run(
@@ -592,12 +594,67 @@ mod bench {
         assert_eq!(orders(&auto), orders(&cpu), "wherever ants run, the schedules are the same");
     }
 
+    /// Whatever goes wrong with a GPU, the end is a clear error or the processor's result.
+    #[test]
+    fn faults_of_a_gpu_never_cost_a_schedule() {
+        let folder = TempDir::new().expect("a folder");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_string());
+        for library in ["libcuda.so", "libnvrtc.so"] {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_cuda.c");
+            let mut command = Command::new(&compiler);
+            command.args(["-shared", "-fPIC", "-o"]).arg(folder.path().join(library)).arg(source);
+            match command.status() {
+                Err(_) if std::env::var_os("CI").is_none() => {
+                    println!("!! SKIPPED: there is no C compiler (CC)");
+                    return;
+                }
+                status => assert!(status.expect("a C compiler").success()),
+            }
+        }
+        let kernels = corpus().join("colony");
+        let schedule = |fault: &str, device: &str, file: &str| {
+            let mut command = program();
+            command.arg("schedule").arg(&kernels).args(["--algorithm", "colony", "--nodes", "3000"]);
+            command.args(["--device", device, "--summary", "-o"]).arg(folder.path().join(file));
+            command.env("LD_LIBRARY_PATH", folder.path()).env("FAKE_CUDA_FAULT", fault);
+            finish(&mut command)
+        };
+        schedule("none", "cpu", "expected.jsonl").ok();
+        let expected = fs::read(folder.path().join("expected.jsonl")).expect("schedules");
+        // When it is opened, and at work.
+        let faults = [
+            ("init", "no CUDA device can be used: a fault that was asked for"),
+            ("compile", "the device's code does not compile: log"),
+            ("load", "no CUDA device can be used: a fault that was asked for"),
+            ("memory", "the GPU failed: a fault that was asked for"),
+            ("allocate", "the GPU failed: a fault that was asked for"),
+            ("upload", "the GPU failed: a fault that was asked for"),
+            ("launch", "the GPU failed: a fault that was asked for"),
+            ("wait", "the GPU failed: a fault that was asked for"),
+            ("download", "the GPU failed: a fault that was asked for"),
+            ("none", "the GPU has answered something that is no schedule of 209 instructions"),
+        ];
+        for (fault, reason) in faults {
+            let error = schedule(fault, "cuda", "none.jsonl").error();
+            assert!(error.contains(reason), "{fault}: {error}");
+            assert!(!folder.path().join("none.jsonl").exists(), "{fault}: nothing is written");
+            let run = schedule(fault, "auto", "auto.jsonl");
+            assert_eq!(run.code, 0, "{fault}: {}", run.stderr);
+            let is_told = run.stderr.contains("the processor does the work instead");
+            assert_eq!(is_told, !["init", "compile", "load"].contains(&fault), "{fault}: {}", run.stderr);
+            let found = fs::read(folder.path().join("auto.jsonl")).expect("schedules");
+            assert_eq!(found, expected, "{fault}: the processor's schedules");
+        }
+    }
+
     #[test]
     fn colony_carries_its_figures_for_programs() {
-        let document = run("bench colony {} --json --nodes 30000 --threads 2", &[&corpus()]).json();
-        assert_eq!((number(&document["kernels"]), number(&document["threads"])), (26, 2));
+        let kernels = corpus().join("colony");
+        let document = run("bench colony {} --json --nodes 30000 --threads 2", &[&kernels]).json();
+        assert_eq!((number(&document["kernels"]), number(&document["threads"])), (5, 2));
         let mut measured = 0;
         for pass in document["passes"].as_array().expect("two passes") {
+            assert!(pass.as_object().is_some_and(|ranges| !ranges.is_empty()), "{document}");
             for (range, figures) in pass.as_object().expect("ranges") {
                 assert!(["1-49", "50-99", ">=100"].contains(&range.as_str()), "{range}");
                 measured += number(&figures["regions"]);
@@ -610,15 +667,15 @@ mod bench {
                 assert!(least > Some(0.0) && least <= mean && mean <= most, "{document}");
             }
         }
-        assert!(measured > 1, "{document}");
+        assert!(measured >= 10, "{document}");
         assert_eq!(document["whole"]["identical"], true, "{document}");
-        let text = run("bench colony {} --nodes 30000 --max-size 100", &[&corpus()]).ok();
+        let text = run("bench colony {} --nodes 30000 --max-size 100", &[&kernels]).ok();
         assert!(
             text.contains("Tables 3.a and 3.b") && text.contains("All schedules are the same."),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{text}");
-        let rows = run("bench colony {} --nodes 5000 --sweep --json", &[&corpus()]).json();
+        let rows = run("bench colony {} --nodes 5000 --sweep --json", &[&kernels]).json();
         let rows = rows.as_array().expect("a row for each parameter");
         assert_eq!((rows.len() > 20, &rows[0]["parameter"]), (true, &json!("defaults")));
         assert!(

@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::path::Path;
-
 use lowtide::colony::Task;
 use lowtide_gpu::Device;
 
@@ -28,8 +26,7 @@ fn the_device_makes_the_same_schedules() {
         }
     };
     compare(&device, &common::made(1000));
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    compare(&device, &common::asked(&common::kernels(&corpus), 100_000));
+    compare(&device, &common::asked(&common::real_kernels(), 100_000));
     // Again: nothing is left over from the last launch.
     compare(&device, &common::made(50));
     assert_eq!(device.solve(&[]).expect("nothing to do").0, []);
