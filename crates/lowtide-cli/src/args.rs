@@ -1,5 +1,6 @@
 //! What the user can say.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use lowtide_cp::Model;
 use lowtide_gpu::Device;
 
 use crate::failure::Failure;
+use crate::report::grouped;
 
 /// Schedule GPU code for few registers, many waves and short time, and say how far from the best it is.
 ///
@@ -33,6 +35,10 @@ pub(crate) enum Command {
     ///
     /// Example: lowtide schedule kernels.jsonl.gz --goal occupancy -o schedules.jsonl
     Schedule(ScheduleArgs),
+    /// Schedule kernels and draw what became of each, in one HTML file: pressure, cycles, live ranges, graph, bounds
+    ///
+    /// Example: lowtide view kernels.jsonl.gz --kernel sort -o report.html
+    View(ViewArgs),
     /// Run all algorithms on the same input, beside the source order and the recorded production order
     Compare(CompareArgs),
     /// Pack two operations into each cycle, for a target that issues two: a shader or a region
@@ -89,6 +95,61 @@ pub(crate) enum BenchCommand {
     ///
     /// Example: lowtide bench passes examples/shaders --target ps14
     Passes(BenchPassesArgs),
+    /// All of these, one after the other, each on the files that it is for: the experiment book
+    ///
+    /// Region files are for minreg, occupancy and colony, and for pack, too, if they were made for a GPU that packs; shaders are for
+    /// passes. minreg also measures hard graphs, and pack generated blocks. Budgets are search steps, so that every figure but
+    /// times is the same on every machine.
+    /// Example: lowtide bench all corpus/ examples/shaders/ --html book.html
+    All(BenchAllArgs),
+}
+
+/// What to write for readers.
+#[derive(clap::Args)]
+pub(crate) struct BookArgs {
+    /// Also write a page that works without a network: the paper's tables beside ours, and charts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Also write the same as a text in Markdown, without what depends on the machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+}
+
+impl BookArgs {
+    pub(crate) fn is_asked(&self) -> bool {
+        self.html.is_some() || self.markdown.is_some()
+    }
+
+    /// Tells what cannot be written before anything is measured.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        for path in self.html.iter().chain(&self.markdown) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+                let error = if path.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::NotFound };
+                return Err(Failure::Write { file: path.display().to_string(), error: error.into() });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BenchAllArgs {
+    /// Region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Search steps for each region, block and pass; minreg and colony, whose steps are smaller, have 100 and 10 times as many
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) nodes: u64,
+
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(clap::Args)]
@@ -140,6 +201,12 @@ pub(crate) enum PassAlgorithm {
     Rds,
 }
 
+impl PassAlgorithm {
+    pub(crate) fn name(self) -> String {
+        name_of(&self)
+    }
+}
+
 #[derive(clap::Args)]
 pub(crate) struct BenchPassesArgs {
     #[command(flatten)]
@@ -169,6 +236,9 @@ pub(crate) struct BenchPassesArgs {
     #[arg(long)]
     pub(crate) generated: bool,
 
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
+
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -179,6 +249,13 @@ impl BenchPassesArgs {
     pub(crate) fn budget_of(&self, size: usize) -> Budget {
         let share = self.region_budget / u32::try_from(size.max(1)).unwrap_or(u32::MAX);
         Budget { time_per_instr: self.nodes.is_none().then_some(share), nodes: self.nodes, threads: 1 }
+    }
+
+    pub(crate) fn budget_in_words(&self) -> String {
+        match self.nodes {
+            Some(nodes) => format!("{} steps for each block", grouped(nodes)),
+            None => format!("{} s for each block", self.region_budget.as_secs_f64()),
+        }
     }
 }
 
@@ -196,7 +273,7 @@ pub(crate) struct ColonyArgs {
     nodes: u64,
 
     /// Instead, change one parameter of the colony after the other, and tell what becomes of waves and lengths
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["html", "markdown"])]
     pub(crate) sweep: bool,
 
     /// Instead, switch off what makes ants fast on a GPU, one technique after the other (paper 4, Tables 4.a and 4.b; needs an NVIDIA GPU)
@@ -210,6 +287,9 @@ pub(crate) struct ColonyArgs {
     /// Measure regions of so many instructions or fewer
     #[arg(long, value_name = "N")]
     pub(crate) max_size: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
 
     /// Print JSON instead of tables
     #[arg(long)]
@@ -293,6 +373,9 @@ pub(crate) struct OccupancyArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_size: Option<usize>,
 
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
+
     /// Print JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -347,7 +430,7 @@ pub(crate) struct MinregArgs {
     pub(crate) model_budget: Duration,
 
     /// Print what --constraints gives only, and spare the time for the rest
-    #[arg(long, requires = "constraints")]
+    #[arg(long, requires = "constraints", conflicts_with_all = ["html", "markdown"])]
     pub(crate) no_tables: bool,
 
     /// Leave out regions with fewer instructions
@@ -357,6 +440,9 @@ pub(crate) struct MinregArgs {
     /// Leave out regions with more instructions
     #[arg(long, value_name = "N")]
     pub(crate) max_size: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
 
     /// Print JSON instead of tables
     #[arg(long)]
@@ -429,6 +515,17 @@ pub(crate) enum GoalArg {
     Length,
 }
 
+impl GoalArg {
+    pub(crate) fn name(self) -> String {
+        name_of(&self)
+    }
+}
+
+/// What one types for a value.
+fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+}
+
 impl From<GoalArg> for Goal {
     fn from(goal: GoalArg) -> Goal {
         match goal {
@@ -455,8 +552,9 @@ impl Method {
     }
 }
 
+/// Which kernels to schedule, for what, and how.
 #[derive(clap::Args)]
-pub(crate) struct ScheduleArgs {
+pub(crate) struct WorkArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
@@ -483,6 +581,12 @@ pub(crate) struct ScheduleArgs {
     /// together become more than 63 cycles longer, and ants (algorithm colony) are not sent for fewer than 21 cycles
     #[arg(long)]
     pub(crate) no_filter: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ScheduleArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
 
     /// Print why each instruction was chosen, instead of the table
     #[arg(long, conflicts_with_all = ["json", "output", "summary"])]
@@ -497,6 +601,20 @@ pub(crate) struct ScheduleArgs {
     pub(crate) summary: bool,
 
     /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+
+    /// Where to write the page, which appears only when all is done; - for the standard output
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+
+    /// Print JSON instead of a sentence
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -610,6 +728,12 @@ pub(crate) enum PackMethod {
     ProgramPaper,
 }
 
+impl PackMethod {
+    pub(crate) fn name(self) -> String {
+        name_of(&self)
+    }
+}
+
 /// How much effort to spend on a block.
 #[derive(clap::Args)]
 pub(crate) struct PackBudgetArgs {
@@ -693,6 +817,9 @@ pub(crate) struct BenchPackArgs {
     /// Leave out blocks with more operations
     #[arg(long, value_name = "N")]
     pub(crate) max_size: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) book: BookArgs,
 
     /// Print JSON instead of tables
     #[arg(long)]

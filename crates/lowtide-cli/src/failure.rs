@@ -16,6 +16,9 @@ pub(crate) enum Failure {
     Passes { kernel: String, region: String, error: PassError },
     #[error("{0}")]
     Message(String),
+    /// The input is as it should be, but has nothing of what was asked for.
+    #[error("{0}")]
+    Nothing(String),
     #[error("{file}: cannot be written: {error}")]
     Write { file: String, error: std::io::Error },
     /// The result itself says what is wrong.

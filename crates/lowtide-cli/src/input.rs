@@ -1,13 +1,12 @@
 //! From files to kernels, with progress.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use lowtide::region::Kernel;
 use lowtide::target::Target;
 use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
@@ -15,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::args::{InputArgs, TargetArgs};
 use crate::failure::Failure;
+use crate::progress;
 
 /// Kernels are handed out in groups of about so many instructions: enough to keep all cores busy, little
 /// enough to keep memory small.
@@ -32,7 +32,12 @@ pub(crate) fn for_each_kernel<T: Send>(
     let mut group = Vec::new();
     let mut size = 0;
     let mut flush = |group: &mut Vec<Kernel>, size: &mut usize| {
-        let results: Vec<Result<T, Failure>> = group.par_drain(..).map(&work).collect();
+        let done = AtomicU64::new(0);
+        let all = group.len() as u64;
+        let results: Vec<Result<T, Failure>> = (group.par_drain(..).map(&work))
+            .inspect(|_| progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, all))
+            .collect();
+        progress.end_group();
         *size = 0;
         for result in results {
             collect(result?)?;
@@ -51,7 +56,6 @@ pub(crate) fn for_each_kernel<T: Send>(
             group.push(kernel);
             if size >= GROUP {
                 flush(&mut group, &mut size)?;
-                progress.update();
             }
         }
     }
@@ -97,28 +101,19 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// A bar on the terminal, or nothing where there is none.
-pub(crate) fn progress_bar(total: u64, template: &str) -> ProgressBar {
-    let bar = match std::io::stderr().is_terminal() {
-        true => ProgressBar::new(total),
-        false => ProgressBar::hidden(),
-    };
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
 /// A bar on the terminal that shows how much of the input has been read.
 struct Progress {
     bar: ProgressBar,
     read: Arc<AtomicU64>,
+    /// What was read for the groups that are done.
+    done: AtomicU64,
 }
 
 impl Progress {
     fn new(files: &[PathBuf]) -> Self {
         let total = files.iter().map(|file| file.metadata().map_or(0, |data| data.len())).sum();
-        let bar = progress_bar(total, "{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
-        Progress { bar, read: Arc::default() }
+        let bar = progress::bar(total, "{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
+        Progress { bar, read: Arc::default(), done: AtomicU64::new(0) }
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Iterator<Item = Result<Kernel, ReadError>>>, ReadError> {
@@ -138,8 +133,14 @@ impl Progress {
         Ok(Box::new(KernelReader::from_reader(Box::new(counted), &name)?))
     }
 
-    fn update(&self) {
-        self.bar.set_position(self.read.load(Ordering::Relaxed));
+    /// So many kernels of the group that was read last are done.
+    fn update(&self, kernels: u64, of: u64) {
+        let (done, read) = (self.done.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
+        self.bar.set_position(done + (read - done) * kernels / of);
+    }
+
+    fn end_group(&self) {
+        self.done.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 

@@ -60,6 +60,25 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// `1 kernel`, `2 kernels`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// A command line of this program that a shell understands.
+pub(crate) fn command_line(words: impl IntoIterator<Item = String>) -> String {
+    let mut line = "lowtide".to_string();
+    for word in words {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
+        line.push(' ');
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => line += &word,
+            false => line += &format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +92,12 @@ mod tests {
             ["0", "999", "1,000", "1,234,567"]
         );
         assert_eq!([change(3, 3), change(7, 9)], ["3", "7 -> 9"]);
+    }
+
+    #[test]
+    fn shells_understand_command_lines() {
+        let words = ["bench", "minreg", "a b", "it's", "", "corpus/x.jsonl.gz", "--budget=1ms,5ms"];
+        let line = command_line(words.map(str::to_string));
+        assert_eq!(line, r"lowtide bench minreg 'a b' 'it'\''s' '' corpus/x.jsonl.gz --budget=1ms,5ms");
     }
 }

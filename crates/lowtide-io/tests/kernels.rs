@@ -10,6 +10,7 @@ use lowtide::problem::{Goal, Measure};
 use lowtide::region::Kernel;
 use lowtide::schedule::Budget;
 use lowtide::schedule::check::check;
+use lowtide::schedule::progress::{SearchLog, Step};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use lowtide_io::KernelReader;
@@ -139,6 +140,20 @@ fn ants_can_be_asked_all_at_once() {
     }
 }
 
+/// Searches went the same way, but for the time they took, and whether they were one's own.
+fn assert_same_searches(one: &[KernelOutcome], other: &[KernelOutcome]) {
+    let steps = |outcomes: &[KernelOutcome]| -> Vec<_> {
+        let logs = outcomes.iter().flat_map(|outcome| outcome.searches.iter().enumerate());
+        let logs = logs.flat_map(|(region, logs)| logs.iter().map(move |log| (region, log)));
+        let step = |step: &Step| (step.nodes, step.best, step.bound);
+        let log = |(region, log): (usize, &SearchLog)| {
+            (region, log.quantity, log.steps.iter().map(step).collect::<Vec<_>>())
+        };
+        logs.map(log).collect()
+    };
+    assert_eq!(steps(one), steps(other));
+}
+
 fn assert_same(one: &[KernelOutcome], other: &[KernelOutcome]) {
     for (one, other) in one.iter().zip(other) {
         assert_eq!(one.regions, other.regions);
@@ -167,12 +182,28 @@ fn what_is_known_makes_no_difference() {
         let alone = outcomes(&kernels, options, None);
         let forwards = outcomes(&kernels, options, Some(&solved));
         assert_same(&alone, &forwards);
+        assert_same_searches(&alone, &forwards);
+        let copied = |outcomes: &[KernelOutcome]| -> usize {
+            let logs = outcomes.iter().flat_map(|outcome| outcome.searches.iter().flatten());
+            logs.filter(|log| log.is_copied).count()
+        };
+        println!(
+            "{goal:?} {algorithm:?}: {} searches copied, {} within kernels",
+            copied(&forwards),
+            copied(&alone)
+        );
+        // Within a kernel, too, regions have the same graph. (For the other goals, little has to be sought here.)
+        assert!(copied(&alone) <= copied(&forwards));
+        if algorithm != Algorithm::CriticalPath && goal == Goal::Occupancy {
+            assert!(copied(&alone) < copied(&forwards));
+        }
         assert_eq!(solved.repeated(), all - distinct);
         kernels.reverse();
         let mut backwards = outcomes(&kernels, options, Some(&Solved::new()));
         kernels.reverse();
         backwards.reverse();
         assert_same(&alone, &backwards);
+        assert_same_searches(&alone, &backwards);
         // Two threads that ask the same questions, each from its own end.
         let both = Solved::new();
         std::thread::scope(|scope| {

@@ -269,6 +269,19 @@ fn calls_that_multiply_are_refused() {
     assert!(error.to_string().contains("too large"), "{error}");
 }
 
+/// What stands in registers has an end, whatever it is made of.
+#[test]
+fn values_that_are_too_large_are_refused() {
+    for element in ["f32", "vec4f", "mat4x4f", "array<mat2x2f, 4>"] {
+        let source = format!(
+            "var<private> a: array<{element}, 1000000>;\n\
+             @fragment fn f(@location(0) x: f32) -> @location(0) vec4f {{ let b = a[1]; return vec4f(x * x); }}"
+        );
+        let error = parse_shader(ShaderLanguage::Wgsl, source.as_bytes(), "large").expect_err("too large");
+        assert!(error.to_string().contains("a value of over 65536 numbers"), "{element}: {error}");
+    }
+}
+
 /// Damaged shaders are refused or read, never more.
 #[test]
 fn damaged_shaders_do_no_harm() {

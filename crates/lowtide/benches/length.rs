@@ -59,7 +59,7 @@ impl Start {
 
     fn shortest(&self, steps: u64, rules: Rules, only_lists: bool) -> Answer {
         let budget = Budget { nodes: Some(steps), ..Budget::UNLIMITED };
-        let options = Options { budget, rules, only_lists };
+        let options = Options { budget, rules, only_lists, ..Options::default() };
         let problem = problem(&self.region, &self.target);
         shortest(&problem, &self.limits, &[&self.order], options).expect("the start is within its own peaks")
     }

@@ -5,9 +5,11 @@
 //! ([`fingerprint`]), the target, the budget, the limits without what only passes through the region, and the orders to start from.
 //!
 //! Whoever asks first, the answer must be the same; else results would depend on the order of kernels and on threads. So every question is asked of the
-//! bare graph, which is the same for all regions that have it. If two threads ask at the same time, one waits for the other.
+//! bare graph, which is the same for all regions that have it. If two threads ask at the same time, one waits for the other. With an answer goes the log of the
+//! search that found it, so that every region can tell how its own were found.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,6 +26,7 @@ use crate::list::minreg::few_registers;
 use crate::minreg::exact::{self, Decision};
 use crate::problem::Problem;
 use crate::region::Region;
+use crate::schedule::progress::{Log, Observed, Observer, Quantity, SearchLog};
 use crate::schedule::{Budget, Reason};
 use crate::twopass::length::{self, shortest};
 
@@ -33,14 +36,41 @@ pub struct Solved {
     graphs: Mutex<FxHashSet<(u128, u64)>>,
     regions: AtomicU64,
     few_registers: Memo<Graph, Vec<InstrId>>,
-    peak_bounds: Memo<Graph, Vec<(u32, Moment)>>,
-    fewest: Memo<Graph, Fewest>,
-    decisions: Memo<Question, Decision>,
-    lengths: Memo<Question, Option<length::Answer>>,
-    colonies: Memo<ColonyQuestion, Option<colony::Answer>>,
+    peak_bounds: Memo<Graph, Answer<Vec<(u32, Moment)>>>,
+    fewest: Memo<Graph, Answer<Fewest>>,
+    decisions: Memo<Question, Answer<Decision>>,
+    lengths: Memo<Question, Answer<Option<length::Answer>>>,
+    colonies: Memo<ColonyQuestion, Answer<Option<colony::Answer>>>,
     /// The pass whose questions to ants are noted, instead of answered, and what was noted.
     noting: Mutex<Option<(usize, FxHashMap<ColonyQuestion, Task>)>>,
     spent: [Counter; 2],
+    observer: Option<Watcher>,
+}
+
+/// Who is told how searches go.
+struct Watcher(Box<Observer>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Watcher")
+    }
+}
+
+/// An answer with what it took: states, time, and how the search went, if it was one.
+#[derive(Clone, Debug)]
+struct Answer<T> {
+    answer: T,
+    taken: Taken,
+    log: Option<SearchLog>,
+}
+
+/// What an answer has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) nodes: u64,
+    pub(crate) time: Duration,
+    /// Whether it was found for another region.
+    pub(crate) is_copied: bool,
 }
 
 /// What is known about the fewest registers.
@@ -110,9 +140,22 @@ impl<Key: Eq + Hash, Answer: Clone> Memo<Key, Answer> {
         let place = Arc::clone(lock(&self.0).entry(key).or_default());
         place.get_or_init(find).clone()
     }
+}
 
-    fn known(&self, key: &Key) -> Option<Answer> {
-        lock(&self.0).get(key).and_then(|place| place.get().cloned())
+impl<Key: Eq + Hash, T: Clone> Memo<Key, Answer<T>> {
+    /// As [`Memo::get`]; the answer says whether it was known.
+    fn ask(&self, key: Key, find: impl FnOnce() -> Answer<T>) -> Answer<T> {
+        let is_new = Cell::new(false);
+        let mut answer = self.get(key, || {
+            is_new.set(true);
+            find()
+        });
+        answer.taken.is_copied = !is_new.get();
+        answer
+    }
+
+    fn known(&self, key: &Key) -> Option<T> {
+        lock(&self.0).get(key).and_then(|place| place.get()).map(|known| known.answer.clone())
     }
 }
 
@@ -142,6 +185,20 @@ impl Solved {
         Solved::default()
     }
 
+    /// Tells someone how searches go, while they run.
+    ///
+    /// ```
+    /// use lowtide::schedule::progress::Event;
+    /// use lowtide::solved::Solved;
+    ///
+    /// let solved = Solved::new().observed_by(Box::new(|event: &Event| {
+    ///     println!("{}: {} {}", event.region.name(), event.quantity.name(), event.step().best);
+    /// }));
+    /// ```
+    pub fn observed_by(self, observer: Box<Observer>) -> Self {
+        Solved { observer: Some(Watcher(observer)), ..self }
+    }
+
     /// A problem whose questions are answered from here. It counts as one more region of the run.
     pub fn share<'a>(&'a self, problem: &'a Problem<'a>, budget: Budget) -> Shared<'a> {
         let mut hasher = DefaultHasher::new();
@@ -151,7 +208,8 @@ impl Solved {
         let graph = Graph { fingerprint: fingerprint(problem.region()), target: hasher.finish(), budget };
         self.regions.fetch_add(1, Ordering::Relaxed);
         lock(&self.graphs).insert((graph.fingerprint, graph.target));
-        Shared { problem, solved: self, graph, bare: OnceCell::new() }
+        let (bare, searches) = (OnceCell::new(), RefCell::default());
+        Shared { problem, solved: self, graph, kernel: None, bare, searches }
     }
 
     /// How many of the regions so far had the graph of another one.
@@ -193,17 +251,27 @@ impl Solved {
 
     /// Takes over what an engine has found.
     pub fn tell(&self, asked: Asked, answer: colony::Answer) {
-        self.colonies.get(asked.question, || Some(answer));
+        let taken = Taken { nodes: answer.choices, ..Taken::default() };
+        self.colonies.get(asked.question, || Answer { answer: Some(answer), taken, log: None });
     }
 
     /// Looks for an answer and counts what it takes.
-    fn count<T>(&self, pass: usize, find: impl FnOnce() -> (T, u64)) -> T {
+    fn count<T>(&self, pass: usize, find: impl FnOnce() -> (T, u64)) -> Answer<T> {
+        self.count_logged(pass, || {
+            let (answer, nodes) = find();
+            (answer, nodes, None)
+        })
+    }
+
+    /// As [`Solved::count`], for a search that keeps a log.
+    fn count_logged<T>(&self, pass: usize, find: impl FnOnce() -> (T, u64, Option<SearchLog>)) -> Answer<T> {
         let start = Instant::now();
-        let (answer, states) = find();
-        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.spent[pass].states.fetch_add(states, Ordering::Relaxed);
+        let (answer, nodes, log) = find();
+        let time = start.elapsed();
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.spent[pass].states.fetch_add(nodes, Ordering::Relaxed);
         self.spent[pass].nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
-        answer
+        Answer { answer, taken: Taken { nodes, time, is_copied: false }, log }
     }
 }
 
@@ -213,14 +281,54 @@ pub struct Shared<'a> {
     problem: &'a Problem<'a>,
     solved: &'a Solved,
     graph: Graph,
+    /// For the observer.
+    kernel: Option<&'a str>,
     /// Made when something new is asked.
     bare: OnceCell<Region>,
+    /// How the searches for it went.
+    searches: RefCell<Vec<SearchLog>>,
 }
 
-impl Shared<'_> {
+impl<'a> Shared<'a> {
+    /// An observer is told that it is a region of this kernel.
+    pub(crate) fn of_kernel(self, name: &'a str) -> Self {
+        Shared { kernel: Some(name), ..self }
+    }
+
     /// The problem.
     pub fn problem(&self) -> &Problem<'_> {
         self.problem
+    }
+
+    /// How the searches for it went, as far as there was anything to look for.
+    pub fn searches(&self) -> Vec<SearchLog> {
+        self.searches.borrow().clone()
+    }
+
+    /// The log of a search that starts now.
+    pub(crate) fn log(&self, quantity: Quantity) -> Log<'_> {
+        let (kernel, region) = (self.kernel, self.problem.region());
+        let observer = self.solved.observer.as_ref();
+        Log::new(quantity).observed(observer.map(|watcher| Observed {
+            observer: &*watcher.0,
+            kernel,
+            region,
+        }))
+    }
+
+    /// Keeps the log of a search that has ended.
+    pub(crate) fn keep(&self, log: SearchLog) {
+        if !log.steps.is_empty() {
+            self.searches.borrow_mut().push(log);
+        }
+    }
+
+    /// Keeps the log of an answer.
+    fn answer<T>(&self, found: Answer<T>) -> T {
+        if let Some(log) = found.log {
+            self.keep(SearchLog { is_copied: found.taken.is_copied, ..log });
+        }
+        found.answer
     }
 
     fn bare(&self) -> &Region {
@@ -229,20 +337,25 @@ impl Shared<'_> {
 
     /// As [`few_registers`].
     pub(crate) fn few_registers(&self) -> Vec<InstrId> {
-        self.solved
-            .few_registers
-            .get(self.graph, || self.solved.count(0, || (few_registers(&self.problem.of(self.bare())), 0)))
+        self.solved.few_registers.get(self.graph, || {
+            self.solved.count(0, || (few_registers(&self.problem.of(self.bare())), 0)).answer
+        })
     }
 
     /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the region is not too large.
     pub(crate) fn peak_bounds(&self) -> Vec<(u32, Moment)> {
+        self.peak_bounds_and_taken().0
+    }
+
+    /// As [`Shared::peak_bounds`], with what that has taken.
+    pub(crate) fn peak_bounds_and_taken(&self) -> (Vec<(u32, Moment)>, Taken) {
         let hint = self.few_registers();
-        let mut bounds = self.solved.peak_bounds.get(self.graph, || {
+        let Answer { answer: mut bounds, taken, .. } = self.solved.peak_bounds.ask(self.graph, || {
             let region = self.bare();
-            if region.len() > MOST_FOR_CUTS {
-                return pressure_at_ends(region);
-            }
             self.solved.count(0, || {
+                if region.len() > MOST_FOR_CUTS {
+                    return (pressure_at_ends(region), 0);
+                }
                 let closure = Closure::new(region);
                 let bound = |class| pressure_bound(region, class, &closure, &hint, self.graph.budget);
                 let bounds = region.class_ids().map(bound);
@@ -250,7 +363,7 @@ impl Shared<'_> {
             })
         });
         self.add_through(bounds.iter_mut().map(|(bound, _)| bound));
-        bounds
+        (bounds, taken)
     }
 
     fn add_through<'b>(&self, peaks: impl Iterator<Item = &'b mut u32>) {
@@ -262,16 +375,20 @@ impl Shared<'_> {
     pub(crate) fn fewest(&self, threads: usize) -> Fewest {
         let start = Instant::now();
         let few = self.few_registers();
-        let mut fewest = self.solved.fewest.get(self.graph, || {
+        let primary = self.problem.primary_class();
+        // The bare graph has nothing that passes through; the region that asks has.
+        let classes = self.problem.region().classes().len();
+        let through = if primary.index() < classes { self.problem.region().through(primary) } else { 0 };
+        let found = self.solved.fewest.ask(self.graph, || {
             let region = self.bare();
             let budget = Budget { threads, ..self.graph.budget };
             let mut bounds: Vec<(u32, Reason)> =
                 pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
             if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
-                return Fewest { order: few, bounds };
+                let taken = Taken { nodes: 0, time: start.elapsed(), is_copied: false };
+                return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
             }
             // The bounds of the other classes take little, so the rest is for the search.
-            let primary = self.problem.primary_class();
             let closure = Closure::new(region);
             for class in region.class_ids().filter(|class| *class != primary) {
                 let bound = pressure_bound(region, class, &closure, &few, budget);
@@ -279,26 +396,38 @@ impl Shared<'_> {
             }
             let spent = start.elapsed() / region.len() as u32;
             let time_per_instr = budget.time_per_instr.map(|time| time.saturating_sub(spent));
+            let log = self.log(Quantity::Peak).told_with(through.into());
             let options = exact::Options::new(Budget { time_per_instr, ..budget });
+            let options = exact::Options { watch: log.watch(), ..options };
             let answer = exact::minimise(region, primary, &[], &few, options);
+            let log = log.finish(answer.nodes);
             bounds[primary.index()] = (answer.bound, answer.reason);
-            Fewest { order: answer.order, bounds }
+            let taken = Taken { nodes: answer.nodes, time: start.elapsed(), is_copied: false };
+            Answer { answer: Fewest { order: answer.order, bounds }, taken, log: Some(log) }
         });
+        let log = found.log.map(|log| log.raised(through.into()));
+        let mut fewest = self.answer(Answer { log, ..found });
         self.add_through(fewest.bounds.iter_mut().map(|(bound, _)| bound));
         fewest
     }
 
     /// As [`exact::within`], with a part of the budget.
-    pub(crate) fn within(&self, limits: &[Option<u32>], start: &[InstrId], budget: Budget) -> Decision {
+    pub(crate) fn within(
+        &self,
+        limits: &[Option<u32>],
+        start: &[InstrId],
+        budget: Budget,
+    ) -> (Decision, Taken) {
         let Some(limits) = self.effective(limits) else {
             // What passes through alone is too much.
-            return Decision::Impossible(Reason::Cut(Moment::Start));
+            return (Decision::Impossible(Reason::Cut(Moment::Start)), Taken::default());
         };
         let question = self.question(&limits, &[start], budget, false);
-        self.solved.decisions.get(question, || {
+        let found = self.solved.decisions.ask(question, || {
             let options = exact::Options::new(budget);
             self.solved.count(0, || exact::decide(self.bare(), &limits, start, options))
-        })
+        });
+        (found.answer, found.taken)
     }
 
     /// As [`shortest`], with a part of the budget.
@@ -310,13 +439,16 @@ impl Shared<'_> {
     ) -> Option<length::Answer> {
         let limits = self.effective(limits)?;
         let question = self.question(&limits, starts, options.budget, options.only_lists);
-        self.solved.lengths.get(question, || {
-            self.solved.count(1, || {
+        let found = self.solved.lengths.ask(question, || {
+            self.solved.count_logged(1, || {
+                let log = self.log(Quantity::Length);
+                let options = length::Options { watch: log.watch(), ..options };
                 let answer = shortest(&self.problem.of(self.bare()), &limits, starts, options);
                 let states = answer.as_ref().map_or(0, |answer| answer.nodes);
-                (answer, states)
+                (answer, states, Some(log.finish(states)))
             })
-        })
+        });
+        self.answer(found)
     }
 
     /// The order that ants find for pass 1: as [`Task::pressure`]. Steps that are out of reach for what passes through alone are left out.
@@ -325,11 +457,13 @@ impl Shared<'_> {
         steps: &[Vec<Option<u32>>],
         start: &[InstrId],
         options: colony::Options,
-    ) -> Vec<InstrId> {
+    ) -> (Vec<InstrId>, Taken) {
         let steps: Vec<Vec<Option<u32>>> = steps.iter().filter_map(|limits| self.effective(limits)).collect();
         let make = |problem: &Problem| Task::pressure(problem, &steps, start, options);
-        let answer = self.ask_ants(0, steps.clone(), &[start], options, make);
-        answer.map_or_else(|| start.to_vec(), |answer| answer.order)
+        let found = self.ask_ants(0, steps.clone(), &[start], options, make);
+        let taken = found.taken;
+        let order = self.answer(found).map_or_else(|| start.to_vec(), |answer| answer.order);
+        (order, taken)
     }
 
     /// The order that ants find for pass 2: as [`Task::length`].
@@ -341,7 +475,8 @@ impl Shared<'_> {
     ) -> Option<colony::Answer> {
         let limits = self.effective(limits)?;
         let make = |problem: &Problem| Task::length(problem, &limits, starts, options);
-        self.ask_ants(1, vec![limits.clone()], starts, options, make)
+        let found = self.ask_ants(1, vec![limits.clone()], starts, options, make);
+        self.answer(found)
     }
 
     fn ask_ants(
@@ -351,7 +486,7 @@ impl Shared<'_> {
         starts: &[&[InstrId]],
         options: colony::Options,
         make: impl Fn(&Problem) -> Option<Task>,
-    ) -> Option<colony::Answer> {
+    ) -> Answer<Option<colony::Answer>> {
         let question = ColonyQuestion {
             question: self.question(&[], starts, options.budget, false),
             pass,
@@ -365,13 +500,14 @@ impl Shared<'_> {
             if known.is_none() {
                 self.solved.note(question, make);
             }
-            return known.flatten();
+            return Answer { answer: known.flatten(), taken: Taken::default(), log: None };
         }
-        self.solved.colonies.get(question, || {
-            self.solved.count(pass, || {
-                let answer = make().map(|task| task.run(options.budget.threads));
+        self.solved.colonies.ask(question, || {
+            self.solved.count_logged(pass, || {
+                let log = self.log([Quantity::Excess, Quantity::Length][pass]);
+                let answer = make().map(|task| task.run_watched(options.budget.threads, log.watch()));
                 let choices = answer.as_ref().map_or(0, |answer| answer.choices);
-                (answer, choices)
+                (answer, choices, Some(log.finish(choices)))
             })
         })
     }

@@ -21,8 +21,8 @@ use made::{Code, Made, Small, fits, regions};
 
 const UNBOUNDED: Budget = Budget::UNLIMITED;
 
-fn options(rules: Rules, nodes: Option<u64>, threads: usize) -> Options {
-    Options { budget: Budget { nodes, threads, ..UNBOUNDED }, rules }
+fn options(rules: Rules, nodes: Option<u64>, threads: usize) -> Options<'static> {
+    Options { rules, ..Options::new(Budget { nodes, threads, ..UNBOUNDED }) }
 }
 
 /// The rules whose bits are set.

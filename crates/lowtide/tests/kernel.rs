@@ -2,6 +2,9 @@
 
 mod made;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use lowtide::InstrId;
 use lowtide::generate::Random;
 use lowtide::list::minreg::few_registers;
@@ -9,6 +12,7 @@ use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kern
 use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::region::{DepKind, InstrSpec, Kernel, Production, Region, RegionBuilder};
 use lowtide::schedule::check::check;
+use lowtide::schedule::progress::{Phase, Quantity, SearchLog, Step};
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
@@ -399,4 +403,102 @@ fn answers_do_not_depend_on_who_asks_first() {
     });
     assert_eq!(solved.repeated(), 3);
     assert_eq!([&orders[0], &orders[2]], [&orders[1], &orders[3]]);
+}
+
+/// What a log must be, whatever is sought.
+fn assert_log(log: &SearchLog) {
+    let pairs = log.steps.iter().zip(&log.steps[1..]);
+    let is_better = |value, other| log.quantity.is_better(value, other);
+    assert!(log.steps.len() >= 2, "{log:?}");
+    for (number, (step, next)) in pairs.enumerate() {
+        assert!(step.time <= next.time && step.nodes <= next.nodes, "{log:?}");
+        assert!(!is_better(step.best, next.best) && !is_better(next.bound, step.bound), "{log:?}");
+        assert!(!is_better(next.best, next.bound), "{log:?}");
+        let is_end = number + 2 == log.steps.len();
+        assert_eq!(is_end, (step.best, step.bound) == (next.best, next.bound), "{log:?}");
+    }
+    assert!(is_better(log.steps[0].bound, log.steps[0].best), "{log:?}");
+}
+
+/// Logs end with the result, are told while they grow, and are only missing where there is nothing to gain.
+#[test]
+fn logs_tell_how_the_result_was_found() {
+    let mut seen = BTreeMap::new();
+    let [target, _] = targets();
+    let cases = [
+        (Goal::MinReg, Algorithm::Auto),
+        (Goal::Length, Algorithm::Auto),
+        (Goal::Occupancy, Algorithm::Auto),
+        (Goal::Occupancy, Algorithm::Colony),
+        (Goal::Occupancy, Algorithm::Weighted),
+    ];
+    for (goal, algorithm) in cases {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let solved = Solved::new().observed_by({
+            let told = Arc::clone(&told);
+            Box::new(move |event| {
+                let name = event.region.name().to_string();
+                assert_eq!(event.kernel, Some("k"));
+                told.lock().unwrap().push((name, event.quantity, event.phase, event.step()));
+            })
+        });
+        for kernel in kernels(0..60) {
+            let options = Options { goal, ..options(algorithm, None) };
+            let outcome = schedule_kernel(&kernel, &target, options, &solved).unwrap();
+            for log in outcome.searches.iter().flatten() {
+                assert_log(log);
+                *seen.entry(log.quantity.name()).or_insert(0) += 1;
+            }
+            let regions = kernel.regions.iter().zip(&outcome.regions).zip(&outcome.searches);
+            for ((graph, region), logs) in regions {
+                let primary = options.problem(graph, &target).unwrap().primary_class().index();
+                let last = |quantity| {
+                    let of_it = logs.iter().filter(|log| log.quantity == quantity);
+                    of_it.filter_map(|log| log.steps.last()).next_back().copied()
+                };
+                match (goal, algorithm) {
+                    (Goal::MinReg, _) => match last(Quantity::Peak) {
+                        Some(step) => {
+                            let peak = region.measure.peaks[primary].between.into();
+                            assert_eq!((step.best, step.bound), (peak, region.bounds.peaks[primary].into()));
+                        }
+                        None => assert!(region.optimal),
+                    },
+                    (_, Algorithm::Weighted) => assert!(logs.iter().all(|log| log.quantity == Quantity::Sum)),
+                    _ => match last(Quantity::Length) {
+                        Some(step) => {
+                            assert_eq!(step.bound, region.bounds.length.into());
+                            assert!(u64::from(region.measure.length) <= step.best);
+                        }
+                        None => assert_eq!(region.measure.length, region.bounds.length),
+                    },
+                }
+                if goal == Goal::Occupancy && algorithm == Algorithm::Auto && last(Quantity::Waves).is_none()
+                {
+                    assert!(region.proven_waves || region.measure.spilled > 0);
+                }
+            }
+            // Every region of its own name: what it was told is what is in its logs, if they are its own.
+            let mut told = told.lock().unwrap();
+            for (region, logs) in kernel.regions.iter().zip(&outcome.searches) {
+                for log in logs.iter().filter(|log| !log.is_copied) {
+                    let about = told
+                        .iter()
+                        .filter(|(name, quantity, ..)| name == region.name() && *quantity == log.quantity);
+                    let steps: Vec<Step> = about.clone().map(|(.., step)| *step).collect();
+                    assert!(
+                        steps.windows(log.steps.len()).any(|part| part == log.steps),
+                        "{log:?} {steps:?}"
+                    );
+                    let phases: Vec<Phase> = about.map(|(_, _, phase, _)| *phase).collect();
+                    assert_eq!((phases[0], phases[phases.len() - 1]), (Phase::Start, Phase::End));
+                }
+            }
+            told.clear();
+        }
+    }
+    println!("{seen:?}");
+    for quantity in ["peak", "spills", "waves", "excess", "length", "sum"] {
+        assert!(seen.get(quantity).is_some_and(|count| *count > 10), "{quantity}: {seen:?}");
+    }
 }

@@ -323,3 +323,41 @@ fn kinds_and_errors_are_told() {
     let error = PackProblem::new(&region, &target).unwrap_err().to_string();
     assert_eq!(error, "operation #2 rsq with 1 lanes of results meets no [[pack.operation]] of target vs");
 }
+
+/// An operation of which a unit has issued its part takes nothing of that unit any more.
+#[test]
+fn parts_on_both_units_are_counted_one_by_one() {
+    let operation = |name: &str, formats: &str, latency: u32, more: &str| {
+        format!("[[pack.operation]]\nnames = ['{name}']\nformats = [{formats}]\nlatency = {latency}\n{more}")
+    };
+    let text = "name = 'made'\ndescription = ''\n[issue]\nwidth = 2\n[[file]]\nname = 'f'\nsize = 64\n\
+                granule = 64\nwaves = 1\nclasses = [{ name = 'r', max = 32 }]\n[pack]\nunits = ['v', 's']\n"
+        .to_string()
+        + &operation("free", "[]", 1, "")
+        + &operation("slow", "['s']", 2, "")
+        + &operation("wide", "['v', 's']", 1, "split = [{ parts = ['m', 'm'], units = { v = 1, s = 1 } }]\n")
+        + &operation("v", "['v']", 1, "")
+        + &operation("s", "['s']", 1, "");
+    let target = Target::parse(&text).expect("a valid machine");
+    let mut builder = RegionBuilder::new("r");
+    let class = builder.class("r");
+    // Each with the numbers of those whose results it reads.
+    let code: [(&str, &[usize]); 6] =
+        [("free", &[]), ("slow", &[]), ("wide", &[]), ("v", &[0]), ("v", &[2, 3]), ("s", &[1])];
+    let results: Vec<_> =
+        (0..code.len()).map(|number| builder.register(&format!("t{number}"), class, 1, 1)).collect();
+    for (number, (name, reads)) in code.into_iter().enumerate() {
+        let instr = builder.instr(InstrSpec::new(name, 1));
+        reads.iter().for_each(|&read| builder.uses(instr, results[read], 1));
+        builder.defs(instr, results[number], 1);
+    }
+    builder.depend_on_registers();
+    let region = builder.build().expect("a valid region");
+    let problem = PackProblem::new(&region, &target).unwrap();
+    // slow + the first part of wide; v + the second one; v + s.
+    let outcome = pack(&problem, Budget::UNLIMITED);
+    assert_eq!((outcome.best.length(), outcome.bound, outcome.best.splits()), (3, 3, 1));
+    assert_eq!(pack(&problem.without_splits(), Budget::UNLIMITED).best.length(), 4);
+    let best = brute_force(&region, &target, Within::default(), 4).expect("as short as ours");
+    assert_eq!(best.length(), 3);
+}

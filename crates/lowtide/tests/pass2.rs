@@ -21,8 +21,8 @@ use made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
 /// Enough for a proof.
 const UNBOUNDED: Budget = Budget::UNLIMITED;
 
-fn options(rules: Rules, nodes: Option<u64>) -> Options {
-    Options { budget: Budget { nodes, ..UNBOUNDED }, only_lists: false, rules }
+fn options(rules: Rules, nodes: Option<u64>) -> Options<'static> {
+    Options { budget: Budget { nodes, ..UNBOUNDED }, rules, ..Options::default() }
 }
 
 /// The same by really trying all orders, one by one.

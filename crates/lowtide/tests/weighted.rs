@@ -10,6 +10,7 @@ use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
 use lowtide::schedule::check::check;
+use lowtide::schedule::progress::Watch;
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::target::Target;
 use lowtide::twopass::weighted::{Answer, Objective, PressureCost, lowest_sum};
@@ -166,7 +167,7 @@ fn the_sum_is_the_lowest_of_all_orders() {
             let text =
                 || format!("{} with {objective:?}, at least {least:?}, number {number}", region.name());
             for most in [0, 1, 6, 40] {
-                let answer = lowest_sum(&problem, &least, &starts, objective, nodes(most));
+                let answer = lowest_sum(&problem, &least, &starts, objective, nodes(most), Watch::default());
                 assert_legal(&problem, objective, &answer);
                 assert!(
                     answer.bound <= optimum && optimum <= answer.sum,
@@ -174,7 +175,8 @@ fn the_sum_is_the_lowest_of_all_orders() {
                     text()
                 );
             }
-            let answer = lowest_sum(&problem, &least, &starts, objective, Budget::UNLIMITED);
+            let answer =
+                lowest_sum(&problem, &least, &starts, objective, Budget::UNLIMITED, Watch::default());
             assert_legal(&problem, objective, &answer);
             assert_eq!((answer.bound, answer.sum), (optimum, optimum), "{answer:?}, {best:?}: {}", text());
             asked[kind] += 1;
@@ -203,7 +205,8 @@ fn the_example_of_seven_instructions() {
     let objective = Objective { cost: PressureCost::Prp, weight: 10 };
     let order: Vec<InstrId> = "DCBAFEG".bytes().map(|name| InstrId::at(usize::from(name - b'A'))).collect();
     let start = (10, 4);
-    let ask = |least| lowest_sum(&problem, &[least], &[&order], objective, Budget::UNLIMITED);
+    let ask =
+        |least| lowest_sum(&problem, &[least], &[&order], objective, Budget::UNLIMITED, Watch::default());
 
     // It starts at 8 cycles, where it finds a peak of 4; there is nothing better at 9, but a peak of 3 at 10.
     assert_eq!(lower_bound(&problem).best(), 8);
@@ -222,7 +225,7 @@ fn the_example_of_seven_instructions() {
     // Where a register is worth little, the shortest schedule is the best one, and where it is worth two cycles, either.
     let light = |weight| {
         let objective = Objective { weight, ..objective };
-        let answer = lowest_sum(&problem, &[0], &[&order], objective, Budget::UNLIMITED);
+        let answer = lowest_sum(&problem, &[0], &[&order], objective, Budget::UNLIMITED, Watch::default());
         assert_eq!(answer.bound, answer.sum);
         answer.found[answer.found.len() - 1]
     };
@@ -256,7 +259,9 @@ fn answers_follow_from_the_budget_alone() {
             });
             let start = start[0].min(start[1]);
             for most in [0, 1, 30, 3_000] {
-                let ask = || lowest_sum(&problem, &least, &[&few, &source], objective, nodes(most));
+                let ask = || {
+                    lowest_sum(&problem, &least, &[&few, &source], objective, nodes(most), Watch::default())
+                };
                 let answer = ask();
                 assert_legal(&problem, objective, &answer);
                 assert_eq!(answer, ask(), "{most} nodes, twice: {}", region.name());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lowtide::pipeline::{Algorithm, run as run_algorithm};
+use lowtide::pipeline::{Algorithm, run_with};
 use lowtide::problem::Problem;
 use lowtide::schedule::check::check;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use super::{print, print_json};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
+use crate::progress;
 use crate::report::{grouped, table};
 
 #[derive(Serialize, Default)]
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                 let mut costs = Vec::new();
                 for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
                     let start = Instant::now();
-                    let schedule = run_algorithm(&problem, algorithm, budget);
+                    let schedule = run_with(&problem, algorithm, budget, &progress::solved());
                     totals[position].seconds += start.elapsed().as_secs_f64();
                     check(region, target, &schedule).map_err(|violations| Failure::Illegal {
                         algorithm: algorithm.name(),
@@ -95,9 +96,38 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         },
     )?;
     match args.json {
-        true => print_json(&document),
-        false => print(&as_table(&document)),
+        true => print_json(&document)?,
+        false => print(&as_table(&document))?,
     }
+    progress::summary(&facts(&document, args));
+    Ok(())
+}
+
+/// What the summary tells.
+fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
+    let budget = progress::budget_in_words(args.budget.budget(), "instruction and pass", "region and pass");
+    let mut facts = vec![
+        format!("goal {}, {budget}", args.goal.name()),
+        format!(
+            "{} kernels, {} regions, {} instructions",
+            grouped(document.kernels),
+            grouped(document.regions),
+            grouped(document.instructions)
+        ),
+    ];
+    for algorithm in [Algorithm::Source, Algorithm::Production, Algorithm::Auto] {
+        if let Some(totals) = document.algorithms.get(algorithm.name()) {
+            facts.push(format!(
+                "{}: waves {}, length {}, peak {}, best on {}",
+                algorithm.name(),
+                grouped(totals.occupancy),
+                grouped(totals.length),
+                grouped(totals.peak),
+                grouped(totals.best)
+            ));
+        }
+    }
+    facts
 }
 
 fn as_table(document: &Document) -> String {

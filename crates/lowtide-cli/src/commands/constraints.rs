@@ -72,7 +72,7 @@ impl Constraints {
             })?;
             let bound = problem.registers().occupancy(&region.bounds.peaks);
             outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
-            outcome.push(region);
+            outcome.push(region, Vec::new());
         }
         Ok(outcome)
     }

@@ -12,6 +12,7 @@ mod pack;
 mod passes;
 mod schedule;
 mod targets;
+mod view;
 
 use clap::CommandFactory;
 use serde::Serialize;
@@ -22,6 +23,7 @@ use crate::failure::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Schedule(args) => schedule::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
         Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
@@ -29,6 +31,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Pack(args)) => bench::pack(&args),
         Command::Pack(args) => pack::run(&args),
         Command::Bench(BenchCommand::Passes(args)) => bench::multipass(&args),
+        Command::Bench(BenchCommand::All(args)) => bench::all(&args),
         Command::Check(args) => check::run(&args),
         Command::Passes(args) => passes::run(&args),
         Command::Info(args) => info::run(&args),

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::{PackReport, check};
 use lowtide::pack::list::pack_by_list;
-use lowtide::pack::{PackOutcome, PackProblem, Packing, Proof, Units, pack};
+use lowtide::pack::{PackOutcome, PackProblem, Packing, Proof, Units, pack_watched};
 use lowtide::region::Region;
 use lowtide::schedule::Budget;
+use lowtide::schedule::progress::Quantity;
 use lowtide::target::Target;
 use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};
@@ -17,6 +18,7 @@ use super::{print, print_json};
 use crate::args::{PackArgs, PackMethod};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
+use crate::progress;
 use crate::report::{change, grouped, shorten, table};
 
 #[derive(Serialize)]
@@ -93,7 +95,7 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
                 if let Some(limit) = args.registers {
                     problem = problem.with_register_limit(limit);
                 }
-                regions.push(packer.block(&problem).map_err(fail)?);
+                regions.push(packer.block(&problem, &kernel.name).map_err(fail)?);
             }
             let target = target.name().to_string();
             Ok(KernelResult { name: kernel.name, origin: kernel.origin, target, regions })
@@ -104,10 +106,12 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
         },
     )?;
     match (args.json, args.show) {
-        (true, _) => print_json(&document),
-        (_, true) => print(&document.cycles()),
-        _ => print(&document.as_table(args.registers)),
+        (true, _) => print_json(&document)?,
+        (_, true) => print(&document.cycles())?,
+        _ => print(&document.as_table(args.registers))?,
     }
+    progress::summary(&document.facts(args));
+    Ok(())
 }
 
 /// A region on a target that packs, or what to do about it.
@@ -156,13 +160,19 @@ impl Packer {
     }
 
     /// Packs a block. The checker has looked at what comes back.
-    pub(crate) fn pack(&self, problem: &PackProblem) -> Result<PackOutcome, String> {
+    pub(crate) fn pack(&self, problem: &PackProblem, kernel: &str) -> Result<PackOutcome, String> {
+        let search = || {
+            let log = progress::log(Quantity::Length, kernel, problem.region());
+            let outcome = pack_watched(problem, self.budget, log.watch());
+            log.finish(outcome.nodes);
+            outcome
+        };
         let outcome = match self.method {
             PackMethod::List => listed(problem),
-            PackMethod::Search => pack(problem, self.budget),
+            PackMethod::Search => search(),
             PackMethod::Auto => {
                 let began = Instant::now();
-                let mut outcome = pack(problem, self.budget);
+                let mut outcome = search();
                 self.close(problem, &mut outcome, began)?;
                 outcome
             }
@@ -224,9 +234,9 @@ impl Packer {
         }
     }
 
-    fn block(&self, problem: &PackProblem) -> Result<BlockResult, String> {
+    fn block(&self, problem: &PackProblem, kernel: &str) -> Result<BlockResult, String> {
         let began = Instant::now();
-        let outcome = self.pack(problem)?;
+        let outcome = self.pack(problem, kernel)?;
         let seconds = began.elapsed().as_secs_f64();
         let list = checked(problem, &outcome.list, "list schedule")?;
         let best = checked(problem, &outcome.best, "packing")?;
@@ -305,6 +315,30 @@ impl IssueResult {
 }
 
 impl Document {
+    /// What the summary tells.
+    fn facts(&self, args: &PackArgs) -> Vec<String> {
+        let blocks = || self.kernels.iter().flat_map(|kernel| &kernel.regions);
+        let sum = |figure: &dyn Fn(&BlockResult) -> u32| blocks().map(|block| u64::from(figure(block))).sum();
+        let (list, best, bound) =
+            (sum(&|block| block.list_length), sum(&|block| block.length), sum(&|block| block.length_bound));
+        let proved = blocks().filter(|block| block.proof != Proof::Open.name()).count();
+        let mut targets: Vec<&str> = self.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let budget = progress::budget_in_words(args.budget.budget(), "operation", "block");
+        vec![
+            format!("target {}, algorithm {}, {budget}", targets.join(" and "), args.algorithm.name()),
+            format!(
+                "cycles {} -> {} (at least {}, gap {})",
+                grouped(list),
+                grouped(best),
+                grouped(bound),
+                progress::gap(best, bound)
+            ),
+            format!("proven: {} of {} blocks", grouped(proved as u64), grouped(blocks().count() as u64)),
+        ]
+    }
+
     fn as_table(&self, limit: Option<u32>) -> String {
         let header =
             ["kernel", "region", "n", "cycles", "bound", "proven by", "splits", "registers", "levels", "ms"];

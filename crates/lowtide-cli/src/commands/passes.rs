@@ -6,6 +6,7 @@ use lowtide::passes::check::{PassReport, check_passes};
 use lowtide::passes::{Partition, PassProblem, dpmpp, exact, mio, rds};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Budget;
+use lowtide::schedule::progress::Quantity;
 use lowtide::target::Target;
 use lowtide::{InstrId, RegisterId};
 use lowtide_io::shader_place;
@@ -15,6 +16,7 @@ use super::{print, print_json};
 use crate::args::{PassAlgorithm, PassesArgs};
 use crate::failure::Failure;
 use crate::input::{for_each_kernel, load_target};
+use crate::progress;
 use crate::report::{grouped, shorten, table, trimmed};
 
 #[derive(Serialize)]
@@ -80,13 +82,26 @@ pub(super) fn solve(
         PassAlgorithm::Exact => {
             let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds].map(simple);
             let best = starts.iter().min_by_key(|partition| partition.cost).unwrap_or(&starts[0]);
-            let proven = exact::partition(problem, best, budget);
+            let proven = proven(problem, kernel, best, budget);
             (proven.partition, proven.bound)
         }
         other => (simple(other), 0),
     };
     let report = checked(problem, kernel, &partition)?;
     Ok(Answer { partition, bound, report })
+}
+
+/// The exact search, told to who is watching.
+pub(super) fn proven(
+    problem: &PassProblem,
+    kernel: &str,
+    start: &Partition,
+    budget: Budget,
+) -> exact::Proven {
+    let log = progress::log(Quantity::Cost, kernel, problem.region());
+    let proven = exact::partition_watched(problem, start, budget, log.watch());
+    log.finish(proven.nodes);
+    proven
 }
 
 /// What the checker says about passes; an error if they are illegal, or cost something else than claimed.
@@ -122,9 +137,25 @@ pub(crate) fn run(args: &PassesArgs) -> Result<(), Failure> {
         },
     )?;
     match args.json {
-        true => print_json(&document),
-        false => print(&as_text(&document, args.list)),
+        true => print_json(&document)?,
+        false => print(&as_text(&document, args.list))?,
     }
+    progress::summary(&facts(&document, args));
+    Ok(())
+}
+
+/// What the summary tells.
+fn facts(document: &Document, args: &PassesArgs) -> Vec<String> {
+    let blocks = || document.shaders.iter().flat_map(|shader| &shader.regions);
+    let (cost, bound): (u64, u64) =
+        (blocks().map(|block| block.cost).sum(), blocks().map(|block| block.bound).sum());
+    let proved = blocks().filter(|block| block.optimal).count() as u64;
+    let budget = progress::budget_in_words(args.budget(), "operation", "block");
+    vec![
+        format!("target {}, algorithm {}, {budget}", document.target, args.algorithm.name()),
+        format!("cost {} (at least {}, gap {})", grouped(cost), grouped(bound), progress::gap(cost, bound)),
+        format!("proven: {} of {} blocks", grouped(proved), grouped(blocks().count() as u64)),
+    ]
 }
 
 fn shader(kernel: &Kernel, target: &Target, args: &PassesArgs) -> Result<Shader, Failure> {

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use lowtide::pipeline::{Algorithm, Filter, Options, explain, schedule_kernel};
 use lowtide::problem::Problem;
-use lowtide::region::Region;
+use lowtide::region::{Kernel, Region};
+use lowtide::schedule::progress::{SearchLog, Step};
 use lowtide::schedule::{Outcome, Schedule};
 use lowtide::solved::Solved;
+use lowtide::target::Target;
 use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};
 use serde::Serialize;
 
 use super::ants::ask_gpu;
 use super::constraints::Constraints;
 use super::{print, print_json};
-use crate::args::{Method, ScheduleArgs};
+use crate::args::{Method, ScheduleArgs, WorkArgs};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
-use crate::report::{change, grouped, shorten, table};
+use crate::progress;
+use crate::report::{change, counted, grouped, shorten, table};
 
 #[derive(Serialize)]
 struct Document {
@@ -27,8 +31,9 @@ struct Document {
     repeated: u64,
 }
 
+/// What became of a kernel.
 #[derive(Serialize)]
-struct KernelResult {
+pub(super) struct KernelResult {
     name: String,
     origin: String,
     target: String,
@@ -37,7 +42,7 @@ struct KernelResult {
     /// Whether waves were given up for length.
     filtered: bool,
     seconds: f64,
-    regions: Vec<RegionResult>,
+    pub(super) regions: Vec<RegionResult>,
     #[serde(skip)]
     source: Before,
 }
@@ -49,8 +54,9 @@ struct Before {
     length: u64,
 }
 
+/// What became of a region.
 #[derive(Serialize)]
-struct RegionResult {
+pub(super) struct RegionResult {
     name: String,
     n: usize,
     order: Vec<u32>,
@@ -65,16 +71,52 @@ struct RegionResult {
     proven_waves: bool,
     proven_length: bool,
     optimal: bool,
+    /// How it was found: none where nothing had to be sought.
+    pub(super) searches: Vec<SearchResult>,
     #[serde(skip)]
     primary: (u32, u32),
     #[serde(skip)]
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     #[serde(skip)]
-    bounds: Vec<PeakBound>,
+    pub(super) bounds: Vec<PeakBound>,
+}
+
+/// A search from its start to its end.
+#[derive(Serialize)]
+pub(super) struct SearchResult {
+    /// What was sought.
+    of: &'static str,
+    /// Whether it was sought for another region with the same graph.
+    copied: bool,
+    steps: Vec<StepResult>,
+}
+
+#[derive(Serialize)]
+struct StepResult {
+    seconds: f64,
+    nodes: u64,
+    best: u64,
+    bound: u64,
+}
+
+impl From<SearchLog> for SearchResult {
+    fn from(log: SearchLog) -> Self {
+        let step = |step: &Step| StepResult {
+            seconds: step.time.as_secs_f64(),
+            nodes: step.nodes,
+            best: step.best,
+            bound: step.bound,
+        };
+        SearchResult {
+            of: log.quantity.name(),
+            copied: log.is_copied,
+            steps: log.steps.iter().map(step).collect(),
+        }
+    }
 }
 
 impl RegionResult {
-    fn new(region: &Region, problem: &Problem, outcome: Outcome) -> Self {
+    fn new(region: &Region, problem: &Problem, outcome: Outcome, searches: Vec<SearchLog>) -> Self {
         let by_class = |figure: &dyn Fn(usize) -> u32| {
             let classes = region.classes().iter().enumerate();
             classes.map(|(class, name)| (name.to_string(), figure(class))).collect()
@@ -97,6 +139,7 @@ impl RegionResult {
             proven_waves,
             proven_length: measure.length == bounds.length,
             optimal,
+            searches: searches.into_iter().map(SearchResult::from).collect(),
             primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
             schedule,
             bounds: reasoned,
@@ -104,25 +147,114 @@ impl RegionResult {
     }
 }
 
+/// How kernels are scheduled, as asked for on the command line: for `schedule` and for all that shows the same.
+pub(super) struct Work {
+    targets: Targets,
+    options: Options,
+    constraints: Option<Constraints>,
+    solved: Solved,
+    /// For lines on the terminal.
+    so_far: Mutex<Totals>,
+}
+
+impl Work {
+    /// Fails before anything is read if something is asked for that cannot be done.
+    pub(super) fn new(args: &WorkArgs, explain: bool) -> Result<Self, Failure> {
+        let targets = Targets::new(&args.target)?;
+        let options = Options {
+            goal: args.goal.into(),
+            algorithm: match args.algorithm {
+                Method::Algorithm(algorithm) => algorithm,
+                Method::Constraints(model) => Constraints::start(model),
+            },
+            budget: args.budget.budget(),
+            registers: args.registers,
+            filter: (!args.no_filter).then(Filter::default),
+            colony: args.ants.parameters(),
+        };
+        let constraints = match args.algorithm {
+            Method::Algorithm(_) => None,
+            Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
+        };
+        Ok(Work { targets, options, constraints, solved: progress::solved(), so_far: Mutex::default() })
+    }
+
+    /// Schedules all kernels of the input: `show` makes of each what `collect` gets, in the order of the input.
+    pub(super) fn for_each_kernel<T: Send>(
+        &self,
+        args: &WorkArgs,
+        show: impl Fn(&Kernel, &Target, &[Problem], KernelResult) -> Result<T, Failure> + Sync,
+        collect: impl FnMut(T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.options.algorithm == Algorithm::Colony
+            && let Some(gpu) = args.ants.gpu()?
+            && let Err(error) = ask_gpu(&gpu, &args.input, &self.targets, self.options, &self.solved)
+        {
+            if !args.ants.may_fall_back() {
+                return Err(error);
+            }
+            eprintln!("warning: {error}; the processor does the work instead");
+        }
+        let work = |kernel: Kernel| {
+            let target = self.targets.of(&kernel)?;
+            let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
+            let problems: Vec<Problem> = problems
+                .collect::<Result<_, _>>()
+                .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+            let result = self.schedule(&kernel, target, &problems)?;
+            tell_kernel(&result, &self.so_far);
+            show(&kernel, target, &problems, result)
+        };
+        for_each_kernel(&args.input, work, collect)?;
+        if let Some(constraints) = &self.constraints {
+            constraints.report_too_large();
+        }
+        Ok(())
+    }
+
+    fn schedule(
+        &self,
+        kernel: &Kernel,
+        target: &Target,
+        problems: &[Problem],
+    ) -> Result<KernelResult, Failure> {
+        let start = Instant::now();
+        let outcome = match &self.constraints {
+            Some(constraints) => constraints.schedule_kernel(kernel, target, self.options)?,
+            None => schedule_kernel(kernel, target, self.options, &self.solved)
+                .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?,
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let mut source = Before { occupancy: most, peak: 0, length: 0 };
+        let mut regions = Vec::new();
+        let outcomes = outcome.regions.into_iter().zip(outcome.searches);
+        for (problem, (outcome, searches)) in problems.iter().zip(outcomes) {
+            let before = problem.measure(&Schedule::source(problem));
+            source.occupancy = source.occupancy.min(before.occupancy);
+            let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
+            source.peak = source.peak.max(peak);
+            source.length += u64::from(before.length);
+            regions.push(RegionResult::new(problem.region(), problem, outcome, searches));
+        }
+        Ok(KernelResult {
+            name: kernel.name.clone(),
+            origin: kernel.origin.clone(),
+            target: target.name().to_string(),
+            occupancy: outcome.occupancy,
+            occupancy_bound: outcome.occupancy_bound,
+            filtered: outcome.is_filtered,
+            seconds,
+            regions,
+            source,
+        })
+    }
+}
+
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let targets = Targets::new(&args.target)?;
-    let options = Options {
-        goal: args.goal.into(),
-        algorithm: match args.algorithm {
-            Method::Algorithm(algorithm) => algorithm,
-            Method::Constraints(model) => Constraints::start(model),
-        },
-        budget: args.budget.budget(),
-        registers: args.registers,
-        filter: (!args.no_filter).then(Filter::default),
-        colony: args.ants.parameters(),
-    };
-    let constraints = match args.algorithm {
-        Method::Algorithm(_) => None,
-        Method::Constraints(model) => Some(Constraints::new(model, &options, args.explain)?),
-    };
+    let work = Work::new(&args.work, args.explain)?;
     if args.explain {
-        return explain_choices(args, &targets, options);
+        return explain_choices(args, &work.targets, work.options);
     }
     let mut output = args
         .output
@@ -130,52 +262,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         .map(LineWriter::create)
         .transpose()
         .map_err(|error| write_failure(args, error))?;
-    let solved = Solved::new();
-    if options.algorithm == Algorithm::Colony
-        && let Some(gpu) = args.ants.gpu()?
-        && let Err(error) = ask_gpu(&gpu, &args.input, &targets, options, &solved)
-    {
-        if !args.ants.may_fall_back() {
-            return Err(error);
-        }
-        eprintln!("warning: {error}; the processor does the work instead");
-    }
     let mut document = Document { kernels: Vec::new(), repeated: 0 };
-    for_each_kernel(
-        &args.input,
-        |kernel| {
-            let target = targets.of(&kernel)?;
-            let fail = |error| Failure::Target { kernel: kernel.name.clone(), error };
-            let start = Instant::now();
-            let outcome = match &constraints {
-                Some(constraints) => constraints.schedule_kernel(&kernel, target, options)?,
-                None => schedule_kernel(&kernel, target, options, &solved).map_err(fail)?,
-            };
-            let seconds = start.elapsed().as_secs_f64();
-            let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-            let mut source = Before { occupancy: most, peak: 0, length: 0 };
-            let mut regions = Vec::new();
-            for (region, outcome) in kernel.regions.iter().zip(outcome.regions) {
-                let problem = options.problem(region, target).map_err(fail)?;
-                let before = problem.measure(&Schedule::source(&problem));
-                source.occupancy = source.occupancy.min(before.occupancy);
-                let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
-                source.peak = source.peak.max(peak);
-                source.length += u64::from(before.length);
-                regions.push(RegionResult::new(region, &problem, outcome));
-            }
-            Ok(KernelResult {
-                name: kernel.name.clone(),
-                origin: kernel.origin.clone(),
-                target: target.name().to_string(),
-                occupancy: outcome.occupancy,
-                occupancy_bound: outcome.occupancy_bound,
-                filtered: outcome.is_filtered,
-                seconds,
-                regions,
-                source,
-            })
-        },
+    work.for_each_kernel(
+        &args.work,
+        |_, _, _, result| Ok(result),
         |result| {
             if let Some(output) = &mut output {
                 for region in &result.regions {
@@ -193,28 +283,75 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
-    document.repeated = solved.repeated();
-    if let Some(constraints) = &constraints {
-        constraints.report_too_large();
-    }
+    document.repeated = work.solved.repeated();
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(args, error))?;
     }
     if args.output.as_deref() == Some(Path::new("-")) {
         // A table between the schedules would spoil both.
-        return Ok(());
+    } else if args.json {
+        print_json(&document)?;
+    } else {
+        print(&as_table(&document, args))?;
     }
-    match args.json {
-        true => print_json(&document),
-        false => print(&as_table(&document, args)),
+    progress::summary(&facts(&document, args));
+    Ok(())
+}
+
+/// A line for a kernel that has become better, and the totals so far.
+fn tell_kernel(kernel: &KernelResult, so_far: &Mutex<Totals>) {
+    let [_, waves, _, length, ..] = figures(kernel, &mut Totals::default());
+    let mut total = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = total.length;
+    figures(kernel, &mut total);
+    let [source, now, _] = [0, 1, 2].map(|place| total.length[place] - before[place]);
+    if kernel.occupancy > kernel.source.occupancy
+        || kernel.occupancy == kernel.source.occupancy && now < source
+    {
+        progress::line(&format!("{}: waves {waves}, length {length}", shorten(&kernel.name, 40)));
     }
+    progress::totals(&total.in_short());
+}
+
+/// What the summary tells.
+fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
+    let mut total = Totals { repeated: document.repeated, ..Totals::default() };
+    document.kernels.iter().for_each(|kernel| {
+        figures(kernel, &mut total);
+    });
+    let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let budget =
+        progress::budget_in_words(args.work.budget.budget(), "instruction and pass", "region and pass");
+    vec![
+        format!(
+            "target {}, goal {}, algorithm {}, {budget}",
+            targets.join(" and "),
+            args.work.goal.name(),
+            args.work.algorithm.name()
+        ),
+        format!(
+            "{}, {}, {}",
+            counted(document.kernels.len() as u64, "kernel"),
+            counted(total.regions, "region"),
+            counted(total.instructions, "instruction")
+        ),
+        total.in_short(),
+        format!(
+            "proven: {} of {} regions ({:.1} %)",
+            grouped(total.proven),
+            grouped(total.regions),
+            100.0 * total.proven as f64 / total.regions.max(1) as f64
+        ),
+    ]
 }
 
 /// `--explain`: why each instruction was chosen, region by region.
 fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for_each_kernel(
-        &args.input,
+        &args.work.input,
         |kernel| {
             let target = targets.of(&kernel)?;
             let mut lines = Vec::new();
@@ -269,7 +406,7 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
-    let summary = total.in_words(&targets, args.algorithm);
+    let summary = total.in_words(&targets, args.work.algorithm);
     if args.summary {
         return summary;
     }
@@ -346,11 +483,6 @@ fn with_bound(before: u64, after: u64, relation: char, bound: u64) -> String {
     }
 }
 
-/// `1 kernel`, `2 kernels`.
-fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
 #[derive(Default)]
 struct Totals {
     regions: u64,
@@ -367,6 +499,22 @@ struct Totals {
 }
 
 impl Totals {
+    /// Waves and length with their bounds, in a line.
+    fn in_short(&self) -> String {
+        let [waves_before, waves, waves_bound] = self.occupancy;
+        let [length_before, length, length_bound] = self.length;
+        format!(
+            "waves {} -> {} (at most {}), length {} -> {} (at least {}, gap {})",
+            grouped(waves_before),
+            grouped(waves),
+            grouped(waves_bound),
+            grouped(length_before),
+            grouped(length),
+            grouped(length_bound),
+            progress::gap(length, length_bound)
+        )
+    }
+
     fn in_words(&self, targets: &[&str], algorithm: Method) -> String {
         let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
         let [length_before, length, length_bound] = self.length.map(grouped);

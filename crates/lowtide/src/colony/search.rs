@@ -17,6 +17,7 @@ use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::random::bits_at;
 use crate::region::Region;
+use crate::schedule::progress::Watch;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::length::is_within;
 use crate::twopass::timed::MOST_SLOTS;
@@ -177,7 +178,13 @@ impl Task {
 
     /// Sends the ants, on so many threads. The answer does not depend on that, except for what the clock cuts off.
     pub fn run(&self, threads: usize) -> Answer {
-        Colony::new(self).run(threads)
+        self.run_watched(threads, Watch::default())
+    }
+
+    /// As [`Task::run`], and notes what the ants find: in pass 1 registers beyond the first step, in pass 2 the length.
+    pub fn run_watched(&self, threads: usize, watch: Watch) -> Answer {
+        watch.begin(self.aim.told(self.start_cost), self.bound);
+        Colony::new(self).run(threads, watch)
     }
 }
 
@@ -213,6 +220,14 @@ impl Aim {
                     |class| packing.unpack(peak, class).saturating_sub(packing.unpack(steps[0], class));
                 exceeded << 32 | packing.classes().map(|class| u64::from(over(class))).sum::<u64>()
             }
+        }
+    }
+
+    /// What is told of a cost.
+    fn told(&self, cost: u64) -> u64 {
+        match self {
+            Aim::Length { .. } => cost,
+            Aim::Pressure { .. } => cost & u64::from(u32::MAX),
         }
     }
 
@@ -281,7 +296,7 @@ impl<'t> Colony<'t> {
         }
     }
 
-    fn run(mut self, threads: usize) -> Answer {
+    fn run(mut self, threads: usize, watch: Watch) -> Answer {
         let effort = self.task.options.budget.effort(self.task.len());
         let of_group = u64::from(LANES) * self.task.len() as u64;
         let most_threads = (u64::from(self.parameters().groups) * of_group / CHOICES_PER_THREAD).max(1);
@@ -305,6 +320,7 @@ impl<'t> Colony<'t> {
                 (self.best_cost, self.best) = (*cost, order.clone());
                 self.own = self.guard(&self.best);
                 in_vain = 0;
+                watch.found(choices, self.task.aim.told(*cost));
             }
             self.leave(winner.as_ref());
         }

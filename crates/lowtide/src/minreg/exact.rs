@@ -10,26 +10,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::search::Verdict;
-use super::solver::{Solver, bound_by_cuts, is_within};
+use super::solver::{Solver, bound_by_cuts, is_within, peaks};
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::Effort;
+use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::schedule::progress::Watch;
 use crate::schedule::{Budget, Reason};
 
 /// How to search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
     /// How much effort to spend.
     pub budget: Budget,
     /// By which rules.
     pub rules: Rules,
+    /// Where it is noted what [`minimise`] finds.
+    pub watch: Watch<'a>,
 }
 
-impl Options {
+impl Options<'_> {
     /// All rules.
     pub fn new(budget: Budget) -> Self {
-        Options { budget, rules: Rules::ALL }
+        Options { budget, rules: Rules::ALL, watch: Watch::default() }
     }
 }
 
@@ -92,6 +96,10 @@ pub fn minimise(
     let closure = Closure::new(region);
     let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
+    let watch = options.watch;
+    if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
+        watch.begin(peaks(region, start)[class.index()], *bound);
+    }
     let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &mut effort);
     let mut answer = Answer {
         order: start.to_vec(),
@@ -103,6 +111,8 @@ pub fn minimise(
     if cuts.peak < answer.peak && is_within(region, &cuts.order, &limits) {
         (answer.order, answer.peak) = (cuts.order, cuts.peak);
     }
+    watch.proved(0, answer.bound);
+    watch.found(0, answer.peak);
     if answer.peak == answer.bound || effort.is_spent() || region.len() > MOST_FOR_SEARCH {
         return answer;
     }
@@ -114,6 +124,7 @@ pub fn minimise(
         let bound = solver.bound(class, &mut effort).min(answer.peak);
         if bound > answer.bound {
             (answer.bound, answer.reason) = (bound, by_search(&solver));
+            watch.proved(0, bound);
         }
     }
     let mut turn = FIRST_STRIDE;
@@ -128,6 +139,8 @@ pub fn minimise(
             Verdict::Failed => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
             Verdict::Open => turn *= GROWTH,
         }
+        watch.proved(solver.states, answer.bound);
+        watch.found(solver.states, answer.peak);
     }
     answer.nodes = solver.states;
     answer

@@ -49,8 +49,8 @@ struct Piece {
     tightened_for: Option<u32>,
 }
 
-pub(super) struct Solver {
-    options: Options,
+pub(super) struct Solver<'a> {
+    options: Options<'a>,
     /// The limits on all classes; only that on the class in question changes.
     limits: Vec<Option<u32>>,
     pieces: Vec<Piece>,
@@ -58,13 +58,13 @@ pub(super) struct Solver {
     pub(super) states: u64,
 }
 
-impl Solver {
+impl<'a> Solver<'a> {
     pub(super) fn new(
         region: &Region,
         closure: &Closure,
         limits: Vec<Option<u32>>,
         start: &[InstrId],
-        options: Options,
+        options: Options<'a>,
         effort: &mut Effort,
     ) -> Self {
         let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
@@ -158,20 +158,20 @@ impl Solver {
     }
 
     /// What it takes to raise a bound while the solver does something else.
-    pub(super) fn climber(&self) -> Climber {
+    pub(super) fn climber(&self) -> Climber<'a> {
         let parts = self.pieces.iter().map(|piece| (piece.part.clone(), piece.peaks.clone()));
         Climber { options: self.options, limits: self.limits.clone(), parts: parts.collect() }
     }
 }
 
 /// Raises the bound, by showing that limits below those that the solver tries fail.
-pub(super) struct Climber {
-    options: Options,
+pub(super) struct Climber<'a> {
+    options: Options<'a>,
     limits: Vec<Option<u32>>,
     parts: Vec<(Part, Vec<u32>)>,
 }
 
-impl Climber {
+impl Climber<'_> {
     /// The highest bound below `most` that some part proves, each step in a turn, and the number of states
     /// that it took.
     pub(super) fn climb(
@@ -316,7 +316,7 @@ pub(super) fn bound_by_cuts(
     bound
 }
 
-fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
+pub(super) fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
     let mut tracker = Tracker::new(region);
     order.iter().for_each(|&instr| tracker.schedule(instr));
     tracker.peaks().iter().map(|peak| peak.between).collect()

@@ -44,7 +44,7 @@ mod solve;
 pub use machine::{BankRule, ConflictRule, OperationRule, PackModel, ReadRule, SplitRule};
 pub use measure::{PackMeasure, measure};
 pub use problem::{Kind, MOST_OPERATIONS, Operation, PackError, PackProblem, Split, Units};
-pub use solve::{PackOutcome, Proof, pack};
+pub use solve::{PackOutcome, Proof, pack, pack_watched};
 
 use crate::index::InstrId;
 

@@ -172,15 +172,18 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper.
-    fn cycles_before(&self, at: usize, open: &[u64]) -> u32 {
+    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper. `open` has for each unit those that
+    /// may still take it: an operation in parts may be done with one unit and not with the other.
+    fn cycles_before(&self, at: usize, open: &[Vec<u64>; 2]) -> u32 {
         let mut counts = [0; 3];
         let ancestors = &self.ancestors[at * self.words..(at + 1) * self.words];
-        for (word, (ancestors, open)) in ancestors.iter().zip(open).enumerate() {
-            let waited_for = ancestors & open;
-            if waited_for != 0 {
-                for (count, takers) in counts.iter_mut().zip(&self.takers) {
-                    *count += (waited_for & takers[word]).count_ones();
+        for (word, ancestors) in ancestors.iter().enumerate() {
+            let [first, second] = [ancestors & open[0][word], ancestors & open[1][word]];
+            if first | second != 0 {
+                // What takes either unit is whole, and in both sets.
+                for ((count, takers), open) in counts.iter_mut().zip(&self.takers).zip([first, second, first])
+                {
+                    *count += (open & takers[word]).count_ones();
                 }
             }
         }
@@ -373,7 +376,7 @@ pub(super) struct Search<'g> {
     by_release: Vec<u32>,
     unpaid: Vec<u32>,
     urgent: Vec<u64>,
-    open_set: Vec<u64>,
+    open_sets: [Vec<u64>; 2],
 }
 
 /// The clock is looked at once in so many states.
@@ -417,7 +420,7 @@ impl<'g> Search<'g> {
             by_release: Vec::with_capacity(count),
             unpaid: vec![0; count],
             urgent: vec![0; graph.words],
-            open_set: vec![0; graph.words],
+            open_sets: [vec![0; graph.words], vec![0; graph.words]],
         }
     }
 
@@ -746,9 +749,16 @@ impl<'g> Search<'g> {
         let graph = self.graph;
         let count = graph.len();
         self.by_release.clear();
-        self.open_set.fill(0);
-        for at in 0..count {
-            self.open_set[at / 64] |= u64::from(self.progress[at] != Progress::Done) << (at % 64);
+        for (unit, open) in self.open_sets.iter_mut().enumerate() {
+            open.fill(0);
+            for (at, progress) in self.progress.iter().enumerate() {
+                let is_open = match progress {
+                    Progress::None => true,
+                    Progress::Parts { left } => left[unit] > 0,
+                    Progress::Done => false,
+                };
+                open[at / 64] |= u64::from(is_open) << (at % 64);
+            }
         }
         for at in 0..count {
             let progress = self.progress[at];
@@ -764,7 +774,7 @@ impl<'g> Search<'g> {
                         earliest = earliest.max(self.completed(from as usize) + latency);
                     }
                 }
-                let before = graph.cycles_before(at, &self.open_set);
+                let before = graph.cycles_before(at, &self.open_sets);
                 if before > 0 {
                     earliest = earliest.max(cycle + before + graph.least_latency[at] - 1);
                 }

@@ -12,6 +12,7 @@ use crate::index::InstrId;
 use crate::list::minreg::few_registers;
 use crate::problem::{Goal, Problem};
 use crate::schedule::Budget;
+use crate::schedule::progress::Watch;
 
 /// Larger blocks are not searched: the search calls itself for each operation.
 const MOST_FOR_SEARCH: usize = 512;
@@ -95,19 +96,24 @@ impl PackOutcome {
 /// The shortest packing of a block within its limit on registers, if it has one; at the same length, few groups of loads. An
 /// operation is split only if that makes the block shorter.
 pub fn pack(problem: &PackProblem, budget: Budget) -> PackOutcome {
+    pack_watched(problem, budget, Watch::default())
+}
+
+/// As [`pack`], and notes how the length falls. With a limit on registers, only packings within it count.
+pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> PackOutcome {
     let mut effort = budget.effort(problem.region().len());
     let mut outcome = match problem.limit() {
-        None => shortest(problem, &mut effort),
+        None => shortest(problem, &mut effort, watch),
         Some((class, most)) => {
             // If the shortest of all is within the limit, nothing else is needed.
             let free = problem.without_register_limit();
             let mut share = effort.share(2);
             let before = share.steps;
-            let outcome = shortest(&free, &mut share);
+            let outcome = shortest(&free, &mut share, Watch::default());
             effort.spend(before - share.steps);
             match measure(&free, &outcome.best).peaks[class.index()] <= most {
                 true => outcome,
-                false => within_registers(problem, outcome, &mut effort),
+                false => within_registers(problem, outcome, &mut effort, watch),
             }
         }
     };
@@ -118,7 +124,7 @@ pub fn pack(problem: &PackProblem, budget: Budget) -> PackOutcome {
 }
 
 /// The shortest packing, whatever its registers.
-fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
+fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOutcome {
     let whole = problem.without_splits();
     let ranges = Ranges::new(&whole);
     let list = pack_by_list(&whole);
@@ -131,13 +137,16 @@ fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
     let has_splits = problem.has_splits();
     let split_ranges = if has_splits { Ranges::new(problem) } else { ranges.clone() };
     let first_bound = split_ranges.length;
-    let mut state = Target { best, bound: ranges.length, nodes: 0 };
+    watch.begin(list.length(), first_bound);
+    watch.found(0, best.length());
+    // What is proven without splits holds only without them.
+    let mut state = Target { best, bound: ranges.length, nodes: 0, watch, is_bound_for_all: !has_splits };
     let mut share = if has_splits { effort.share(2) } else { *effort };
     let before = share.steps;
     count_up_whole(&whole, &ranges, &mut state, &mut share);
     effort.spend(before - share.steps);
     if has_splits {
-        // What is proven without splits holds only without them.
+        state.is_bound_for_all = true;
         let mut formats = Formats::new(problem, std::mem::replace(&mut state.bound, first_bound));
         count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
         state.nodes += formats.nodes;
@@ -145,7 +154,7 @@ fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
             state.best = unsplit(problem, state.best);
         }
     }
-    let Target { best, bound, nodes } = state;
+    let Target { best, bound, nodes, .. } = state;
     let proof = match best.length() {
         length if length == first_bound => Proof::Bound,
         length if length == bound => Proof::Search,
@@ -155,10 +164,13 @@ fn shortest(problem: &PackProblem, effort: &mut Effort) -> PackOutcome {
 }
 
 /// The best packing and bound so far.
-struct Target {
+struct Target<'a> {
     best: Packing,
     bound: u32,
     nodes: u64,
+    watch: Watch<'a>,
+    /// Whether the bound holds for all packings that count.
+    is_bound_for_all: bool,
 }
 
 /// Decides lengths from the bound upwards, with more and more states for each. `ask` has a length and a number of states.
@@ -183,7 +195,11 @@ fn count_up(
                 Answer::No => state.bound = length + 1,
                 Answer::Unknown => {}
             }
+            if state.is_bound_for_all {
+                state.watch.proved(state.nodes, state.bound);
+            }
         }
+        state.watch.found(state.nodes, state.best.length());
         states = states.saturating_mul(2);
     }
 }
@@ -277,7 +293,12 @@ fn formats_of(problem: &PackProblem, packing: &Packing) -> Vec<Option<usize>> {
 }
 
 /// The shortest packing within the limit on registers, where the shortest of all is not. `free` is what is known without the limit.
-fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effort) -> PackOutcome {
+fn within_registers(
+    problem: &PackProblem,
+    free: PackOutcome,
+    effort: &mut Effort,
+    watch: Watch,
+) -> PackOutcome {
     let Some((class, most)) = problem.limit() else { return free };
     let region = problem.region();
     let fits = |packing: &Packing| measure(problem, packing).peaks[class.index()] <= most;
@@ -287,7 +308,8 @@ fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effor
     }
     let known = orders.iter().map(|order| pack_in_order(problem, order)).chain([free.list.clone()]);
     let best = known.filter(fits).min_by_key(Packing::length);
-    let mut state = Target { best: free.best.clone(), bound: free.bound, nodes: free.nodes };
+    let (bound, nodes) = (free.bound, free.nodes);
+    let mut state = Target { best: free.best.clone(), bound, nodes, watch, is_bound_for_all: true };
     match best {
         Some(best) => state.best = best,
         None if problem.len() > MOST_FOR_SEARCH => return PackOutcome { fits: false, ..open(free) },
@@ -311,6 +333,7 @@ fn within_registers(problem: &PackProblem, free: PackOutcome, effort: &mut Effor
             }
         }
     }
+    watch.begin(state.best.length(), state.bound);
     if problem.has_splits() {
         let mut formats = Formats::new(problem, free.bound);
         count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));

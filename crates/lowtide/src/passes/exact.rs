@@ -26,6 +26,7 @@ use super::order::{Answer, Inside, quick, search};
 use super::{Partition, PassProblem};
 use crate::analysis::flow::Effort;
 use crate::schedule::Budget;
+use crate::schedule::progress::Watch;
 
 /// The best partition known, and what is proven about all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,30 +46,37 @@ impl Proven {
     }
 }
 
-/// Shaders of more operations are not searched: their bound is what is known without.
+/// Shaders of more operations, or with an operation of more than 16 results, are not searched: their bound is what is known without.
 pub const MOST_OPERATIONS: usize = 1024;
 /// Steps for the cost of one value alone.
 const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass, at first.
 const ORDER_STEPS: u64 = 20_000;
-/// Results of one operation that are stored or not, one by one; more of them are stored in any case.
+/// Results of one operation that are stored or not, one by one. With more of them, not every choice could be tried.
 const MOST_RESULTS: usize = 16;
 /// States that are remembered.
 const MOST_FAILED: usize = 1 << 21;
 
 /// Looks for a cheaper partition than `start`, and for the proof that there is none.
 pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Proven {
+    partition_watched(problem, start, budget, Watch::default())
+}
+
+/// As [`partition`], and notes how the cost falls and the bound rises.
+pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budget, watch: Watch) -> Proven {
     let mut run = Run::new(problem, budget.effort(problem.region().len()));
     let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
     let mut bound = run.bound(&run.needed(&goal), &goal);
     let mut best = start.clone();
-    if problem.len() <= MOST_OPERATIONS {
+    watch.begin(best.cost, bound);
+    let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
+    if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
         // Most shaders are simple: the second bound is for the others.
         let all = run.effort;
         let share = all.share(8);
         run.effort = share;
         for round in 0..2 {
-            let (least, found) = run.solve(&goal, best.cost);
+            let (least, found) = run.solve(&goal, best.cost, watch);
             bound = bound.max(least);
             if let Some(passes) = found {
                 best = problem.partition(&passes.into_iter().rev().collect::<Vec<_>>());
@@ -266,8 +274,9 @@ impl<'a> Run<'a> {
     }
 
     /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
-    fn solve(&mut self, goal: &State, most: u64) -> (u64, Option<Passes>) {
+    fn solve(&mut self, goal: &State, most: u64, watch: Watch) -> (u64, Option<Passes>) {
         let mut bound = self.bound(&self.needed(goal), goal);
+        watch.proved(self.nodes, bound.min(most));
         let mut best = most;
         let mut found = None;
         let (mut step, mut last) = (1, u64::MAX);
@@ -281,6 +290,7 @@ impl<'a> Run<'a> {
             if let Some(passes) = self.found.take() {
                 best = self.limit;
                 found = Some(passes);
+                watch.found(self.nodes, best);
             }
             if flow == Flow::Stopped {
                 break;
@@ -292,6 +302,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             bound = next;
+            watch.proved(self.nodes, bound);
             let nodes = self.nodes - start;
             if nodes < 1000 || nodes / 2 < last {
                 step *= 2;
@@ -320,7 +331,7 @@ impl<'a> Run<'a> {
             let state = State { wanted: vec![value], pinned: vec![0; self.words] };
             let steps = left.steps.min(SINGLE_STEPS);
             self.effort = Effort { steps, deadline: left.deadline };
-            let (bound, _) = self.solve(&state, u64::MAX);
+            let (bound, _) = self.solve(&state, u64::MAX, Watch::default());
             left.spend(steps - self.effort.steps);
             self.singles[value as usize] = bound;
         }
@@ -595,9 +606,8 @@ impl<'a> Run<'a> {
             .all(|next| !has(&choice.pinned, *next as usize) || has(&choice.runs, *next as usize));
         if !is_pinned || has(&choice.pinned, op) && is_last {
             // Every choice of wanted results to store; results of what cannot run again must be stored.
-            let bits = wanted.len().min(MOST_RESULTS);
-            for subset in (0..1u32 << bits).rev() {
-                let is_all = subset + 1 == 1 << bits;
+            for subset in (0..1u32 << wanted.len()).rev() {
+                let is_all = subset + 1 == 1 << wanted.len();
                 if is_pinned && !is_all || subset == 0 && read.is_empty() && !(is_pinned && wanted.is_empty())
                 {
                     continue;
@@ -639,7 +649,7 @@ impl<'a> Run<'a> {
     fn run_it(&mut self, choice: &mut Choice, op: usize, wanted: &[u32], subset: u32) -> Flow {
         let problem = self.problem;
         let caps = &problem.caps;
-        let chosen = |position: usize| position >= MOST_RESULTS || subset >> position & 1 == 1;
+        let chosen = |position: usize| subset >> position & 1 == 1;
         let (mut stores, mut rest) = (Vec::new(), Vec::new());
         for (position, value) in wanted.iter().enumerate() {
             if chosen(position) { stores.push(*value) } else { rest.push(*value) }

@@ -9,6 +9,7 @@ use crate::colony::Parameters;
 use crate::index::{ClassId, InstrId};
 use crate::problem::{Goal, Measure, Problem};
 use crate::region::{Kernel, Region};
+use crate::schedule::progress::SearchLog;
 use crate::schedule::{Budget, Outcome, Schedule};
 use crate::solved::{Shared, Solved};
 use crate::target::{FileClass, Target, TargetError};
@@ -21,6 +22,8 @@ pub struct KernelOutcome {
     pub regions: Vec<Outcome>,
     /// What the two passes did for each region; empty if they did not run.
     pub passes: Vec<Passes>,
+    /// How the searches for each region went.
+    pub searches: Vec<Vec<SearchLog>>,
     /// Waves of the kernel: the fewest of any region, and not more than outside limits allow.
     pub occupancy: u32,
     /// No schedule gives more waves.
@@ -120,7 +123,8 @@ pub fn schedule_kernel(
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
     let problems: Vec<Problem> =
         kernel.regions.iter().map(|region| options.problem(region, target)).collect::<Result<_, _>>()?;
-    let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, options.budget)).collect();
+    let share = |problem| solved.share(problem, options.budget).of_kernel(&kernel.name);
+    let shared: Vec<Shared> = problems.iter().map(share).collect();
     if let Some(Way::TwoPasses(by)) = Way::of(options.goal, options.algorithm) {
         let least_gap = options.filter.map_or(0, |filter| filter.few_cycles_to_gain);
         let effort = Effort { by, budget: options.budget, colony: options.colony, least_gap };
@@ -131,7 +135,7 @@ pub fn schedule_kernel(
         let region = schedule_shared(shared, options.algorithm, options.budget, options.colony);
         let bound = shared.problem().registers().occupancy(&region.bounds.peaks);
         outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
-        outcome.push(region);
+        outcome.push(region, shared.searches());
     }
     Ok(outcome)
 }
@@ -142,16 +146,18 @@ impl KernelOutcome {
         KernelOutcome {
             regions: Vec::new(),
             passes: Vec::new(),
+            searches: Vec::new(),
             occupancy: most_waves,
             occupancy_bound: most_waves,
             is_filtered: false,
         }
     }
 
-    /// Adds a region. Its bound on waves is for the caller to add.
-    pub fn push(&mut self, region: Outcome) {
+    /// Adds a region, and how the searches for it went. Its bound on waves is for the caller to add.
+    pub fn push(&mut self, region: Outcome, searches: Vec<SearchLog>) {
         self.occupancy = self.occupancy.min(region.measure.occupancy);
         self.regions.push(region);
+        self.searches.push(searches);
     }
 }
 
@@ -362,7 +368,7 @@ fn kernel_outcome(shared: &[Shared], first: &KernelWaves, most: u32, found: Vec<
         // More waves than the kernel can have would be of no use.
         let problem = shared.problem().clone().with_most_waves(first.bound.min(outcome.occupancy_bound));
         let bounds = by_cuts(&bounds, found.length_bound);
-        outcome.push(self::outcome(&problem, found.schedule, bounds));
+        outcome.push(self::outcome(&problem, found.schedule, bounds), shared.searches());
         outcome.passes.push(found.passes);
     }
     outcome

@@ -18,6 +18,7 @@ use crate::list::{latency_hiding, minreg, tree};
 use crate::minreg::exact;
 use crate::problem::{Goal, Problem};
 use crate::schedule::check::check;
+use crate::schedule::progress::Quantity;
 use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
 use crate::solved::{Shared, Solved};
 use crate::twopass::{By, length, weighted};
@@ -152,6 +153,11 @@ impl Algorithm {
 /// [`Algorithm::Auto`] takes the best one for the goal, never worse than the source order. Every other
 /// algorithm returns just what it makes, so that algorithms can be compared.
 pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule {
+    run_with(problem, algorithm, budget, &Solved::new())
+}
+
+/// As [`run`]. What `solved` knows is not sought again, and its observer is told of what is sought.
+pub fn run_with(problem: &Problem, algorithm: Algorithm, budget: Budget, solved: &Solved) -> Schedule {
     let schedule = match (engine_setup(problem, algorithm), algorithm) {
         (Some((direction, timing, mut policy)), _) => {
             engine::run(problem, direction, timing, &mut *policy, None)
@@ -171,7 +177,6 @@ pub fn run(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Schedule 
         }
         (None, Algorithm::GcnMaxOccupancy) => baselines::gcn_max_occupancy(problem),
         (None, _) => {
-            let solved = Solved::new();
             let shared = solved.share(problem, budget);
             match Way::of(problem.goal(), algorithm) {
                 Some(Way::Fewest) => fewest(&shared, budget).0,
@@ -259,7 +264,17 @@ fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
 
 /// Schedules one region and proves what can be proven within the budget.
 pub fn schedule_region(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    schedule_shared(&Solved::new().share(problem, budget), algorithm, budget, Parameters::default())
+    schedule_region_with(problem, algorithm, budget, &Solved::new())
+}
+
+/// As [`schedule_region`]. What `solved` knows is not sought again, and its observer is told of what is sought.
+pub fn schedule_region_with(
+    problem: &Problem,
+    algorithm: Algorithm,
+    budget: Budget,
+    solved: &Solved,
+) -> Outcome {
+    schedule_shared(&solved.share(problem, budget), algorithm, budget, Parameters::default())
 }
 
 fn schedule_shared(shared: &Shared, algorithm: Algorithm, budget: Budget, colony: Parameters) -> Outcome {
@@ -375,13 +390,13 @@ fn shortest(shared: &Shared, effort: Effort) -> (Schedule, u32) {
         match by {
             By::Lists => {}
             By::Search => {
-                if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, effort.budget) {
+                if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, effort.budget).0 {
                     nearest = order;
                 }
             }
             By::Ants => {
                 let options = colony::Options { budget: effort.budget, parameters: effort.colony };
-                nearest = shared.fewer_registers(std::slice::from_ref(&limits), &nearest, options);
+                (nearest, _) = shared.fewer_registers(std::slice::from_ref(&limits), &nearest, options);
             }
         }
         for (limit, peak) in limits.iter_mut().zip(peaks(&nearest)) {
@@ -432,7 +447,10 @@ fn lowest_sum(shared: &Shared, budget: Budget) -> Schedule {
     let starts = [Schedule::source(problem), run(problem, Algorithm::Production, budget)];
     let few = shared.few_registers();
     let starts = distinct([starts[0].order(), starts[1].order(), &few].into_iter());
-    let answer = weighted::lowest_sum(problem, &least, &starts, weighted::Objective::default(), budget);
+    let log = shared.log(Quantity::Sum);
+    let objective = weighted::Objective::default();
+    let answer = weighted::lowest_sum(problem, &least, &starts, objective, budget, log.watch());
+    shared.keep(log.finish(answer.nodes));
     Schedule::in_order(problem, answer.order)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod check_bound;
+pub mod progress;
 
 use std::time::{Duration, Instant};
 

@@ -25,6 +25,7 @@ use crate::minreg::superiority::timed_superiority;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::region::Region;
+use crate::schedule::progress::Watch;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
@@ -33,14 +34,16 @@ use crate::twopass::search::Verdict;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
 /// What may be spent, and on what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
     /// For the whole pass.
     pub budget: Budget,
     /// Whether to stop after the lists and the bound that does not know of the limits.
     pub only_lists: bool,
     /// The rules of the search.
     pub rules: Rules,
+    /// Where it is noted what it finds.
+    pub watch: Watch<'a>,
 }
 
 /// What is known about the shortest schedule.
@@ -75,6 +78,7 @@ pub fn shortest(
     let &(length, order) = orders.first()?;
     let times = lower_bound(problem);
     let mut answer = Answer { order: order.to_vec(), length, bound: times.best(), nodes: 0 };
+    options.watch.begin(answer.length, answer.bound);
     let Some(packing) = Packing::within(region, &limits) else { return Some(answer) };
     if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {
         return Some(answer);
@@ -114,6 +118,7 @@ struct Pass<'a> {
     random: Random,
     has_units: bool,
     rules: Rules,
+    watch: Watch<'a>,
     limits: Vec<Option<u32>>,
     packing: Packing,
     /// Orders within the limits, as different as they come.
@@ -147,7 +152,7 @@ impl<'a> Pass<'a> {
         packing: &Packing,
         times: &LengthBound,
         guards: &[&[InstrId]],
-        options: Options,
+        options: Options<'a>,
         answer: &'a mut Answer,
     ) -> Self {
         let graphs = ENDS.map(|end| Timed::new(problem, end, packing, limits, times));
@@ -163,6 +168,7 @@ impl<'a> Pass<'a> {
             random: Random::new(1),
             has_units,
             rules: options.rules,
+            watch: options.watch,
             limits: limits.to_vec(),
             packing: packing.clone(),
             known,
@@ -186,6 +192,7 @@ impl<'a> Pass<'a> {
         let is_shorter = length < self.answer.length;
         if is_shorter {
             (self.answer.order, self.answer.length) = (order, length);
+            self.watch.found(self.answer.nodes, length);
         }
         is_shorter
     }
@@ -237,11 +244,10 @@ impl<'a> Pass<'a> {
         }
         let graphs = ENDS.map(|end| Timed::new(&problem, end, &self.packing, &self.limits, &times));
         let known = part.in_part(&self.answer.order);
-        let mut prover = Prover::new(&part.region, &graphs, &self.limits, self.rules, &known);
+        let mut prover = Prover::new(&part.region, &graphs, &self.limits, self.rules, &known, self.watch);
         prover.bound = self.answer.bound;
         self.refute(&mut prover);
         self.search(&part, &mut prover);
-        self.answer.nodes += prover.nodes();
     }
 
     /// The region with more dependences: those that do no harm, and those that follow from the limits.
@@ -267,6 +273,7 @@ impl<'a> Pass<'a> {
 
     fn raise_bound(&mut self, bound: u32) {
         self.answer.bound = self.answer.bound.max(bound);
+        self.watch.proved(self.answer.nodes, self.answer.bound);
     }
 
     /// Raises the bound by windows alone.
@@ -319,12 +326,14 @@ impl<'a> Pass<'a> {
 
     /// Takes over what was found and proven.
     fn take(&mut self, part: &Part, prover: &mut Prover) {
+        self.answer.nodes = prover.nodes();
         self.raise_bound(prover.bound);
         if let Some(order) = prover.found.take() {
             let order = part.in_whole(&order);
             let length = Schedule::in_order(self.problem, order.clone()).length();
             if length < self.answer.length {
                 (self.answer.order, self.answer.length) = (order, length);
+                self.watch.found(self.answer.nodes, length);
             }
         }
     }

@@ -21,8 +21,9 @@ use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
 use crate::problem::Problem;
+use crate::schedule::progress::{Log, Quantity};
 use crate::schedule::{Budget, Schedule};
-use crate::solved::Shared;
+use crate::solved::{Shared, Taken};
 use crate::target::FileClass;
 use crate::twopass::By;
 
@@ -71,7 +72,8 @@ pub struct Options {
 
 /// Looks for the most waves, at most `most`, that all regions of a kernel allow.
 pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves {
-    let mut regions: Vec<RegionWaves> = shared.iter().map(|shared| start(shared, options)).collect();
+    let (mut regions, mut logs): (Vec<RegionWaves>, Vec<Logs>) =
+        shared.iter().map(|shared| start(shared, most, options)).unzip();
     for region in &mut regions {
         region.is_asked = region.spilled > 0 || region.waves < most;
     }
@@ -83,31 +85,28 @@ pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves
             let mut by_waves: Vec<usize> = (0..regions.len()).collect();
             by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
             for position in by_waves {
-                regions[position].search(&shared[position], target, options.budget);
+                regions[position].search(&shared[position], target, options.budget, &mut logs[position]);
                 target = target.min(regions[position].waves);
             }
         }
         By::Ants => {
-            for (region, shared) in regions.iter_mut().zip(shared) {
-                region.send_ants(shared, target, options);
+            for ((region, shared), logs) in regions.iter_mut().zip(shared).zip(&mut logs) {
+                region.send_ants(shared, target, options, logs);
             }
         }
     }
+    logs.into_iter().zip(shared).for_each(|(logs, shared)| logs.finish(shared));
     let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
     let bound = regions.iter().map(|region| region.bound).fold(most, u32::min);
     KernelWaves { regions, waves, bound }
 }
 
 /// The best of the known orders, and the bound by cuts.
-fn start(shared: &Shared, options: Options) -> RegionWaves {
+fn start<'a>(shared: &'a Shared, most: u32, options: Options) -> (RegionWaves, Logs<'a>) {
     let problem = shared.problem();
     let region = problem.region();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
-    let peak_bounds = match options.by {
-        By::Lists => pressure_at_ends(region),
-        By::Search | By::Ants => shared.peak_bounds(),
-    };
     let known = spilled_and_waves(problem, &source);
     let mut best = RegionWaves {
         order: source,
@@ -117,13 +116,60 @@ fn start(shared: &Shared, options: Options) -> RegionWaves {
         is_searched: false,
         spilled: known.0,
         known,
-        peak_bounds,
+        peak_bounds: pressure_at_ends(region),
     };
-    best.bound = problem.registers().occupancy(&best.least_peaks());
     production.into_iter().for_each(|order| best.offer(problem, order));
     best.offer(problem, shared.few_registers());
     best.known = (best.spilled, best.waves);
-    best
+    best.bound = problem.registers().occupancy(&best.least_peaks());
+    let mut logs = Logs::new(shared);
+    if options.by != By::Lists {
+        logs.tell(&best, problem, most);
+        let taken;
+        (best.peak_bounds, taken) = shared.peak_bounds_and_taken();
+        best.bound = problem.registers().occupancy(&best.least_peaks());
+        logs.spend(taken);
+        logs.tell(&best, problem, most);
+    }
+    (best, logs)
+}
+
+/// How the search of a region goes.
+struct Logs<'a> {
+    spills: Log<'a>,
+    waves: Log<'a>,
+    nodes: u64,
+}
+
+impl<'a> Logs<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Logs { spills: shared.log(Quantity::Spills), waves: shared.log(Quantity::Waves), nodes: 0 }
+    }
+
+    fn spend(&mut self, taken: Taken) {
+        self.nodes += taken.nodes;
+        for log in [&self.spills, &self.waves] {
+            log.spend(taken.time, taken.is_copied);
+        }
+    }
+
+    /// More waves than `most` are of no use.
+    fn tell(&self, region: &RegionWaves, problem: &Problem, most: u32) {
+        let least_spilled = problem.registers().spilled(&region.least_peaks());
+        let (waves, bound) = (region.waves.min(most), region.bound.min(most));
+        let logs = [(&self.spills, region.spilled, least_spilled), (&self.waves, waves, bound)];
+        for (log, best, bound) in logs {
+            log.watch().begin(best, bound);
+            log.watch().proved(self.nodes, bound);
+            log.watch().found(self.nodes, best);
+        }
+    }
+
+    fn finish(self, shared: &Shared) {
+        for log in [self.spills, self.waves] {
+            shared.keep(log.finish(self.nodes));
+        }
+    }
 }
 
 impl RegionWaves {
@@ -140,7 +186,7 @@ impl RegionWaves {
     }
 
     /// Looks for an order with as many waves as possible, at most `target`.
-    fn search(&mut self, shared: &Shared, target: u32, budget: Budget) {
+    fn search(&mut self, shared: &Shared, target: u32, budget: Budget, logs: &mut Logs) {
         let problem = shared.problem();
         let least_spilled = problem.registers().spilled(&self.least_peaks());
         let mut step = target.min(self.bound);
@@ -157,11 +203,16 @@ impl RegionWaves {
         // With a step that every order without spills has, spills alone are at stake.
         while step > 0 && (step > self.waves || self.spilled > least_spilled) {
             self.is_searched = true;
-            let decide = |limits: &[Option<u32>]| shared.within(limits, &self.order, rest());
+            let mut decide = |order: &[InstrId], limits: &[Option<u32>]| {
+                let (decision, taken) = shared.within(limits, order, rest());
+                logs.spend(taken);
+                decision
+            };
             let limits = self.limits(problem, step, true);
-            match decide(&limits) {
+            match decide(&self.order, &limits) {
                 Decision::Possible(order) => {
                     self.offer(problem, order);
+                    logs.tell(self, problem, target);
                     // (In a shared file, what fits class by class may not fit together.)
                     if self.waves >= step {
                         return;
@@ -170,19 +221,22 @@ impl RegionWaves {
                 Decision::Impossible(_) => {
                     // With spills it may be possible. Else neither are more waves.
                     let for_waves = self.limits(problem, step, false);
-                    if for_waves == limits || matches!(decide(&for_waves), Decision::Impossible(_)) {
+                    if for_waves == limits
+                        || matches!(decide(&self.order, &for_waves), Decision::Impossible(_))
+                    {
                         self.bound = self.bound.min(step - 1);
                     }
                 }
                 Decision::Open => {}
             }
+            logs.tell(self, problem, target);
             step -= 1;
         }
     }
 
     /// Sends ants for an order with as many waves as possible, at most `target`. They do not know what becomes of the other regions, so that
     /// all regions can be asked at once.
-    fn send_ants(&mut self, shared: &Shared, target: u32, options: Options) {
+    fn send_ants(&mut self, shared: &Shared, target: u32, options: Options, logs: &mut Logs) {
         let problem = shared.problem();
         let target = target.min(self.bound);
         let least_spilled = problem.registers().spilled(&self.least_peaks());
@@ -194,9 +248,11 @@ impl RegionWaves {
             (1..=target).rev().map(|waves| self.limits(problem, waves, true)).collect();
         steps.dedup();
         let Options { budget, colony, .. } = options;
-        let order =
+        let (order, taken) =
             shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony });
         self.offer(problem, order);
+        logs.spend(taken);
+        logs.tell(self, problem, target);
     }
 
     /// For each class, the most registers with which so many waves can fit, and nothing is spilled if that is asked for.

@@ -7,12 +7,14 @@ use super::windows::{self, Windows};
 use crate::analysis::flow::Effort;
 use crate::index::InstrId;
 use crate::region::Region;
+use crate::schedule::progress::Watch;
 
 /// Windows and searches of one graph, and what they have found.
 pub(crate) struct Prover<'a> {
     windows: Windows<'a>,
     searches: Vec<Search<'a>>,
     rules: Rules,
+    watch: Watch<'a>,
     /// No schedule within the limits is shorter.
     pub(crate) bound: u32,
     /// The last schedule that was found.
@@ -27,11 +29,13 @@ impl<'a> Prover<'a> {
         limits: &[Option<u32>],
         rules: Rules,
         known: &[InstrId],
+        watch: Watch<'a>,
     ) -> Self {
         Prover {
             windows: Windows::new(region, &graphs[0], limits, known),
             searches: graphs.iter().map(|graph| Search::new(graph, rules)).collect(),
             rules,
+            watch,
             bound: 0,
             found: None,
         }
@@ -43,7 +47,10 @@ impl<'a> Prover<'a> {
     }
 
     fn raise_bound(&mut self, bound: u32) {
-        self.bound = self.bound.max(bound);
+        if bound > self.bound {
+            self.bound = bound;
+            self.watch.proved(self.nodes(), bound);
+        }
     }
 
     /// Raises the bound by windows: first a try to prove that nothing is shorter than `length`, then from below in growing steps, then by

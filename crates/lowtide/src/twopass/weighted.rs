@@ -24,6 +24,7 @@ use crate::analysis::walk::{Direction, Packing};
 use crate::index::{InstrId, ValueId};
 use crate::problem::Problem;
 use crate::region::Region;
+use crate::schedule::progress::Watch;
 use crate::schedule::{Budget, Schedule};
 use crate::twopass::Rules;
 use crate::twopass::meter::Meter;
@@ -124,17 +125,20 @@ pub struct Answer {
 }
 
 /// Looks for the schedule with the lowest sum, from the best of some orders, or from the source order if none is given. Every
-/// order has at least the peaks `least`, one for each class.
+/// order has at least the peaks `least`, one for each class. What it finds is noted where `watch` says.
 pub fn lowest_sum(
     problem: &Problem,
     least: &[u32],
     starts: &[&[InstrId]],
     objective: Objective,
     budget: Budget,
+    watch: Watch,
 ) -> Answer {
     let effort = budget.effort(problem.region().len());
     let times = lower_bound(problem);
     let mut pass = Pass::new(problem, least, starts, objective, effort, times.best());
+    pass.watch = watch;
+    watch.begin(pass.answer.sum, pass.least_from_here());
     pass.search(&times);
     pass.answer
 }
@@ -158,6 +162,7 @@ struct Pass<'a> {
     end: u64,
     least_cost: u64,
     answer: Answer,
+    watch: Watch<'a>,
 }
 
 impl<'a> Pass<'a> {
@@ -189,7 +194,18 @@ impl<'a> Pass<'a> {
             (certain, end) = certainly_live(region);
             certain.iter().sum::<u64>() + end
         });
-        Pass { problem, objective, effort, least, highest, certain, end, least_cost, answer }
+        Pass {
+            problem,
+            objective,
+            effort,
+            least,
+            highest,
+            certain,
+            end,
+            least_cost,
+            answer,
+            watch: Watch::default(),
+        }
     }
 
     /// The highest cost that improves the sum at the current target; none if there is no such cost, at this target or a longer one.
@@ -260,6 +276,8 @@ impl<'a> Pass<'a> {
                 }
                 is_over = !self.try_target(&graph, &mut search);
                 self.answer.nodes = nodes + search.nodes;
+                self.watch.found(self.answer.nodes, self.answer.sum);
+                self.watch.proved(self.answer.nodes, self.least_from_here());
                 if is_over {
                     break;
                 }
@@ -303,10 +321,15 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The lowest sum that targets from the current one on can have.
+    fn least_from_here(&self) -> u64 {
+        self.objective.sum(self.answer.target, self.least_cost).min(self.answer.sum)
+    }
+
     /// Shorter targets have nothing better; longer ones cost at least so much.
     fn raise_bound(&mut self) {
-        let from_here = self.objective.sum(self.answer.target, self.least_cost).min(self.answer.sum);
-        self.answer.bound = self.answer.bound.max(from_here);
+        self.answer.bound = self.answer.bound.max(self.least_from_here());
+        self.watch.proved(self.answer.nodes, self.answer.bound);
     }
 }
 

@@ -3,21 +3,25 @@
 //! The pipeline tells what it asks of ants in each pass, for all kernels. Each of these questions is then answered by one thread and by all of them: the same ants, iterations and schedules. A GPU is given all questions of
 //! a pass and a range of sizes in one batch; each region counts with an equal share of the batch's time, transfers included. Last, all questions of a pass are answered at once, whatever their sizes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use lowtide::colony::{Answer, Task};
-use lowtide::pipeline::{Algorithm, Options};
+use lowtide::pipeline::{Algorithm, Options, schedule_kernel};
+use lowtide::region::Kernel;
 use lowtide::solved::{Asked, Solved};
+use lowtide::target::Target;
 use lowtide_gpu::{Device, Spent};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::sweep::sweep;
 use super::techniques::techniques;
+use super::{Findings, chapters, show};
 use crate::args::ColonyArgs;
+use crate::book::Chapter;
+use crate::book::papers::shobaki_2024::TABLE_3;
 use crate::commands::ants::{ask, read};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::input::Targets;
 use crate::report::{grouped, table, trimmed};
@@ -25,89 +29,126 @@ use crate::report::{grouped, table, trimmed};
 /// The paper's ranges of sizes, and where each one starts.
 pub(super) const RANGES: [(&str, usize); 3] = [("1-49", 1), ("50-99", 50), (">=100", 100)];
 
-/// Paper 4, Tables 3.a and 3.b: the geometric mean of its speed-ups on a GPU, by pass and range.
-const PAPER: [[f64; 3]; 2] = [[2.07, 7.44, 12.48], [1.99, 4.80, 7.55]];
-
 #[derive(Serialize, Default)]
-struct Document {
-    kernels: u64,
-    nodes: Option<u64>,
-    threads: usize,
+pub(super) struct Document {
+    pub(super) kernels: u64,
+    pub(super) nodes: Option<u64>,
+    pub(super) threads: usize,
     /// The GPU, and how long it took to open it and to compile its code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu: Option<String>,
+    pub(super) gpu: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    gpu_start_seconds: Option<f64>,
+    pub(super) gpu_start_seconds: Option<f64>,
     /// By pass, then by range.
-    passes: [BTreeMap<&'static str, Range>; 2],
-    whole: Whole,
+    pub(super) passes: [BTreeMap<&'static str, Range>; 2],
+    pub(super) whole: Whole,
+    pub(super) effect: Effect,
+    /// What ants were asked, and how it went.
+    pub(super) each: Vec<Each>,
+    /// Regions and names of the targets.
+    pub(super) regions: u64,
+    pub(super) targets: BTreeSet<String>,
+}
+
+/// What ants make of all kernels, against the recorded production orders (the source order where there is none).
+#[derive(Serialize, Default)]
+pub(super) struct Effect {
+    /// Sums over kernels, and over regions.
+    pub(super) occupancy: BTreeMap<&'static str, u64>,
+    pub(super) length: BTreeMap<&'static str, u64>,
+    /// Of one kernel, and of one region, in percent.
+    pub(super) most_occupancy_gained: f64,
+    pub(super) most_length_saved: f64,
+}
+
+/// A question to ants.
+#[derive(Serialize)]
+pub(super) struct Each {
+    pub(super) pass: usize,
+    pub(super) n: usize,
+    pub(super) iterations: u32,
+    pub(super) choices: u64,
+    /// Of one thread.
+    pub(super) seconds: f64,
+    /// Against it, by device.
+    pub(super) speedup: BTreeMap<&'static str, f64>,
 }
 
 /// Regions of similar size.
 #[derive(Serialize, Default)]
-struct Range {
+pub(super) struct Range {
     /// Distinct questions with something to gain.
-    regions: u64,
-    iterations: u64,
-    choices: u64,
+    pub(super) regions: u64,
+    pub(super) iterations: u64,
+    pub(super) choices: u64,
     /// Of one thread.
-    seconds: f64,
-    choices_per_second: f64,
+    pub(super) seconds: f64,
+    pub(super) choices_per_second: f64,
     /// By device.
-    devices: BTreeMap<&'static str, SpeedUps>,
+    pub(super) devices: BTreeMap<&'static str, SpeedUps>,
 }
 
 /// Against one thread doing the same work.
 #[derive(Serialize, Default)]
-struct SpeedUps {
-    geomean_speedup: f64,
-    max_speedup: f64,
-    min_speedup: f64,
+pub(super) struct SpeedUps {
+    pub(super) geomean_speedup: f64,
+    pub(super) max_speedup: f64,
+    pub(super) min_speedup: f64,
     /// Of all regions together, where they are one batch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    batch_speedup: Option<f64>,
+    pub(super) batch_speedup: Option<f64>,
     /// Whether all schedules are the same.
-    identical: bool,
+    pub(super) identical: bool,
     #[serde(skip)]
-    is_different: bool,
+    pub(super) is_different: bool,
     #[serde(skip)]
-    logarithms: f64,
+    pub(super) logarithms: f64,
     #[serde(skip)]
-    count: u32,
+    pub(super) count: u32,
 }
 
 /// All regions at once.
 #[derive(Serialize, Default)]
-struct Whole {
+pub(super) struct Whole {
     /// By device.
-    seconds: BTreeMap<&'static str, f64>,
-    speedup: BTreeMap<&'static str, f64>,
+    pub(super) seconds: BTreeMap<&'static str, f64>,
+    pub(super) speedup: BTreeMap<&'static str, f64>,
     /// Of the GPU's seconds: work on the host, transfers, and work on the device.
-    gpu_parts: [f64; 3],
-    identical: bool,
+    pub(super) gpu_parts: [f64; 3],
+    pub(super) identical: bool,
     #[serde(skip)]
-    is_different: bool,
+    pub(super) is_different: bool,
 }
 
-const ONE_THREAD: &str = "one-thread";
-const THREADS: &str = "threads";
-const CUDA: &str = "cuda";
+pub(super) const ONE_THREAD: &str = "one-thread";
+pub(super) const THREADS: &str = "threads";
+pub(super) const CUDA: &str = "cuda";
 
 pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
+    if !args.sweep && !args.techniques {
+        return show(args.json, &args.book, || measure(args));
+    }
     let targets = Targets::new(&args.target)?;
     let kernels = read(&args.input, &targets)?;
-    let options = Options {
+    match args.sweep {
+        true => sweep(&kernels, options(args), args.json),
+        false => techniques(&kernels, options(args), args),
+    }
+}
+
+fn options(args: &ColonyArgs) -> Options {
+    Options {
         algorithm: Algorithm::Colony,
         budget: args.budget(),
         colony: args.ants.parameters(),
         ..Options::default()
-    };
-    if args.sweep {
-        return sweep(&kernels, options, args.json);
     }
-    if args.techniques {
-        return techniques(&kernels, options, args);
-    }
+}
+
+pub(super) fn measure(args: &ColonyArgs) -> Result<Document, Failure> {
+    let targets = Targets::new(&args.target)?;
+    let kernels = read(&args.input, &targets)?;
+    let options = options(args);
     let started = Instant::now();
     let gpu = args.ants.gpu()?;
     let solved = Solved::new();
@@ -117,6 +158,8 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
         kernels: kernels.len() as u64,
         nodes: options.budget.nodes,
         threads: rayon::current_num_threads(),
+        regions: kernels.iter().map(|(kernel, _)| kernel.regions.len() as u64).sum(),
+        targets: kernels.iter().map(|(_, target)| target.name().to_string()).collect(),
         ..Document::default()
     };
     let sizes = args.min_size..=args.max_size.unwrap_or(usize::MAX);
@@ -136,9 +179,41 @@ pub(crate) fn colony(args: &ColonyArgs) -> Result<(), Failure> {
         });
     }
     document.finish()?;
-    match args.json {
-        true => print_json(&document),
-        false => print(&document.as_text()),
+    document.effect = Effect::measure(&kernels, options, &solved)?;
+    Ok(document)
+}
+
+impl Effect {
+    /// All answers are known by now.
+    fn measure(kernels: &[(Kernel, &Target)], options: Options, solved: &Solved) -> Result<Effect, Failure> {
+        let production = Options { algorithm: Algorithm::Production, ..options };
+        let outcomes = (kernels.par_iter())
+            .map(|(kernel, target)| {
+                let of = |options| {
+                    schedule_kernel(kernel, target, options, solved)
+                        .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })
+                };
+                Ok([of(production)?, of(options)?])
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let mut effect = Effect::default();
+        let names = [Algorithm::Production.name(), Algorithm::Colony.name()];
+        for outcomes in &outcomes {
+            let [before, after] = [0, 1].map(|side| f64::from(outcomes[side].occupancy));
+            effect.most_occupancy_gained =
+                effect.most_occupancy_gained.max(100.0 * (after / before.max(1.0) - 1.0));
+            for (before, after) in outcomes[0].regions.iter().zip(&outcomes[1].regions) {
+                let [before, after] = [before, after].map(|region| f64::from(region.measure.length));
+                effect.most_length_saved =
+                    effect.most_length_saved.max(100.0 * (1.0 - after / before.max(1.0)));
+            }
+            for (name, outcome) in names.into_iter().zip(outcomes) {
+                let length = outcome.regions.iter().map(|region| u64::from(region.measure.length));
+                *effect.length.entry(name).or_default() += length.sum::<u64>();
+                *effect.occupancy.entry(name).or_default() += u64::from(outcome.occupancy);
+            }
+        }
+        Ok(effect)
     }
 }
 
@@ -150,10 +225,19 @@ impl Document {
             let task = asked.task();
             let (answer, seconds) = timed(task, 1);
             let (same, by_all) = timed(task, self.threads);
+            let ratio = seconds / by_all.max(1e-9);
+            self.each.push(Each {
+                pass: pass + 1,
+                n: task.len(),
+                iterations: answer.iterations,
+                choices: answer.choices,
+                seconds,
+                speedup: BTreeMap::from([(THREADS, ratio)]),
+            });
             let range = self.passes[pass].entry(range_of(task.len())).or_default();
             range.add(&answer, seconds);
             let device = range.devices.entry(THREADS).or_default();
-            device.add(seconds / by_all.max(1e-9), same == answer);
+            device.add(ratio, same == answer);
             self.whole.add(ONE_THREAD, seconds);
             answers.push(Measured { answer, seconds });
         }
@@ -173,6 +257,8 @@ impl Document {
         asked: &[Asked],
         answers: &[Measured],
     ) -> Result<(), Failure> {
+        // The questions of this pass are the last ones.
+        let first = self.each.len() - asked.len();
         for (name, range) in &mut self.passes[pass] {
             let members: Vec<usize> =
                 (0..asked.len()).filter(|&place| range_of(asked[place].task().len()) == *name).collect();
@@ -181,7 +267,9 @@ impl Document {
             let share = seconds / members.len().max(1) as f64;
             let device = range.devices.entry(CUDA).or_default();
             for (answer, place) in found.iter().zip(members) {
-                device.add(answers[place].seconds / share, *answer == answers[place].answer);
+                let ratio = answers[place].seconds / share;
+                device.add(ratio, *answer == answers[place].answer);
+                self.each[first + place].speedup.insert(CUDA, ratio);
             }
             device.batch_speedup = Some(range.seconds / seconds);
         }
@@ -202,7 +290,7 @@ impl Document {
         let ranges = || self.passes.iter().flat_map(BTreeMap::values);
         if ranges().next().is_none() {
             let reason = "no region of a size in the range that was asked for leaves anything to ants";
-            return Err(Failure::Message(reason.to_string()));
+            return Err(Failure::Nothing(reason.to_string()));
         }
         let devices = ranges().flat_map(|range| range.devices.values());
         let is_different = self.whole.is_different || devices.into_iter().any(|device| device.is_different);
@@ -220,6 +308,13 @@ impl Document {
         self.whole.speedup =
             self.whole.seconds.iter().map(|(device, seconds)| (*device, one / seconds.max(1e-9))).collect();
         Ok(())
+    }
+}
+
+impl Findings for Document {
+    fn facts(&self) -> Vec<String> {
+        let regions: u64 = self.passes.iter().flat_map(BTreeMap::values).map(|range| range.regions).sum();
+        vec![format!("{} kernels, {} searches by ants", grouped(self.kernels), grouped(regions))]
     }
 
     fn as_text(&self) -> String {
@@ -242,7 +337,7 @@ impl Document {
                         ratio(speed_ups.max_speedup),
                         ratio(speed_ups.min_speedup),
                         speed_ups.batch_speedup.map_or_else(String::new, ratio),
-                        if device == CUDA { ratio(PAPER[pass][position]) } else { String::new() },
+                        if device == CUDA { ratio(TABLE_3[pass][position].geomean) } else { String::new() },
                     ]);
                 }
             }
@@ -271,6 +366,10 @@ impl Document {
             );
         }
         text + ".\nAll schedules are the same."
+    }
+
+    fn chapter(&self, command: String) -> Chapter {
+        chapters::colony(self, command)
     }
 }
 

@@ -33,7 +33,7 @@ use super::minreg::Distinct;
 use super::proofs::median;
 use crate::args::MinregArgs;
 use crate::failure::Failure;
-use crate::input::progress_bar;
+use crate::progress;
 use crate::report::{grouped, table};
 
 /// What became of the whole sample.
@@ -271,7 +271,7 @@ const METHODS: usize = 1 + Model::ALL.len();
 impl Progress {
     fn new(regions: usize) -> Self {
         let template = "{bar:30} {pos} of {len} runs, {elapsed}; {prefix}; now {msg}";
-        let bar = progress_bar((regions * METHODS) as u64, template);
+        let bar = progress::bar((regions * METHODS) as u64, template);
         let counters = || [(); METHODS].map(|()| AtomicU64::new(0));
         Progress { bar, tried: counters(), proved: counters() }
     }

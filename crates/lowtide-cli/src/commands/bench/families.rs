@@ -15,18 +15,18 @@ use crate::report::{grouped, table};
 /// What became of a graph.
 #[derive(Serialize)]
 pub(super) struct Family {
-    name: String,
-    n: usize,
+    pub(super) name: String,
+    pub(super) n: usize,
     /// Peaks of the source order and of `default`.
-    source: u32,
-    default: u32,
-    bound: u32,
-    best: u32,
-    proved: bool,
+    pub(super) source: u32,
+    pub(super) default: u32,
+    pub(super) bound: u32,
+    pub(super) best: u32,
+    pub(super) proved: bool,
     /// Whether it took a search to prove it, or a cut was enough.
-    by_search: bool,
+    pub(super) by_search: bool,
     /// Of the exact search.
-    seconds: f64,
+    pub(super) seconds: f64,
 }
 
 pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {

@@ -1,24 +1,29 @@
 //! What each min-register scheduler makes of one region.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lowtide::pipeline::{Algorithm, run, schedule_region};
+use lowtide::pipeline::{Algorithm, run, schedule_region_with};
 use lowtide::problem::Problem;
 use lowtide::schedule::check::check;
 use lowtide::schedule::check_bound::check_cut;
 use lowtide::schedule::{Budget, Outcome, Reason, Schedule};
 
-use crate::failure::Failure;
+use serde::{Serialize, Serializer};
 
-/// The schedulers that are compared, with the table of paper 1 that has the same one and its mean ratio there.
-pub(super) const ALGORITHMS: [(Algorithm, Option<(&str, f64)>); 9] = [
+use crate::book::papers::chen::{self, Heuristic};
+use crate::failure::Failure;
+use crate::progress;
+
+/// The schedulers that are compared, with what paper 1 reports of the same one.
+pub(super) const ALGORITHMS: [(Algorithm, Option<&Heuristic>); 9] = [
     (Algorithm::Source, None),
     (Algorithm::Production, None),
-    (Algorithm::SethiUllman, Some(("I", 1.437))),
-    (Algorithm::SuRp, Some(("II", 1.418))),
-    (Algorithm::SuRpAdjust, Some(("III", 1.376))),
-    (Algorithm::SuCluster, Some(("IV", 1.171))),
-    (Algorithm::SuClusterAdjust, Some(("V", 1.194))),
+    (Algorithm::SethiUllman, Some(&chen::TABLE_I)),
+    (Algorithm::SuRp, Some(&chen::TABLE_II)),
+    (Algorithm::SuRpAdjust, Some(&chen::TABLE_III)),
+    (Algorithm::SuCluster, Some(&chen::TABLE_IV)),
+    (Algorithm::SuClusterAdjust, Some(&chen::TABLE_V)),
     (Algorithm::Default, None),
     (Algorithm::Exact, None),
 ];
@@ -36,8 +41,36 @@ pub(super) struct Row {
     pub(super) results: Vec<Option<(u32, f64)>>,
 }
 
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Each<'a> {
+            kernel: &'a str,
+            region: &'a str,
+            n: usize,
+            edges: usize,
+            bound: u32,
+            proof: Proof,
+            peaks: BTreeMap<&'static str, u32>,
+        }
+        let peaks = ALGORITHMS.iter().zip(&self.results);
+        let peaks = peaks.filter_map(|((algorithm, _), result)| Some((algorithm.name(), (*result)?.0)));
+        Each {
+            kernel: &self.kernel,
+            region: &self.region,
+            n: self.size,
+            edges: self.edges,
+            bound: self.bound,
+            proof: self.proof,
+            peaks: peaks.collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
 /// How the exact search ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Proof {
     /// Its schedule meets a bound by a cut.
     Cut,
@@ -62,7 +95,8 @@ impl Row {
             let start = Instant::now();
             let schedule = match algorithm {
                 Algorithm::Exact => {
-                    outcome.insert(schedule_region(problem, algorithm, budget)).schedule.clone()
+                    let found = schedule_region_with(problem, algorithm, budget, &progress::solved());
+                    outcome.insert(found).schedule.clone()
                 }
                 _ => run(problem, algorithm, budget),
             };
@@ -94,6 +128,11 @@ impl Row {
             proof,
             results,
         })
+    }
+
+    /// A peak against the bound. Nothing live at all is as good as it gets.
+    pub(super) fn ratio(&self, peak: u32) -> f64 {
+        if peak == self.bound { 1.0 } else { f64::from(peak) / f64::from(self.bound.max(1)) }
     }
 
     /// Peak and seconds of an algorithm that ran.

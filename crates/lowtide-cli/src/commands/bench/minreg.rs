@@ -1,6 +1,6 @@
 //! `lowtide bench minreg`: peaks of the min-register schedulers against the best possible (paper 1, Tables I to V).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
@@ -13,46 +13,58 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use super::chapters;
 use super::constraints::{self, Comparison};
 use super::families::{self, Family};
 use super::measure::{ALGORITHMS, Row};
 use super::proofs::{self, Open, Proofs, SizeRange};
+use super::{Findings, show};
 use crate::args::{InputArgs, MinregArgs};
-use crate::commands::{print, print_json};
+use crate::book::Chapter;
 use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel, progress_bar};
+use crate::input::{Targets, for_each_kernel};
+use crate::progress;
 use crate::report::{grouped, table};
 
 /// A peak of so many times the optimum is an outlier.
 const OUTLIER: f64 = 1.5;
 
 #[derive(Serialize, Default)]
-struct Document {
-    regions: u64,
+pub(super) struct Document {
+    pub(super) regions: u64,
     /// Regions that were read and have the graph of another one.
-    repeated: u64,
-    instructions: u64,
+    pub(super) repeated: u64,
+    pub(super) instructions: u64,
     /// Regions whose optimum `exact` has proven within its budget.
-    proved: u64,
-    timeouts: u64,
+    pub(super) proved: u64,
+    pub(super) timeouts: u64,
     /// What the budget was: time for each instruction or each region, and steps.
-    budget: BudgetInfo,
+    pub(super) budget: BudgetInfo,
     /// Over the regions whose optimum is known.
-    algorithms: BTreeMap<&'static str, Totals>,
+    pub(super) algorithms: BTreeMap<&'static str, Totals>,
     /// Over all regions, against the lower bound instead of the optimum.
-    against_bound: BTreeMap<&'static str, Totals>,
+    pub(super) against_bound: BTreeMap<&'static str, Totals>,
     /// The time of `default` grows with this power of the size, on regions of 100 instructions and more.
-    default_exponent: Option<f64>,
-    proofs: Proofs,
-    sizes: Vec<SizeRange>,
+    pub(super) default_exponent: Option<f64>,
+    pub(super) proofs: Proofs,
+    pub(super) sizes: Vec<SizeRange>,
     /// Every region whose optimum is not known.
-    open: Vec<Open>,
+    pub(super) open: Vec<Open>,
+    /// What became of each graph.
+    pub(super) each: Vec<Row>,
+    /// Sizes that were asked for.
+    #[serde(skip)]
+    pub(super) least: usize,
+    #[serde(skip)]
+    pub(super) most: Option<usize>,
+    /// Names of the targets.
+    pub(super) targets: BTreeSet<String>,
     /// With `--families`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    families: Option<Vec<Family>>,
+    pub(super) families: Option<Vec<Family>>,
     /// With `--constraints`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    constraints: Option<Comparison>,
+    pub(super) constraints: Option<Comparison>,
 }
 
 /// A region whose graph is that of no other one.
@@ -72,7 +84,7 @@ impl Distinct<'_> {
 }
 
 #[derive(Serialize, Default)]
-struct BudgetInfo {
+pub(super) struct BudgetInfo {
     ms_per_instruction: Option<f64>,
     seconds_per_region: Option<f64>,
     nodes: Option<u64>,
@@ -90,7 +102,7 @@ impl BudgetInfo {
         }
     }
 
-    fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         let time = self.ms_per_instruction.map(|time| format!("{time} ms for each instruction"));
         let whole = self.seconds_per_region.map(|time| format!("{time} s for each region"));
         let nodes = self.nodes.map(|nodes| format!("{} steps for each region", grouped(nodes)));
@@ -99,20 +111,29 @@ impl BudgetInfo {
 }
 
 #[derive(Serialize, Default, Clone)]
-struct Totals {
-    optimal: u64,
-    outliers: u64,
-    mean_ratio: f64,
-    seconds: f64,
+pub(super) struct Totals {
+    pub(super) optimal: u64,
+    pub(super) outliers: u64,
+    pub(super) mean_ratio: f64,
+    pub(super) seconds: f64,
     /// Mean instructions, and edges for each of them, of the regions that are optimal and of the outliers.
-    optimal_size: f64,
-    optimal_density: f64,
-    outlier_size: f64,
-    outlier_density: f64,
+    pub(super) optimal_size: f64,
+    pub(super) optimal_density: f64,
+    pub(super) outlier_size: f64,
+    pub(super) outlier_density: f64,
 }
 
 pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
-    let mut document = Document { budget: BudgetInfo::new(args), ..Document::default() };
+    show(args.json, &args.book, || measure(args))
+}
+
+pub(super) fn measure(args: &MinregArgs) -> Result<Document, Failure> {
+    let mut document = Document {
+        budget: BudgetInfo::new(args),
+        least: args.min_size,
+        most: args.max_size,
+        ..Document::default()
+    };
     // Without it, nothing should have been read in vain.
     let solver = args.constraints.then(Solver::find).transpose();
     let solver = solver.map_err(|error| Failure::Message(error.to_string()))?;
@@ -120,7 +141,8 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     if !args.files.is_empty() {
         let regions = distinct_regions(args, &targets, &mut document.repeated)?;
         if !args.no_tables {
-            document.fill(&measure_all(args, &regions)?, args);
+            document.targets = regions.iter().map(|region| region.target.name().to_string()).collect();
+            document.fill(measure_all(args, &regions)?);
         }
         if let Some(solver) = &solver {
             document.constraints = Some(constraints::measure(args, solver, regions)?);
@@ -129,10 +151,7 @@ pub(crate) fn minreg(args: &MinregArgs) -> Result<(), Failure> {
     if args.families {
         document.families = Some(families::measure(args)?);
     }
-    match args.json {
-        true => print_json(&document),
-        false => print(&document.as_text(args)),
-    }
+    Ok(document)
 }
 
 /// The distinct graphs of the input. `repeated` counts the others.
@@ -173,14 +192,14 @@ fn distinct_regions<'a>(
         },
     )?;
     match regions.is_empty() {
-        true => Err(Failure::Message("no region has a size in the range that was asked for".to_string())),
+        true => Err(Failure::Nothing("no region has a size in the range that was asked for".to_string())),
         false => Ok(regions),
     }
 }
 
 /// Runs everything on all regions.
 fn measure_all(args: &MinregArgs, regions: &[Distinct]) -> Result<Vec<Row>, Failure> {
-    let bar = progress_bar(regions.len() as u64, "{bar:40} {pos} of {len} regions, {elapsed}, {eta} left");
+    let bar = progress::bar(regions.len() as u64, "{bar:40} {pos} of {len} regions, {elapsed}, {eta} left");
     let rows = (regions.par_iter().progress_with(bar.clone()))
         .map(|region| Row::measure(&region.problem()?, &region.kernel, args.budget_of(region.region.len())))
         .collect();
@@ -188,8 +207,46 @@ fn measure_all(args: &MinregArgs, regions: &[Distinct]) -> Result<Vec<Row>, Fail
     rows
 }
 
+impl Findings for Document {
+    fn facts(&self) -> Vec<String> {
+        let families = self.families.as_deref().unwrap_or_default();
+        let proved = families.iter().filter(|family| family.proved).count() as u64;
+        vec![
+            self.budget.in_words(),
+            format!(
+                "proven: {} of {} regions",
+                grouped(self.proved + proved),
+                grouped(self.regions + families.len() as u64)
+            ),
+        ]
+    }
+
+    fn as_text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.regions > 0 {
+            parts.push(self.algorithms_as_text());
+            parts.push(self.proofs_as_text());
+        }
+        if let Some(families) = &self.families {
+            parts.push(format!(
+                "Graphs that are known to be hard, with {} for exact:\n{}",
+                self.budget.in_words(),
+                families::as_table(families)
+            ));
+        }
+        if let Some(constraints) = &self.constraints {
+            parts.push(constraints.as_text(&self.budget.in_words()));
+        }
+        parts.join("\n\n")
+    }
+
+    fn chapter(&self, command: String) -> Chapter {
+        chapters::minreg(self, command)
+    }
+}
+
 impl Document {
-    fn fill(&mut self, rows: &[Row], args: &MinregArgs) {
+    fn fill(&mut self, rows: Vec<Row>) {
         self.regions = rows.len() as u64;
         self.instructions = rows.iter().map(|row| row.size as u64).sum();
         let proved: Vec<&Row> = rows.iter().filter(|row| row.is_proved()).collect();
@@ -206,38 +263,20 @@ impl Document {
         });
         self.default_exponent = fitted_exponent(&times.collect::<Vec<_>>());
         self.proofs = Proofs::new(rows.iter());
-        self.sizes = proofs::by_size(rows, args.min_size, args.max_size);
-        self.open = proofs::open(rows);
+        self.sizes = proofs::by_size(&rows, self.least, self.most);
+        self.open = proofs::open(&rows);
+        self.each = rows;
     }
 
-    fn as_text(&self, args: &MinregArgs) -> String {
-        let mut parts = Vec::new();
-        if self.regions > 0 {
-            parts.push(self.algorithms_as_text(args));
-            parts.push(self.proofs_as_text());
-        }
-        if let Some(families) = &self.families {
-            parts.push(format!(
-                "Graphs that are known to be hard, with {} for exact:\n{}",
-                self.budget.in_words(),
-                families::as_table(families)
-            ));
-        }
-        if let Some(constraints) = &self.constraints {
-            parts.push(constraints.as_text(&self.budget.in_words()));
-        }
-        parts.join("\n\n")
-    }
-
-    fn algorithms_as_text(&self, args: &MinregArgs) -> String {
-        let most = args.max_size.map_or_else(|| "more".to_string(), |size| size.to_string());
+    fn algorithms_as_text(&self) -> String {
+        let most = self.most.map_or_else(|| "more".to_string(), |size| size.to_string());
         let mut text = format!(
             "{} distinct graphs of {} to {most} instructions ({} instructions; {} regions were repetitions)\n\
              the optimum is proven for {}, with {} for exact\n\n\
              Against the optimum, where it is proven:\n{}\n\n\
              Against the lower bound, on all regions (the optimum may be higher, so these are upper limits):\n{}",
             grouped(self.regions),
-            args.min_size,
+            self.least,
             grouped(self.instructions),
             grouped(self.repeated),
             grouped(self.proved),
@@ -297,7 +336,7 @@ fn totals_table(algorithms: &BTreeMap<&'static str, Totals>, regions: u64, instr
             format!("{:.0}", totals.outlier_size),
             format!("{:.2}", totals.outlier_density),
             format!("{:.4}", totals.mean_ratio),
-            paper.map_or_else(String::new, |(number, ratio)| format!("{ratio:.3} ({number})")),
+            paper.map_or_else(String::new, |paper| format!("{:.3} ({})", paper.mean_ratio, paper.table)),
             match instructions {
                 0 => String::new(),
                 _ => format!("{:.0}", instructions as f64 / totals.seconds / 1e3),
@@ -314,8 +353,7 @@ impl Totals {
         let (mut optimal, mut outliers) = ((0, 0), (0, 0));
         for row in rows {
             let Some((peak, seconds)) = row.results[algorithm] else { continue };
-            // Nothing live at all is as good as it gets.
-            let ratio = if peak == row.bound { 1.0 } else { f64::from(peak) / f64::from(row.bound.max(1)) };
+            let ratio = row.ratio(peak);
             count += 1;
             totals.seconds += seconds;
             totals.mean_ratio += ratio;

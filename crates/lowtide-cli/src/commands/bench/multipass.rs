@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::passes::generate::{Look, shader};
-use lowtide::passes::{Partition, PassProblem, dpmpp, exact, mio, rds};
+use lowtide::passes::{Partition, PassProblem, dpmpp, mio, rds};
 use lowtide::region::Region;
 use lowtide::schedule::Budget;
 use lowtide::target::Target;
@@ -15,77 +16,92 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use super::{Findings, chapters, show};
 use crate::args::BenchPassesArgs;
-use crate::commands::passes::checked;
-use crate::commands::{print, print_json};
+use crate::book::Chapter;
+use crate::book::papers::heirich::BRANCHING;
+use crate::commands::passes::{checked, proven};
 use crate::failure::Failure;
 use crate::input::{for_each_kernel, load_target};
+use crate::progress;
 use crate::report::{grouped, shorten, table};
 
-const NAMES: [&str; 4] = ["dpmpp", "mio", "rds", "exact"];
+pub(super) const NAMES: [&str; 4] = ["dpmpp", "mio", "rds", "exact"];
 /// Sizes of made-up shaders.
 const SIZES: [usize; 8] = [150, 300, 600, 1200, 2400, 4800, 9600, 12_000];
 /// A run that takes less than this is repeated, and the fastest one counts.
 const SHORT: f64 = 0.002;
-/// What the paper reports as b, and takes for the exponent of its time.
-const PAPER: f64 = 1.14966;
 
 #[derive(Serialize, Default)]
-struct Document {
-    target: String,
+pub(super) struct Document {
+    pub(super) target: String,
     /// Distinct blocks of the shaders.
-    shaders: u64,
-    operations: u64,
+    pub(super) shaders: u64,
+    pub(super) operations: u64,
     /// Sums over all blocks. That of exact is the best cost known.
-    cost: BTreeMap<&'static str, u64>,
-    passes: BTreeMap<&'static str, u64>,
+    pub(super) cost: BTreeMap<&'static str, u64>,
+    pub(super) passes: BTreeMap<&'static str, u64>,
     /// Mean over the blocks of the mean branching factor of dpmpp.
-    branching: f64,
+    pub(super) branching: f64,
     /// Blocks whose optimum is proven.
-    proved: u64,
+    pub(super) proved: u64,
     /// Of those, the ones where dpmpp, mio and rds have it.
-    exact_agrees: u64,
-    optimal: BTreeMap<&'static str, u64>,
+    pub(super) exact_agrees: u64,
+    pub(super) optimal: BTreeMap<&'static str, u64>,
     /// Of blocks with fewer than 100 operations: all, and those that are proven.
-    under_100: [u64; 2],
+    pub(super) under_100: [u64; 2],
     /// Sums over the proven blocks.
-    proved_cost: BTreeMap<&'static str, u64>,
+    pub(super) proved_cost: BTreeMap<&'static str, u64>,
     /// Exponent of the time of dpmpp as a power of the number of operations.
-    growth: Option<f64>,
-    seconds: f64,
-    seconds_of: BTreeMap<&'static str, f64>,
-    blocks: Vec<Row>,
-    generated: Vec<Generated>,
-    generated_growth: Option<f64>,
+    pub(super) growth: Option<f64>,
+    pub(super) seconds: f64,
+    pub(super) seconds_of: BTreeMap<&'static str, f64>,
+    pub(super) blocks: Vec<Row>,
+    pub(super) generated: Vec<Generated>,
+    pub(super) generated_growth: Option<f64>,
+    /// Width of the search of dpmpp at each stage, for the largest block.
+    pub(super) figure_2: Option<Figure2>,
     #[serde(skip)]
-    plot: String,
+    pub(super) plot: String,
+    /// The budget in words.
+    pub(super) budget: String,
+}
+
+/// Paper 5, Figure 2.
+#[derive(Serialize)]
+pub(super) struct Figure2 {
+    pub(super) shader: String,
+    pub(super) n: usize,
+    pub(super) branching: f64,
+    /// From the last operation to the first.
+    pub(super) widths: Vec<u32>,
 }
 
 #[derive(Serialize, Clone)]
-struct Row {
-    shader: String,
-    region: String,
-    n: usize,
-    cost: [u64; 4],
-    passes: [usize; 4],
+pub(super) struct Row {
+    pub(super) shader: String,
+    pub(super) region: String,
+    pub(super) n: usize,
+    pub(super) cost: [u64; 4],
+    pub(super) passes: [usize; 4],
     /// Operations that the best partition runs: more than `n` if some run again.
-    runs: usize,
-    bound: u64,
-    proved: bool,
-    branching: f64,
-    widest: u32,
-    seconds: [f64; 4],
+    pub(super) runs: usize,
+    pub(super) bound: u64,
+    pub(super) proved: bool,
+    pub(super) branching: f64,
+    pub(super) widest: u32,
+    pub(super) seconds: [f64; 4],
     #[serde(skip)]
-    widths: Vec<u32>,
+    pub(super) widths: Vec<u32>,
 }
 
 #[derive(Serialize)]
-struct Generated {
-    n: usize,
-    cost: u64,
-    passes: usize,
-    branching: f64,
-    seconds: f64,
+pub(super) struct Generated {
+    pub(super) n: usize,
+    pub(super) cost: u64,
+    pub(super) passes: usize,
+    pub(super) branching: f64,
+    pub(super) seconds: f64,
 }
 
 /// The result and the time of something; what is short runs again.
@@ -117,7 +133,7 @@ impl Row {
         let found: [&Partition; 3] = [&dp.partition, &list, &cuts];
         let best = found.into_iter().min_by_key(|partition| partition.cost).unwrap_or(&dp.partition);
         let start = Instant::now();
-        let proven = exact::partition(&problem, best, budget);
+        let proven = proven(&problem, shader, best, budget);
         let exact_time = start.elapsed().as_secs_f64();
         let all = [&dp.partition, &list, &cuts, &proven.partition];
         let mut runs = 0;
@@ -150,6 +166,10 @@ impl Row {
 }
 
 pub(crate) fn multipass(args: &BenchPassesArgs) -> Result<(), Failure> {
+    show(args.json, &args.book, || measure(args))
+}
+
+pub(super) fn measure(args: &BenchPassesArgs) -> Result<Document, Failure> {
     let target = load_target(&args.target)?;
     let start = Instant::now();
     let mut regions: Vec<(String, Region)> = Vec::new();
@@ -169,11 +189,14 @@ pub(crate) fn multipass(args: &BenchPassesArgs) -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    let rows: Result<Vec<Row>, Failure> = (regions.par_iter())
+    let bar = progress::bar(regions.len() as u64, "{bar:40} {pos} of {len} blocks, {elapsed}, {eta} left");
+    let rows: Result<Vec<Row>, Failure> = (regions.par_iter().progress_with(bar.clone()))
         .map(|(name, region)| Row::measure(name, region, &target, args.budget_of(region.len())))
         .collect();
+    bar.finish_and_clear();
     let mut document = summary(rows?);
     document.target = target.name().to_string();
+    document.budget = args.budget_in_words();
     if args.generated {
         for n in SIZES {
             let region = shader(Look::real(n), 1);
@@ -197,9 +220,25 @@ pub(crate) fn multipass(args: &BenchPassesArgs) -> Result<(), Failure> {
         document.generated_growth = exponent(&points);
     }
     document.seconds = start.elapsed().as_secs_f64();
-    match args.json {
-        true => print_json(&document),
-        false => print(&as_text(&document)),
+    Ok(document)
+}
+
+impl Findings for Document {
+    fn as_text(&self) -> String {
+        as_text(self)
+    }
+
+    fn chapter(&self, command: String) -> Chapter {
+        chapters::passes(self, command)
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let costs =
+            NAMES.map(|name| format!("{name} {}", grouped(self.cost.get(name).copied().unwrap_or(0))));
+        vec![
+            format!("target {}, {}, cost: {}", self.target, self.budget, costs.join(", ")),
+            format!("proven: {} of {} blocks", grouped(self.proved), grouped(self.shaders)),
+        ]
     }
 }
 
@@ -226,7 +265,14 @@ fn summary(rows: Vec<Row>) -> Document {
     }
     let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.n as f64, row.seconds[0])).collect();
     document.growth = exponent(&points);
-    document.plot = rows.iter().max_by_key(|row| row.n).map_or(String::new(), plot);
+    let largest = rows.iter().max_by_key(|row| row.n);
+    document.plot = largest.map_or(String::new(), plot);
+    document.figure_2 = largest.map(|row| Figure2 {
+        shader: row.shader.clone(),
+        n: row.n,
+        branching: row.branching,
+        widths: row.widths.clone(),
+    });
     document.blocks = rows;
     document
 }
@@ -301,7 +347,7 @@ fn as_text(document: &Document) -> String {
         "{rows}\n\nbound: where the optimum is not proven; passes, ms: of exact;\nb: mean branching factor of dpmpp, \
          width: its widest stage\n\n{sums}\n\n\
          {} distinct blocks, {} operations for {}\noptimum proven for {}; with fewer than 100 operations: {} of {}\n\
-         dpmpp: mean branching factor {:.4}, time grows with {} (the paper: {PAPER} and n^{PAPER})\n\
+         dpmpp: mean branching factor {:.4}, time grows with {} (the paper: {BRANCHING} and n^{BRANCHING})\n\
          dpmpp has the optimum of {} of the {} blocks where it is proven\n\n{}",
         document.shaders,
         grouped(document.operations),

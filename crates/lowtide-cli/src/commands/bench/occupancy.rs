@@ -3,9 +3,10 @@
 //! Every algorithm runs on all kernels, one after the other; then the independent checker looks at all schedules.
 //! Sums are over all kernels and regions. The passes are counted on distinct graphs, each where it comes first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, run, schedule_kernel};
 use lowtide::problem::{Goal, Problem};
@@ -19,14 +20,17 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::passes::{Counts, PassCounts};
+use super::{Findings, chapters, show};
 use crate::args::OccupancyArgs;
-use crate::commands::{print, print_json};
+use crate::book::Chapter;
+use crate::book::papers::shobaki_2020::{TABLE_4, TABLE_8};
 use crate::failure::Failure;
 use crate::input::{Targets, for_each_kernel};
+use crate::progress;
 use crate::report::{grouped, table, trimmed};
 
 /// What the two passes are compared with.
-const OTHERS: [Algorithm; 7] = [
+pub(super) const OTHERS: [Algorithm; 7] = [
     Algorithm::Production,
     Algorithm::Source,
     Algorithm::Default,
@@ -37,93 +41,120 @@ const OTHERS: [Algorithm; 7] = [
 ];
 
 /// The two passes, without and with the filter.
-const TWO_PASSES: &str = "twopass";
-const FILTERED: &str = "filtered";
-
-/// Paper 2, Table 4: by how much it beats the scheduler of the same kind, in percent of waves and of length.
-const TABLE_4: [(&str, &str); 2] =
-    [("production", "AMD: +4.14, -19.20"), ("weighted", "previous: +4.09, -7.35")];
-
-/// Paper 2, Table 8, for each time limit in ms: seconds of compilation, and timeouts of both passes.
-const TABLE_8: [(f64, &str); 3] = [
-    (0.25, "381 s, 483 and 1,049 timeouts"),
-    (1.0, "566 s, 471 and 1,024 timeouts"),
-    (5.0, "1,513 s, 453 and 998 timeouts"),
-];
+pub(super) const TWO_PASSES: &str = "twopass";
+pub(super) const FILTERED: &str = "filtered";
 
 #[derive(Serialize, Default)]
-struct Document {
-    kernels: u64,
-    regions: u64,
-    instructions: u64,
+pub(super) struct Document {
+    pub(super) kernels: u64,
+    pub(super) regions: u64,
+    pub(super) instructions: u64,
     /// Regions without a recorded production order, for which the source order stands.
-    not_recorded: u64,
+    pub(super) not_recorded: u64,
     /// Sums over kernels.
-    occupancy: BTreeMap<&'static str, u64>,
+    pub(super) occupancy: BTreeMap<&'static str, u64>,
     /// Sums over regions.
-    length: BTreeMap<&'static str, u64>,
-    pass1: PassCounts,
-    pass2: PassCounts,
+    pub(super) length: BTreeMap<&'static str, u64>,
+    pub(super) pass1: PassCounts,
+    pub(super) pass2: PassCounts,
     /// On the clock, on so many threads.
-    seconds: BTreeMap<&'static str, f64>,
-    threads: usize,
+    pub(super) seconds: BTreeMap<&'static str, f64>,
+    pub(super) threads: usize,
     /// No schedules have more waves; none with as many waves as those of `twopass` are shorter.
-    occupancy_bound: u64,
-    length_bound: u64,
+    pub(super) occupancy_bound: u64,
+    pub(super) length_bound: u64,
     /// Kernels that the filter gives fewer waves than they could have.
-    filtered: u64,
-    distinct: Counts,
+    pub(super) filtered: u64,
+    pub(super) distinct: Counts,
     /// What each pass took, over all graphs and threads, and states of its searches for each second.
-    pass_seconds: [f64; 2],
-    states_per_second: [f64; 2],
-    list: List,
+    pub(super) pass_seconds: [f64; 2],
+    pub(super) states_per_second: [f64; 2],
+    pub(super) list: List,
     /// What each budget gives. The figures above are those of the first one.
-    budgets: Vec<AtBudget>,
+    pub(super) budgets: Vec<AtBudget>,
+    /// Names of the targets.
+    pub(super) targets: BTreeSet<String>,
+    /// Waves and length of every kernel, in the order of the input.
+    pub(super) each_kernel: Vec<EachKernel>,
+    /// What became of each distinct graph.
+    pub(super) each: Vec<Each>,
+    /// Sizes that were asked for.
+    #[serde(skip)]
+    pub(super) least: usize,
+    #[serde(skip)]
+    pub(super) most: Option<usize>,
+}
+
+/// Waves and summed length of a kernel, by algorithm.
+#[derive(Serialize)]
+pub(super) struct EachKernel {
+    pub(super) kernel: String,
+    pub(super) occupancy: BTreeMap<&'static str, u32>,
+    pub(super) length: BTreeMap<&'static str, u64>,
+}
+
+/// A distinct graph, where it comes first.
+#[derive(Serialize)]
+pub(super) struct Each {
+    pub(super) kernel: String,
+    pub(super) region: String,
+    pub(super) n: usize,
+    /// What `twopass` had to keep, and the least length with it.
+    pub(super) waves: u32,
+    pub(super) length_bound: u32,
+    /// By algorithm; waves are those of the region alone.
+    pub(super) occupancy: BTreeMap<&'static str, u32>,
+    pub(super) length: BTreeMap<&'static str, u32>,
 }
 
 /// The fast mode on distinct graphs.
 #[derive(Serialize, Default)]
-struct List {
+pub(super) struct List {
     us_per_instruction: f64,
     /// Its summed length against that of the two passes, where both keep the same waves.
     length_ratio: f64,
 }
 
 #[derive(Serialize)]
-struct AtBudget {
-    ms_per_instruction: Option<f64>,
-    nodes: Option<u64>,
-    seconds: f64,
-    occupancy: u64,
-    length: u64,
-    pass1: PassCounts,
-    pass2: PassCounts,
-    distinct: Counts,
+pub(super) struct AtBudget {
+    pub(super) ms_per_instruction: Option<f64>,
+    pub(super) nodes: Option<u64>,
+    pub(super) seconds: f64,
+    pub(super) occupancy: u64,
+    pub(super) length: u64,
+    pub(super) pass1: PassCounts,
+    pub(super) pass2: PassCounts,
+    pub(super) distinct: Counts,
 }
 
 pub(crate) fn occupancy(args: &OccupancyArgs) -> Result<(), Failure> {
+    show(args.json, &args.book, || measure(args))
+}
+
+pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
     let targets = Targets::new(&args.target)?;
     let input = Input::read(args, &targets)?;
     let mut document = Document::new(&input);
+    (document.least, document.most) = (args.min_size, args.max_size);
     let budgets = args.budgets();
     let mut others = Vec::new();
     for algorithm in OTHERS {
         // One pass has as much as two, as in the paper.
         let budget = if algorithm == Algorithm::Weighted { twice(budgets[0]) } else { budgets[0] };
-        let made = Made::by(&input, algorithm, None, budget, &Solved::new())?;
-        document.add(algorithm.name(), &made);
+        let made = Made::by(&input, algorithm, None, budget, &progress::solved())?;
+        document.add(algorithm.name(), &made, &input);
         others.push((algorithm, made));
     }
     for (position, &budget) in budgets.iter().enumerate() {
-        let solved = Solved::new();
+        let solved = progress::solved();
         let made = Made::by(&input, Algorithm::TwoPass, None, budget, &solved)?;
         let counts = input.count(&made);
         if position == 0 {
             input.check_bounds(&made, &others)?;
-            document.add(TWO_PASSES, &made);
+            document.add(TWO_PASSES, &made, &input);
             let filtered = Made::by(&input, Algorithm::TwoPass, Some(Filter::default()), budget, &solved)?;
-            document.add(FILTERED, &filtered);
-            document.fill(&made, &filtered, &counts, &solved);
+            document.add(FILTERED, &filtered, &input);
+            document.fill(&input, &made, &filtered, &counts, &solved);
             if let Some((_, list)) = others.iter().find(|(algorithm, _)| *algorithm == Algorithm::List) {
                 document.list = input.measure_list(list, &made);
             }
@@ -139,10 +170,7 @@ pub(crate) fn occupancy(args: &OccupancyArgs) -> Result<(), Failure> {
             distinct: counts,
         });
     }
-    match args.json {
-        true => print_json(&document),
-        false => print(&document.as_text(args)),
-    }
+    Ok(document)
 }
 
 fn twice(budget: Budget) -> Budget {
@@ -183,7 +211,7 @@ impl<'a> Input<'a> {
             },
         )?;
         match input.distinct.is_empty() {
-            true => Err(Failure::Message("no region has a size in the range that was asked for".to_string())),
+            true => Err(Failure::Nothing("no region has a size in the range that was asked for".to_string())),
             false => Ok(input),
         }
     }
@@ -275,13 +303,19 @@ impl Made {
     ) -> Result<Made, Failure> {
         let options = Options { algorithm, budget, filter, ..Options::default() };
         let start = Instant::now();
-        let kernels = (input.kernels.par_iter())
+        let template = format!("{{bar:40}} {{pos}} of {{len}} kernels by {}, {{elapsed}}", algorithm.name());
+        let bar = progress::bar(input.kernels.len() as u64, &template);
+        let kernels = (input.kernels.par_iter().progress_with(bar.clone()))
             .map(|(kernel, target)| {
                 schedule_kernel(kernel, target, options, solved)
                     .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })
             })
             .collect::<Result<Vec<_>, _>>()?;
         let made = Made { kernels, seconds: start.elapsed().as_secs_f64() };
+        bar.finish_and_clear();
+        let filter = if filter.is_some() { " with the filter" } else { "" };
+        let (waves, length) = (grouped(made.occupancy()), grouped(made.length()));
+        progress::line(&format!("{}{filter}: waves {waves}, length {length}", algorithm.name()));
         input
             .kernels
             .par_iter()
@@ -349,17 +383,53 @@ impl Document {
             instructions: regions().map(|region| region.len() as u64).sum(),
             not_recorded: regions().filter(|region| region.production().is_none()).count() as u64,
             threads: rayon::current_num_threads(),
+            targets: input.kernels.iter().map(|(_, target)| target.name().to_string()).collect(),
+            each_kernel: (input.kernels.iter())
+                .map(|(kernel, _)| EachKernel {
+                    kernel: kernel.name.clone(),
+                    occupancy: BTreeMap::new(),
+                    length: BTreeMap::new(),
+                })
+                .collect(),
+            each: (input.distinct.iter())
+                .map(|&(kernel, region)| {
+                    let kernel = &input.kernels[kernel].0;
+                    Each {
+                        kernel: kernel.name.clone(),
+                        region: kernel.regions[region].name().to_string(),
+                        n: kernel.regions[region].len(),
+                        waves: 0,
+                        length_bound: 0,
+                        occupancy: BTreeMap::new(),
+                        length: BTreeMap::new(),
+                    }
+                })
+                .collect(),
             ..Document::default()
         }
     }
 
-    fn add(&mut self, name: &'static str, made: &Made) {
+    fn add(&mut self, name: &'static str, made: &Made, input: &Input) {
+        for (kernel, outcome) in self.each_kernel.iter_mut().zip(&made.kernels) {
+            let length = outcome.regions.iter().map(|region| u64::from(region.measure.length)).sum();
+            kernel.occupancy.insert(name, outcome.occupancy);
+            kernel.length.insert(name, length);
+        }
+        for (each, &(kernel, region)) in self.each.iter_mut().zip(&input.distinct) {
+            let measure = &made.kernels[kernel].regions[region].measure;
+            each.occupancy.insert(name, measure.occupancy);
+            each.length.insert(name, measure.length);
+        }
         self.occupancy.insert(name, made.occupancy());
         self.length.insert(name, made.length());
         self.seconds.insert(name, made.seconds);
     }
 
-    fn fill(&mut self, made: &Made, filtered: &Made, counts: &Counts, solved: &Solved) {
+    fn fill(&mut self, input: &Input, made: &Made, filtered: &Made, counts: &Counts, solved: &Solved) {
+        for (each, &(kernel, region)) in self.each.iter_mut().zip(&input.distinct) {
+            each.waves = made.kernels[kernel].passes[region].waves;
+            each.length_bound = made.kernels[kernel].regions[region].bounds.length;
+        }
         self.occupancy_bound = made.kernels.iter().map(|kernel| u64::from(kernel.occupancy_bound)).sum();
         self.length_bound = made.regions().map(|region| u64::from(region.bounds.length)).sum();
         self.filtered = filtered.kernels.iter().filter(|kernel| kernel.is_filtered).count() as u64;
@@ -370,8 +440,56 @@ impl Document {
             solved.spent().map(|spent| spent.states as f64 / spent.time.as_secs_f64().max(1e-9));
     }
 
-    fn as_text(&self, args: &OccupancyArgs) -> String {
-        let most = args.max_size.map_or_else(|| "more".to_string(), |size| size.to_string());
+    fn budgets_table(&self) -> String {
+        let header =
+            ["ms/instr.", "seconds", "waves", "length", "pass 1 timeouts", "pass 2 timeouts", "paper 2"];
+        let mut rows = table(0, &header);
+        for at in &self.budgets {
+            let time = at.ms_per_instruction;
+            let paper = TABLE_8.iter().find(|paper| Some(paper.ms_per_instruction) == time);
+            let paper = paper.map(|paper| {
+                let [first, second] = paper.timeouts.map(grouped);
+                format!("{} s, {first} and {second} timeouts", grouped(paper.seconds))
+            });
+            rows.add_row([
+                time.map_or_else(String::new, |time| time.to_string()),
+                format!("{:.2}", at.seconds),
+                grouped(at.occupancy),
+                grouped(at.length),
+                grouped(at.pass1.timeouts()),
+                grouped(at.pass2.timeouts()),
+                paper.unwrap_or_default(),
+            ]);
+        }
+        trimmed(&rows)
+    }
+}
+
+impl Findings for Document {
+    fn facts(&self) -> Vec<String> {
+        let (waves, length) = (self.occupancy[TWO_PASSES], self.length[TWO_PASSES]);
+        vec![
+            format!("{} kernels, {} regions", grouped(self.kernels), grouped(self.regions)),
+            format!(
+                "production -> twopass: waves {} -> {} (at most {}), length {} -> {} (at least {}, gap {})",
+                grouped(self.occupancy[Algorithm::Production.name()]),
+                grouped(waves),
+                grouped(self.occupancy_bound),
+                grouped(self.length[Algorithm::Production.name()]),
+                grouped(length),
+                grouped(self.length_bound),
+                progress::gap(length, self.length_bound)
+            ),
+            format!(
+                "proven of {} distinct graphs: {}",
+                grouped(self.distinct.regions),
+                self.distinct.in_words()
+            ),
+        ]
+    }
+
+    fn as_text(&self) -> String {
+        let most = self.most.map_or_else(|| "more".to_string(), |size| size.to_string());
         let mut rows = table(1, &["", "waves", "twopass %", "length", "twopass %", "seconds", "paper 2"]);
         let names = OTHERS.map(Algorithm::name).into_iter().chain([TWO_PASSES, FILTERED]);
         for name in names {
@@ -379,7 +497,9 @@ impl Document {
                 TWO_PASSES => String::new(),
                 _ => format!("{:+.2}", 100.0 * (sums[TWO_PASSES] as f64 / sums[name].max(1) as f64 - 1.0)),
             };
-            let paper = TABLE_4.iter().find(|(other, _)| *other == name).map_or("", |(_, paper)| *paper);
+            let paper = TABLE_4.iter().find(|paper| paper.ours == name);
+            let paper =
+                paper.map(|paper| format!("{}: +{:.2}, -{:.2}", paper.theirs, paper.waves, paper.length));
             rows.add_row([
                 name.to_string(),
                 grouped(self.occupancy[name]),
@@ -387,7 +507,7 @@ impl Document {
                 grouped(self.length[name]),
                 change(&self.length),
                 format!("{:.2}", self.seconds[name]),
-                paper.to_string(),
+                paper.unwrap_or_default(),
             ]);
         }
         rows.add_row([
@@ -416,7 +536,7 @@ impl Document {
             trimmed(&rows),
             grouped(self.filtered),
             grouped(self.distinct.regions),
-            args.min_size,
+            self.least,
             grouped(self.distinct.instructions),
             self.distinct.in_words(),
             self.distinct.table(),
@@ -431,24 +551,7 @@ impl Document {
         text
     }
 
-    fn budgets_table(&self) -> String {
-        let header =
-            ["ms/instr.", "seconds", "waves", "length", "pass 1 timeouts", "pass 2 timeouts", "paper 2"];
-        let mut rows = table(0, &header);
-        for at in &self.budgets {
-            let time = at.ms_per_instruction;
-            let paper =
-                TABLE_8.iter().find(|(other, _)| Some(*other) == time).map_or("", |(_, paper)| *paper);
-            rows.add_row([
-                time.map_or_else(String::new, |time| time.to_string()),
-                format!("{:.2}", at.seconds),
-                grouped(at.occupancy),
-                grouped(at.length),
-                grouped(at.pass1.timeouts()),
-                grouped(at.pass2.timeouts()),
-                paper.to_string(),
-            ]);
-        }
-        trimmed(&rows)
+    fn chapter(&self, command: String) -> Chapter {
+        chapters::occupancy(self, command)
     }
 }

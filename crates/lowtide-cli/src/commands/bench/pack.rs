@@ -2,6 +2,7 @@
 //!
 //! Every block is packed twice: without splits, which is what the paper's table and figures are about, and with them.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,15 @@ use lowtide::target::Target;
 use lowtide_cp::pack::PackSolver;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::{Findings, chapters, show};
 use crate::args::{BenchPackArgs, InputArgs, PackMethod};
+use crate::book::{Chapter, percent};
 use crate::commands::pack::{Packer, problem};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel, load_target, progress_bar};
+use crate::input::{Targets, for_each_kernel, load_target};
+use crate::progress;
 use crate::report::{grouped, table, trimmed};
 
 /// Groups of sizes in Figure 2: the paper's five, of which the last ends at 74, and what is larger.
@@ -40,101 +43,117 @@ struct Block<'a> {
 }
 
 /// What became of it.
-struct Row {
-    group: String,
-    name: String,
-    size: usize,
-    list: u32,
-    best: u32,
-    split: u32,
+#[derive(Serialize)]
+pub(super) struct Row {
+    pub(super) group: String,
+    pub(super) name: String,
+    #[serde(rename = "n")]
+    pub(super) size: usize,
+    pub(super) list: u32,
+    pub(super) best: u32,
+    pub(super) split: u32,
     /// What proves `best` and `split`.
-    proofs: [Proof; 2],
+    #[serde(serialize_with = "proof_names")]
+    pub(super) proofs: [Proof; 2],
     /// Whether the list schedule meets our bound, and that of the linear program.
-    by_bound: bool,
-    by_linear: Option<bool>,
-    list_registers: u32,
-    best_registers: u32,
-    list_levels: u32,
-    best_levels: u32,
+    pub(super) by_bound: bool,
+    pub(super) by_linear: Option<bool>,
+    pub(super) list_registers: u32,
+    pub(super) best_registers: u32,
+    pub(super) list_levels: u32,
+    pub(super) best_levels: u32,
     /// Without splits, and with them.
-    seconds: [f64; 2],
+    pub(super) seconds: [f64; 2],
 }
 
 #[derive(Serialize, Default)]
-struct Document {
-    blocks: u64,
-    operations: u64,
-    repeated: u64,
+pub(super) struct Document {
+    pub(super) blocks: u64,
+    pub(super) operations: u64,
+    pub(super) repeated: u64,
     /// Whether the blocks are made up.
-    generated: bool,
+    pub(super) generated: bool,
     /// Proven both without and with splits.
-    proved: u64,
+    pub(super) proved: u64,
     /// List schedules that the bound alone proves to be shortest.
-    by_bound: u64,
-    by_linear_bound: Option<u64>,
-    list_cycles: u64,
+    pub(super) by_bound: u64,
+    pub(super) by_linear_bound: Option<u64>,
+    pub(super) list_cycles: u64,
     /// Without splits.
-    best_cycles: u64,
+    pub(super) best_cycles: u64,
     /// With them.
-    split_cycles: u64,
-    improved: u64,
+    pub(super) split_cycles: u64,
+    pub(super) improved: u64,
     /// Blocks that splits make shorter still.
-    split_improved: u64,
-    list_registers: u64,
-    best_registers: u64,
+    pub(super) split_improved: u64,
+    pub(super) list_registers: u64,
+    pub(super) best_registers: u64,
     /// The two packings of all blocks, one after the other.
-    seconds: f64,
-    longest_seconds: f64,
-    groups: Vec<Totals>,
+    pub(super) seconds: f64,
+    pub(super) longest_seconds: f64,
+    pub(super) groups: Vec<Totals>,
     /// Size and cycles saved, for each block where there are any.
-    figure_1: Vec<(usize, u32)>,
-    figure_2: Vec<SizeGroup>,
+    pub(super) figure_1: Vec<(usize, u32)>,
+    pub(super) figure_2: Vec<SizeGroup>,
     /// Seconds, and blocks with both proofs within them.
-    within: Vec<(f64, u64)>,
-    open: Vec<Open>,
+    pub(super) within: Vec<(f64, u64)>,
+    pub(super) open: Vec<Open>,
+    /// What became of each block.
+    pub(super) each: Vec<Row>,
+    /// Names of the targets, and the budget in words.
+    pub(super) targets: BTreeSet<String>,
+    pub(super) budget: String,
 }
 
 /// A column of Table 6.
 #[derive(Serialize, Default)]
-struct Totals {
-    name: String,
-    blocks: u64,
-    proved: u64,
-    by_bound: u64,
-    by_linear: u64,
-    by_search: u64,
-    by_program: u64,
-    list_registers: u64,
-    best_registers: u64,
-    list_levels: u64,
-    best_levels: u64,
-    list_cycles: u64,
-    best_cycles: u64,
-    improved: u64,
-    split_proved: u64,
-    split_cycles: u64,
-    split_improved: u64,
-    largest: usize,
+pub(super) struct Totals {
+    pub(super) name: String,
+    pub(super) blocks: u64,
+    pub(super) proved: u64,
+    pub(super) by_bound: u64,
+    pub(super) by_linear: u64,
+    pub(super) by_search: u64,
+    pub(super) by_program: u64,
+    pub(super) list_registers: u64,
+    pub(super) best_registers: u64,
+    pub(super) list_levels: u64,
+    pub(super) best_levels: u64,
+    pub(super) list_cycles: u64,
+    pub(super) best_cycles: u64,
+    pub(super) improved: u64,
+    pub(super) split_proved: u64,
+    pub(super) split_cycles: u64,
+    pub(super) split_improved: u64,
+    pub(super) largest: usize,
 }
 
 #[derive(Serialize)]
-struct SizeGroup {
-    from: usize,
-    to: usize,
-    blocks: u64,
-    improved: u64,
-    split_improved: u64,
-    seconds: f64,
+pub(super) struct SizeGroup {
+    /// Where the range of sizes starts.
+    #[serde(skip)]
+    pub(super) least: usize,
+    /// What it holds.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) blocks: u64,
+    pub(super) improved: u64,
+    pub(super) split_improved: u64,
+    pub(super) seconds: f64,
 }
 
 #[derive(Serialize)]
-struct Open {
+pub(super) struct Open {
     name: String,
     n: usize,
     length: u32,
 }
 
 pub(crate) fn pack(args: &BenchPackArgs) -> Result<(), Failure> {
+    show(args.json, &args.book, || measure(args))
+}
+
+pub(super) fn measure(args: &BenchPackArgs) -> Result<Document, Failure> {
     let targets = Targets::new(&args.target)?;
     let machine = load_target(args.target.target.as_deref().unwrap_or("vs"))?;
     let mut document = Document { generated: args.generated, ..Document::default() };
@@ -143,14 +162,14 @@ pub(crate) fn pack(args: &BenchPackArgs) -> Result<(), Failure> {
         false => read(args, &targets, &mut document.repeated)?,
     };
     if blocks.is_empty() {
-        return Err(Failure::Message("no block has a size in the range that was asked for".to_string()));
+        return Err(Failure::Nothing("no block has a size in the range that was asked for".to_string()));
     }
     let packer = Packer::new(PackMethod::Auto, args.budget.budget())?;
     let linear = match args.linear {
         true => Some(PackSolver::find().map_err(|error| Failure::Message(error.to_string()))?),
         false => None,
     };
-    let bar = progress_bar(blocks.len() as u64, "{bar:40} {pos} of {len} blocks, {elapsed}, {eta} left");
+    let bar = progress::bar(blocks.len() as u64, "{bar:40} {pos} of {len} blocks, {elapsed}, {eta} left");
     let rows: Result<Vec<Row>, Failure> = (blocks.par_iter())
         .map(|block| {
             let row = block.measure(&packer, linear.as_ref());
@@ -161,11 +180,20 @@ pub(crate) fn pack(args: &BenchPackArgs) -> Result<(), Failure> {
         })
         .collect();
     bar.finish_and_clear();
-    document.fill(&rows?);
-    match args.json {
-        true => print_json(&document),
-        false => print(&document.as_text()),
-    }
+    document.targets = blocks.iter().map(|block| block.target.name().to_string()).collect();
+    document.budget = progress::budget_in_words(args.budget.budget(), "operation", "block");
+    document.fill(rows?);
+    Ok(document)
+}
+
+fn proof_names<S: Serializer>(proofs: &[Proof; 2], serializer: S) -> Result<S::Ok, S::Error> {
+    let name = |proof: &Proof| match proof {
+        Proof::Bound => "bound",
+        Proof::Search => "search",
+        Proof::Program => "program",
+        Proof::Open => "open",
+    };
+    proofs.each_ref().map(name).serialize(serializer)
 }
 
 fn sizes(args: &BenchPackArgs) -> std::ops::RangeInclusive<usize> {
@@ -248,15 +276,17 @@ impl Block<'_> {
         let problem = problem(&self.region, self.target)?;
         let whole = problem.without_splits();
         let began = Instant::now();
-        let plain = packer.pack(&whole)?;
+        let plain = packer.pack(&whole, &self.group)?;
         let plain_seconds = began.elapsed().as_secs_f64();
         let began = Instant::now();
-        let split = if problem.has_splits() { packer.pack(&problem)? } else { plain.clone() };
+        let mut split =
+            if problem.has_splits() { packer.pack(&problem, &self.group)? } else { plain.clone() };
         let split_seconds = if problem.has_splits() { began.elapsed().as_secs_f64() } else { 0.0 };
-        if split.bound > plain.best.length() || plain.is_proved() && split.best.length() > plain.best.length()
-        {
-            return Err("splits make the block longer".to_string());
+        if split.bound > plain.best.length() {
+            return Err("a packing without splits is shorter than the bound with them".to_string());
         }
+        // A search that looks for splits has less time for the rest.
+        split.improve(Some(plain.best.clone()), 0, Proof::Search);
         let by_linear = match linear {
             None => None,
             Some(solver) => {
@@ -292,7 +322,7 @@ impl Block<'_> {
 }
 
 impl Row {
-    fn is_proved(&self) -> bool {
+    pub(super) fn is_proved(&self) -> bool {
         !self.proofs.contains(&Proof::Open)
     }
 
@@ -325,9 +355,9 @@ impl Totals {
 }
 
 impl Document {
-    fn fill(&mut self, rows: &[Row]) {
+    fn fill(&mut self, rows: Vec<Row>) {
         let mut all = Totals { name: "all".to_string(), ..Totals::default() };
-        for row in rows {
+        for row in &rows {
             all.add(row);
             let position = self.groups.iter().position(|group| group.name == row.group);
             let position = position.unwrap_or_else(|| {
@@ -357,6 +387,7 @@ impl Document {
             let own: Vec<&Row> = rows.iter().filter(|row| (from..=to).contains(&row.size)).collect();
             if !own.is_empty() {
                 self.figure_2.push(SizeGroup {
+                    least: from,
                     from: own.iter().map(|row| row.size).min().unwrap_or(from),
                     to: own.iter().map(|row| row.size).max().unwrap_or(to),
                     blocks: own.len() as u64,
@@ -377,39 +408,7 @@ impl Document {
         if self.groups.len() > 1 {
             self.groups.push(all);
         }
-    }
-
-    fn as_text(&self) -> String {
-        let made = if self.generated { "generated blocks" } else { "distinct blocks" };
-        let mut parts = vec![format!(
-            "{} {made} with {} operations ({} repetitions left out),\neach packed without splits and with them\n\n{}",
-            grouped(self.blocks),
-            grouped(self.operations),
-            grouped(self.repeated),
-            self.table_6(),
-        )];
-        parts.push(format!(
-            "Blocks that become shorter without splits, by size (Figure 2):\n{}",
-            self.sizes()
-        ));
-        if !self.figure_1.is_empty() {
-            parts.push(format!("Cycles saved without splits, for each block (Figure 1):\n{}", self.series()));
-        }
-        let within = self.within.iter();
-        let within = within.map(|(time, count)| format!("{} in {time} s", percent(*count, self.blocks)));
-        parts.push(format!(
-            "Both proofs: {}.\nThe slowest packing took {:.3} s, all together {:.1} s.",
-            within.collect::<Vec<_>>().join(", "),
-            self.longest_seconds,
-            self.seconds
-        ));
-        if !self.open.is_empty() {
-            let open = self.open.iter().take(10);
-            let open: Vec<String> =
-                open.map(|open| format!("{} ({} operations)", open.name, open.n)).collect();
-            parts.push(format!("Open:\n{}", open.join("\n")));
-        }
-        parts.join("\n\n")
+        self.each = rows;
     }
 
     fn table_6(&self) -> String {
@@ -475,10 +474,58 @@ impl Document {
     }
 }
 
-fn mean(numbers: &[usize]) -> f64 {
-    numbers.iter().sum::<usize>() as f64 / numbers.len().max(1) as f64
+impl Findings for Document {
+    fn facts(&self) -> Vec<String> {
+        vec![
+            self.budget.clone(),
+            format!(
+                "cycles {} -> {}, proven: {} of {} blocks",
+                grouped(self.list_cycles),
+                grouped(self.best_cycles),
+                grouped(self.proved),
+                grouped(self.blocks)
+            ),
+        ]
+    }
+
+    fn as_text(&self) -> String {
+        let made = if self.generated { "generated blocks" } else { "distinct blocks" };
+        let mut parts = vec![format!(
+            "{} {made} with {} operations ({} repetitions left out),\neach packed without splits and with them\n\n{}",
+            grouped(self.blocks),
+            grouped(self.operations),
+            grouped(self.repeated),
+            self.table_6(),
+        )];
+        parts.push(format!(
+            "Blocks that become shorter without splits, by size (Figure 2):\n{}",
+            self.sizes()
+        ));
+        if !self.figure_1.is_empty() {
+            parts.push(format!("Cycles saved without splits, for each block (Figure 1):\n{}", self.series()));
+        }
+        let within = self.within.iter();
+        let within = within.map(|(time, count)| format!("{} in {time} s", percent(*count, self.blocks)));
+        parts.push(format!(
+            "Both proofs: {}.\nThe slowest packing took {:.3} s, all together {:.1} s.",
+            within.collect::<Vec<_>>().join(", "),
+            self.longest_seconds,
+            self.seconds
+        ));
+        if !self.open.is_empty() {
+            let open = self.open.iter().take(10);
+            let open: Vec<String> =
+                open.map(|open| format!("{} ({} operations)", open.name, open.n)).collect();
+            parts.push(format!("Open:\n{}", open.join("\n")));
+        }
+        parts.join("\n\n")
+    }
+
+    fn chapter(&self, command: String) -> Chapter {
+        chapters::pack(self, command)
+    }
 }
 
-fn percent(part: u64, whole: u64) -> String {
-    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+fn mean(numbers: &[usize]) -> f64 {
+    numbers.iter().sum::<usize>() as f64 / numbers.len().max(1) as f64
 }

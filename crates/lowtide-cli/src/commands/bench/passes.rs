@@ -6,25 +6,44 @@ use lowtide::problem::Problem;
 use lowtide::schedule::Outcome;
 use serde::Serialize;
 
+use crate::book::papers::shobaki_2020::{Counted, Pass, TABLE_3};
 use crate::report::{grouped, table};
 
-/// A line of the table: its name, our figure, and the paper's for both passes.
-type Line = (&'static str, fn(&PassCounts) -> u64, [&'static str; 2]);
+/// A line of the table that counts regions: its name, our figure, and the paper's.
+type CountLine = (&'static str, fn(&PassCounts) -> u64, fn(&Pass) -> Counted);
+
+/// The first is a share of all regions, the others are shares of what was searched.
+pub(super) const COUNTS: [CountLine; 5] = [
+    ("searched", |pass| pass.searched, |paper| paper.searched),
+    ("proven and improved", |pass| pass.proved_improved, |paper| paper.proved_improved),
+    ("proven, not improved", |pass| pass.proved_same, |paper| paper.proved_same),
+    ("timed out, improved", |pass| pass.timeout_improved, |paper| paper.timeout_improved),
+    ("timed out, not improved", |pass| pass.timeout_same, |paper| paper.timeout_same),
+];
+
+/// A line about their sizes.
+type SizeLine = (&'static str, fn(&PassCounts) -> u64, fn(&Pass) -> u64);
+
+pub(super) const SIZES: [SizeLine; 3] = [
+    ("mean size searched", |pass| pass.mean_size.round() as u64, |paper| paper.mean_size),
+    ("largest proven", |pass| pass.largest_proved as u64, |paper| paper.largest_proved),
+    ("largest improved", |pass| pass.largest_improved as u64, |paper| paper.largest_improved),
+];
 
 /// The regions that a pass searched, and what came of it.
 #[derive(Serialize, Default, Clone)]
 pub(super) struct PassCounts {
     pub(super) searched: u64,
-    proved_improved: u64,
-    proved_same: u64,
-    timeout_improved: u64,
-    timeout_same: u64,
+    pub(super) proved_improved: u64,
+    pub(super) proved_same: u64,
+    pub(super) timeout_improved: u64,
+    pub(super) timeout_same: u64,
     /// Of the proven ones, those for which a bound sufficed that takes no search.
-    by_bound: u64,
+    pub(super) by_bound: u64,
     /// Mean size of the regions that were searched, and the largest of those that were proven or improved.
-    mean_size: f64,
-    largest_proved: usize,
-    largest_improved: usize,
+    pub(super) mean_size: f64,
+    pub(super) largest_proved: usize,
+    pub(super) largest_improved: usize,
 }
 
 impl PassCounts {
@@ -57,11 +76,11 @@ impl PassCounts {
 pub(super) struct Counts {
     pub(super) regions: u64,
     pub(super) instructions: u64,
-    proved_waves: u64,
-    proved_length: u64,
-    proved: u64,
-    length: u64,
-    length_bound: u64,
+    pub(super) proved_waves: u64,
+    pub(super) proved_length: u64,
+    pub(super) proved: u64,
+    pub(super) length: u64,
+    pub(super) length_bound: u64,
     #[serde(skip)]
     pub(super) passes: [PassCounts; 2],
 }
@@ -108,33 +127,27 @@ impl Counts {
     /// Paper 2, Table 3: ours beside theirs, for each pass.
     pub(super) fn table(&self) -> String {
         let mut rows = table(1, &["", "pass 1", "%", "paper 2", "pass 2", "%", "paper 2"]);
-        let figures: [Line; 6] = [
-            ("searched", |pass| pass.searched, ["3.3 %", "63.3 %"]),
-            ("proven and improved", |pass| pass.proved_improved, ["11.7 %", "90.3 %"]),
-            ("proven, not improved", |pass| pass.proved_same, ["1.3 %", "0.0 %"]),
-            ("timed out, improved", |pass| pass.timeout_improved, ["41.8 %", "1.4 %"]),
-            ("timed out, not improved", |pass| pass.timeout_same, ["45.3 %", "8.3 %"]),
-            ("proven by a bound alone", |pass| pass.by_bound, ["-", "-"]),
-        ];
-        for (position, (name, figure, paper)) in figures.into_iter().enumerate() {
+        for (position, (name, figure, theirs)) in COUNTS.into_iter().enumerate() {
             let mut row = vec![name.to_string()];
-            for (pass, paper) in self.passes.iter().zip(paper) {
-                // The first line is a share of all regions, the others are shares of what was searched.
+            for (pass, paper) in self.passes.iter().zip(&TABLE_3) {
                 let all = if position == 0 { self.regions } else { pass.searched };
                 let share = format!("{:.1}", 100.0 * figure(pass) as f64 / all.max(1) as f64);
-                row.extend([grouped(figure(pass)), share, paper.to_string()]);
+                row.extend([grouped(figure(pass)), share, format!("{:.1} %", theirs(paper).1)]);
             }
             rows.add_row(row);
         }
-        let sizes: [Line; 3] = [
-            ("mean size searched", |pass| pass.mean_size.round() as u64, ["209", "70"]),
-            ("largest proven", |pass| pass.largest_proved as u64, ["287", "877"]),
-            ("largest improved", |pass| pass.largest_improved as u64, ["921", "921"]),
-        ];
-        for (name, figure, paper) in sizes {
-            let [first, second] = [0, 1].map(|pass| grouped(figure(&self.passes[pass])));
-            let [paper1, paper2] = paper.map(str::to_string);
-            rows.add_row([name.to_string(), first, String::new(), paper1, second, String::new(), paper2]);
+        let mut row = vec!["proven by a bound alone".to_string()];
+        for pass in &self.passes {
+            let share = format!("{:.1}", 100.0 * pass.by_bound as f64 / pass.searched.max(1) as f64);
+            row.extend([grouped(pass.by_bound), share, "-".to_string()]);
+        }
+        rows.add_row(row);
+        for (name, figure, theirs) in SIZES {
+            let mut row = vec![name.to_string()];
+            for (pass, paper) in self.passes.iter().zip(&TABLE_3) {
+                row.extend([grouped(figure(pass)), String::new(), theirs(paper).to_string()]);
+            }
+            rows.add_row(row);
         }
         rows.to_string()
     }

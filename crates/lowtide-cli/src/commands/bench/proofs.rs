@@ -24,14 +24,14 @@ pub(super) struct SizeRange {
 /// What was proven about some regions.
 #[derive(Serialize, Default)]
 pub(super) struct Proofs {
-    regions: u64,
-    proved: u64,
-    timeouts: u64,
+    pub(super) regions: u64,
+    pub(super) proved: u64,
+    pub(super) timeouts: u64,
     proved_within: [Within; MILLISECONDS.len()],
-    by_cut: u64,
-    by_search: u64,
+    pub(super) by_cut: u64,
+    pub(super) by_search: u64,
     /// Until the proof, over the regions that have one.
-    median_us_per_instruction: Option<f64>,
+    pub(super) median_us_per_instruction: Option<f64>,
 }
 
 #[derive(Serialize, Default, Clone, Copy)]

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::colony::{RANGES, range_of};
 use crate::args::ColonyArgs;
+use crate::book::papers::shobaki_2024::TABLE_4;
 use crate::commands::ants::ask;
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
@@ -22,12 +23,6 @@ use crate::report::{grouped, table, trimmed};
 const MEMORY: &[Technique] =
     &[Technique::Layout, Technique::Planning, Technique::Lists, Technique::Transfers];
 const DIVERGENCE: &[Technique] = &[Technique::Exploring, Technique::Stalling, Technique::Guides];
-
-/// Paper 4, Tables 4.a and 4.b: by how much time its techniques for memory and against divergence save, in per cent; by pass and range.
-const PAPER: [(&str, [[f64; 3]; 2]); 2] = [
-    ("memory", [[645.0, 1055.0, 897.0], [593.0, 994.0, 709.0]]),
-    ("divergence", [[0.68, 3.81, 7.0], [3.78, 12.06, 15.42]]),
-];
 
 /// A batch is measured so often, and the shortest time counts; less often if it takes so many seconds.
 const REPETITIONS: u32 = 3;
@@ -194,7 +189,8 @@ fn as_text(rows: &[Row], gpu: &str) -> String {
         }));
         line.extend([grouped(row.length), if row.identical { "yes" } else { "no" }.to_string()]);
         text.add_row(line);
-        if let Some((_, paper)) = PAPER.iter().find(|(name, _)| *name == row.name && row.threads_per_ant == 1)
+        if let Some((_, paper)) =
+            TABLE_4.iter().find(|(name, _)| *name == row.name && row.threads_per_ant == 1)
         {
             let mut line = vec!["  in paper 4".to_string()];
             line.extend(paper.iter().flatten().map(|&more| percent(more)));

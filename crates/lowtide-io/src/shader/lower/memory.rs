@@ -31,11 +31,15 @@ impl<'a> Lower<'a> {
             TypeInner::Vector { size, .. } => Some(*size as usize),
             _ => None,
         };
+        let all = match self.inner(ty) {
+            TypeInner::Matrix { columns, rows, .. } => *columns as usize * *rows as usize,
+            _ => lanes.unwrap_or(0),
+        };
+        if *left < all {
+            return self.fault(format!("a value of over {MOST_LANES} numbers is not supported"));
+        }
+        *left -= all;
         if let Some(lanes) = lanes {
-            if *left < lanes {
-                return self.fault(format!("a value of over {MOST_LANES} numbers is not supported"));
-            }
-            *left -= lanes;
             return Ok(Val::Lanes(leaf(self, lanes, path)));
         }
         let mut parts = Vec::new();
@@ -46,7 +50,6 @@ impl<'a> Lower<'a> {
                     parts.push(Val::Lanes(leaf(self, *rows as usize, path)));
                     path.pop();
                 }
-                *left = left.saturating_sub(*columns as usize * *rows as usize);
             }
             TypeInner::Array { base, size: ArraySize::Constant(count), .. } => {
                 for element in 0..count.get() {

@@ -1,0 +1,233 @@
+//! What is drawn of a region: its instructions, values and dependences, and its schedules before and after.
+//!
+//! Everything is in columns, by instruction, by value or by edge: that packs well, and charts want it so.
+
+use lowtide::analysis::length_bound::lower_bound;
+use lowtide::analysis::pressure::Tracker;
+use lowtide::problem::Problem;
+use lowtide::region::{DepKind, Lanes, Region, Value};
+use lowtide::schedule::Schedule;
+use lowtide::schedule::check_bound::least_pressure;
+use lowtide::{ClassId, InstrId, ValueId};
+use lowtide_io::BoundReason;
+use serde::Serialize;
+
+use super::layout::{Layout, layout};
+use crate::commands::schedule::{RegionResult, SearchResult};
+
+/// A region as the page draws it.
+#[derive(Serialize)]
+pub(super) struct Detail<'a> {
+    /// By instruction.
+    opcode: Vec<&'a str>,
+    /// By instruction: units of the target, and for how many cycles.
+    units: Vec<&'a [(u32, u32)]>,
+    edges: Edges,
+    values: Values,
+    /// By class: what passes through.
+    through: Vec<u32>,
+    schedules: Vec<Drawn<'a>>,
+    layout: Layout,
+    /// By class; none where no cut is the reason for the bound.
+    cuts: Vec<Option<Cut>>,
+    length_bounds: LengthBounds,
+    searches: &'a [SearchResult],
+}
+
+/// By edge. Several dependences between the same two instructions are one edge, of the first kind and the largest latency.
+#[derive(Default, Serialize)]
+struct Edges {
+    from: Vec<u32>,
+    to: Vec<u32>,
+    latency: Vec<u32>,
+    kind: Vec<&'static str>,
+}
+
+/// By value; those that nobody needs are left out.
+#[derive(Default, Serialize)]
+struct Values {
+    name: Vec<String>,
+    class: Vec<u8>,
+    weight: Vec<u32>,
+    /// None for what is live from the start.
+    def: Vec<Option<u32>>,
+    live_out: Vec<bool>,
+    uses: Vec<Vec<u32>>,
+}
+
+/// A schedule, with the pressure of each class before the first instruction and after each.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    name: &'static str,
+    by: &'a str,
+    order: Vec<u32>,
+    cycles: &'a [u32],
+    pressure: Vec<Vec<u32>>,
+}
+
+/// What is issued when no order has less pressure at the moment of the bound.
+#[derive(Serialize)]
+struct Cut {
+    pressure: u32,
+    issued: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct LengthBounds {
+    critical_path: u32,
+    resource: u32,
+    rim_jain: u32,
+    langevin_cerny: u32,
+}
+
+impl<'a> Detail<'a> {
+    /// The schedules must be legal. Fails if a bound is not what it claims to be.
+    pub(super) fn new(
+        problem: &'a Problem,
+        found: &'a RegionResult,
+        source: &'a Schedule,
+        production: Option<&'a Schedule>,
+    ) -> Result<Self, String> {
+        let region = problem.region();
+        let mut schedules = vec![Drawn::new(region, "source", "source order", source)];
+        if let (Some(schedule), Some(production)) = (production, region.production()) {
+            schedules.push(Drawn::new(region, "production", &production.by, schedule));
+        }
+        schedules.push(Drawn::new(region, "lowtide", "Lowtide", &found.schedule));
+        let mut cuts = Vec::new();
+        for (class, bound) in region.class_ids().zip(&found.bounds) {
+            cuts.push(Cut::new(region, class, &bound.by, bound.value)?);
+        }
+        let length = lower_bound(problem);
+        Ok(Detail {
+            opcode: region.instrs().map(|instr| region.opcode(instr)).collect(),
+            units: region.instrs().map(|instr| problem.unit_needs(instr)).collect(),
+            edges: Edges::new(region),
+            values: Values::new(region),
+            through: region.class_ids().map(|class| region.through(class)).collect(),
+            schedules,
+            layout: layout(region),
+            cuts,
+            length_bounds: LengthBounds {
+                critical_path: length.critical_path,
+                resource: length.resource,
+                rim_jain: length.rim_jain,
+                langevin_cerny: length.langevin_cerny,
+            },
+            searches: &found.searches,
+        })
+    }
+}
+
+impl Edges {
+    fn new(region: &Region) -> Self {
+        let mut kinds: Vec<(InstrId, InstrId, DepKind)> =
+            region.deps().iter().map(|dep| (dep.to, dep.from, dep.kind)).collect();
+        kinds.sort_unstable();
+        kinds.dedup_by_key(|(to, from, _)| (*to, *from));
+        let mut edges = Edges::default();
+        let merged = region.instrs().flat_map(|to| region.preds(to).iter().map(move |edge| (to, edge)));
+        // Both are sorted by the later instruction and then by the earlier one.
+        for ((to, edge), (_, _, kind)) in merged.zip(kinds) {
+            edges.from.push(edge.instr.0);
+            edges.to.push(to.0);
+            edges.latency.push(edge.latency);
+            edges.kind.push(kind.name());
+        }
+        edges
+    }
+}
+
+impl Values {
+    fn new(region: &Region) -> Self {
+        let mut values = Values::default();
+        for (position, value) in region.values().iter().enumerate() {
+            let id = ValueId::at(position);
+            if region.is_dead(id) {
+                continue;
+            }
+            values.name.push(name(region, value));
+            values.class.push(value.class.0);
+            values.weight.push(value.weight);
+            values.def.push(value.def.map(|instr| instr.0));
+            values.live_out.push(value.live_out);
+            values.uses.push(region.value_uses(id).iter().map(|instr| instr.0).collect());
+        }
+        values
+    }
+}
+
+/// `%7`, or `%7[0-1]` for some lanes of it.
+fn name(region: &Region, value: &Value) -> String {
+    let register = region.register_name(value.register);
+    match value.lanes == region.registers()[value.register.index()].all_lanes() {
+        true => format!("%{register}"),
+        false => format!("%{register}[{}]", ranges(value.lanes)),
+    }
+}
+
+/// `0-1,4`: a set of lanes.
+fn ranges(lanes: Lanes) -> String {
+    let mut texts = Vec::new();
+    let mut lane = 0;
+    while lane < Lanes::BITS {
+        let run = (lanes >> lane).trailing_ones();
+        match run {
+            0 => {}
+            1 => texts.push(lane.to_string()),
+            _ => texts.push(format!("{lane}-{}", lane + run - 1)),
+        }
+        lane += run + 1;
+    }
+    texts.join(",")
+}
+
+impl<'a> Drawn<'a> {
+    fn new(region: &Region, name: &'static str, by: &'a str, schedule: &'a Schedule) -> Self {
+        let mut tracker = Tracker::new(region);
+        let now = |tracker: &Tracker| region.class_ids().map(|class| tracker.now(class)).collect();
+        let mut boundaries: Vec<Vec<u32>> = vec![now(&tracker)];
+        for &instr in schedule.order() {
+            tracker.schedule(instr);
+            boundaries.push(now(&tracker));
+        }
+        let of = |class: ClassId| boundaries.iter().map(|pressure| pressure[class.index()]).collect();
+        Drawn {
+            name,
+            by,
+            order: schedule.order().iter().map(|instr| instr.0).collect(),
+            cycles: schedule.cycles(),
+            pressure: region.class_ids().map(of).collect(),
+        }
+    }
+}
+
+impl Cut {
+    /// Found anew by the checker, which knows the moment and nothing else.
+    fn new(
+        region: &Region,
+        class: ClassId,
+        reason: &BoundReason,
+        bound: u32,
+    ) -> Result<Option<Self>, String> {
+        let BoundReason::Cut(moment) = reason else { return Ok(None) };
+        let (pressure, issued) =
+            least_pressure(region, class, *moment, u32::MAX).map_err(|fault| fault.to_string())?;
+        if pressure < bound {
+            let class = &region.classes()[class.index()];
+            return Err(format!("the bound {bound} on {class} is wrong: {pressure} are possible"));
+        }
+        Ok(Some(Cut { pressure, issued: issued.iter().map(|instr| instr.0).collect() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_read_as_ranges() {
+        let texts = [0b1, 0b11, 0b1_0011, Lanes::MAX, 1 << 63, 0].map(ranges);
+        assert_eq!(texts, ["0", "0-1", "0-1,4", "0-63", "63", ""]);
+    }
+}

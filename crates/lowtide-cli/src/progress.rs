@@ -1,0 +1,204 @@
+//! What a person at a terminal sees while a long command runs: a bar, the totals so far, a line for each improvement, and a summary to paste into a report.
+//!
+//! All of this goes to the standard error, and only if that is a terminal. Nothing is told in the first second of a command, nor of a search: what takes no longer needs no
+//! progress, and of thousands of regions only those that are searched for long are worth a line.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lowtide::region::Region;
+use lowtide::schedule::Budget;
+use lowtide::schedule::progress::{Event, Log, Observed, Observer, Phase, Quantity};
+use lowtide::solved::Solved;
+
+use crate::report::{command_line, grouped, shorten};
+
+/// What takes no longer is not told.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Of the first second of a search, so many steps are told at most, the last ones.
+const MOST_EARLIER: usize = 20;
+
+/// Columns for the name of a kernel and region.
+const NAME: usize = 42;
+
+/// There is one terminal, and all who write to it have to take turns.
+static TERMINAL: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+static START: OnceLock<Instant> = OnceLock::new();
+/// The bar of what is being done.
+static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// The command starts now.
+pub(crate) fn start() {
+    START.get_or_init(Instant::now);
+}
+
+fn elapsed() -> Duration {
+    START.get_or_init(Instant::now).elapsed()
+}
+
+fn has_terminal() -> bool {
+    static ANSWER: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
+    *ANSWER
+}
+
+/// Whether someone is watching, and the command takes long enough to be watched.
+pub(crate) fn is_watched() -> bool {
+    has_terminal() && elapsed() >= PATIENCE
+}
+
+/// A bar on the terminal, or nothing where there is none.
+pub(crate) fn bar(total: u64, template: &str) -> ProgressBar {
+    let bar = match has_terminal() {
+        true => TERMINAL.add(ProgressBar::new(total)),
+        false => ProgressBar::hidden(),
+    };
+    let style = ProgressStyle::with_template(&format!("{template}{{msg}}"));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    bar
+}
+
+/// The totals so far, below the bar.
+pub(crate) fn totals(text: &str) {
+    if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
+        bar.set_message(format!("\n{text}"));
+    }
+}
+
+/// A line above the bars, with the time, if someone is watching.
+pub(crate) fn line(text: &str) {
+    line_at(elapsed(), text);
+}
+
+fn line_at(time: Duration, text: &str) {
+    if is_watched() {
+        TERMINAL.suspend(|| eprintln!("{:>7.1} s  {text}", time.as_secs_f64()));
+    }
+}
+
+/// Where answers are kept, and searches are told to who is watching.
+pub(crate) fn solved() -> Solved {
+    match has_terminal() {
+        true => Solved::new().observed_by(Box::new(tell)),
+        false => Solved::new(),
+    }
+}
+
+/// A log that is told to who is watching.
+pub(crate) fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'a> {
+    let observer: &Observer = &tell;
+    let observed = Observed { observer, kernel: Some(kernel), region };
+    Log::new(quantity).observed(has_terminal().then_some(observed))
+}
+
+/// A line for each improvement of a search that takes long, and for its end. When it turns out to take long, what came before is told, too.
+fn tell(event: &Event) {
+    static HAS_HEADER: AtomicBool = AtomicBool::new(false);
+    let now = event.step().time;
+    if now < PATIENCE || !is_watched() {
+        return;
+    }
+    if !HAS_HEADER.swap(true, Ordering::Relaxed) {
+        let titles = columns("region", "of", ["best", "bound", "gap"], "");
+        TERMINAL.suspend(|| eprintln!("{:>9}  {titles}", "time"));
+    }
+    let name = match event.kernel {
+        Some(kernel) => format!("{kernel} {}", event.region.name()),
+        None => event.region.name().to_string(),
+    };
+    let earlier = event.steps.len() - 1;
+    let first = match event.steps[..earlier].last().is_some_and(|step| step.time < PATIENCE) {
+        true => earlier.saturating_sub(MOST_EARLIER),
+        false => earlier,
+    };
+    for (number, step) in event.steps.iter().enumerate().skip(first) {
+        let end = match event.phase {
+            Phase::End if number == earlier => {
+                if step.best == step.bound {
+                    "proven"
+                } else {
+                    "open"
+                }
+            }
+            _ => "",
+        };
+        let figures = [grouped(step.best), grouped(step.bound), gap(step.best, step.bound)];
+        let figures = figures.each_ref().map(String::as_str);
+        let time = elapsed().saturating_sub(now - step.time);
+        line_at(time, &columns(&name, event.quantity.name(), figures, end));
+    }
+}
+
+fn columns(name: &str, of: &str, [best, bound, gap]: [&str; 3], end: &str) -> String {
+    let line = format!("{:<NAME$}  {of:<6} {best:>10} {bound:>10} {gap:>8}  {end}", shorten(name, NAME));
+    line.trim_end().to_string()
+}
+
+/// How far two figures are from each other, in percent of the larger one.
+pub(crate) fn gap(best: u64, bound: u64) -> String {
+    format!("{:.1} %", 100.0 * best.abs_diff(bound) as f64 / best.max(bound).max(1) as f64)
+}
+
+/// What was done, in a few lines that someone else can make sense of. `facts` tell of targets, totals and proofs.
+pub(crate) fn summary(facts: &[String]) {
+    if !is_watched() {
+        return;
+    }
+    let seconds = elapsed().as_secs_f64();
+    let threads = rayon::current_num_threads();
+    let mut lines = vec![
+        String::new(),
+        format!("lowtide {}, {seconds:.1} s, {threads} threads", env!("CARGO_PKG_VERSION")),
+        format!(
+            "command: {}",
+            command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
+        ),
+    ];
+    lines.extend(facts.iter().cloned());
+    TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
+}
+
+/// What a search may spend on each `what`, such as a region and pass.
+pub(crate) fn budget_in_words(budget: Budget, unit: &str, what: &str) -> String {
+    let time = budget.time_per_instr.map(|time| format!("{} ms for each {unit}", 1e3 * time.as_secs_f64()));
+    let nodes = budget.nodes.map(|nodes| format!("{} steps for each {what}", grouped(nodes)));
+    let limits: Vec<String> = [time, nodes].into_iter().flatten().collect();
+    match limits.is_empty() {
+        true => "no limit".to_string(),
+        false => limits.join(" and "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_columns_and_fit() {
+        let name = "a kernel with a name that is longer than a line can have".repeat(3);
+        let header = columns("region", "of", ["best", "bound", "gap"], "");
+        let full = columns(&name, "excess", ["1,000,000", "1,000,000", &gap(1, 1000)], "proven");
+        assert!(!header.ends_with(' ') && full.chars().count() + 11 <= 100, "{full}");
+        assert_eq!(header.find("bound"), Some(NAME + 2 + 6 + 1 + 10 + 1 + 5));
+    }
+
+    #[test]
+    fn gaps_are_parts_of_the_larger_figure() {
+        assert_eq!([gap(100, 90), gap(4, 5), gap(7, 7), gap(0, 0)], ["10.0 %", "20.0 %", "0.0 %", "0.0 %"]);
+    }
+
+    #[test]
+    fn budgets_are_told_with_their_units() {
+        let both = Budget { time_per_instr: Some(Duration::from_micros(250)), nodes: Some(5000), threads: 1 };
+        assert_eq!(
+            budget_in_words(both, "instruction", "region"),
+            "0.25 ms for each instruction and 5,000 steps for each region"
+        );
+        assert_eq!(budget_in_words(Budget::UNLIMITED, "instruction", "region"), "no limit");
+    }
+}

@@ -1,0 +1,145 @@
+//! What `lowtide view` promises, as far as it can be seen without a browser; `scripts/test-web` opens the pages in one.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_lowtide"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
+}
+
+#[track_caller]
+fn ok(args: &[&str]) -> String {
+    let (code, stdout, stderr) = run(args);
+    assert_eq!((code, stderr.as_str()), (0, ""), "stdout: {stdout}");
+    stdout
+}
+
+#[track_caller]
+fn error(args: &[&str]) -> String {
+    let (code, stdout, stderr) = run(args);
+    assert_eq!((code, stdout.as_str()), (1, ""), "stderr: {stderr}");
+    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{stderr}");
+    stderr
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn corpus() -> String {
+    root().join("corpus").display().to_string()
+}
+
+/// A part of a page, unpacked by other code than the page's own.
+fn part(html: &str, position: usize) -> Value {
+    let start = format!("<script type=\"text/plain\" id=\"part-{position}\">");
+    let text = html.split_once(&start).expect("the part").1.split_once("</script>").expect("its end").0;
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        other => panic!("{other} in base64"),
+    };
+    let mut bytes = Vec::new();
+    for group in text.trim_end_matches('=').as_bytes().chunks(4) {
+        let bits = group.iter().fold(0u32, |bits, byte| bits << 6 | u32::from(digit(*byte)));
+        let bits = bits << (6 * (4 - group.len()));
+        bytes.extend(&bits.to_be_bytes()[1..group.len()]);
+    }
+    let mut json = String::new();
+    GzDecoder::new(&bytes[..]).read_to_string(&mut json).expect("gzip");
+    serde_json::from_str(&json).expect("JSON")
+}
+
+#[test]
+fn the_page_has_what_schedule_says() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("report.html").display().to_string();
+    for goal in ["occupancy", "minreg", "length"] {
+        let options = ["--kernel", "rsort", "--nodes", "500", "--goal", goal];
+        let said = ok(&[&["view", &corpus(), "-o", &page][..], &options].concat());
+        assert!(said.starts_with(&page) && said.contains("open it in a browser"), "{said}");
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
+        let json = ok(&[&["schedule", &corpus(), "--json"][..], &options].concat());
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let overview = part(&html, 0);
+        assert_eq!(overview["goal"], goal);
+        let (kernels, shown) = (json["kernels"].as_array().unwrap(), overview["kernels"].as_array().unwrap());
+        assert_eq!(kernels.len(), shown.len());
+        for (kernel, shown) in kernels.iter().zip(shown) {
+            for field in ["name", "origin", "target", "occupancy", "occupancy_bound", "filtered"] {
+                assert_eq!(kernel[field], shown[field]);
+            }
+            let (regions, shown) =
+                (kernel["regions"].as_array().unwrap(), shown["regions"].as_array().unwrap());
+            assert_eq!(regions.len(), shown.len());
+            for (region, shown) in regions.iter().zip(shown) {
+                for (field, value) in region.as_object().unwrap() {
+                    match field.as_str() {
+                        "order" | "cycles" | "searches" => assert!(shown.get(field).is_none()),
+                        _ => assert_eq!(value, &shown[field], "{field}"),
+                    }
+                }
+                let detail = part(&html, shown["part"].as_u64().unwrap() as usize);
+                let after = detail["schedules"].as_array().unwrap().last().unwrap();
+                assert_eq!((&after["order"], &after["cycles"]), (&region["order"], &region["cycles"]));
+                let searches = |value: &Value| value["searches"].as_array().unwrap().len();
+                assert_eq!(searches(&detail), searches(region));
+            }
+        }
+    }
+}
+
+#[test]
+fn all_kinds_of_input_can_be_viewed() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("report.html").display().to_string();
+    let shaders = root().join("examples/shaders").display().to_string();
+    let pack = root().join("corpus/pack/gfx1100.jsonl.gz").display().to_string();
+    for args in [
+        &["view", &shaders, "--nodes", "100", "-o", &page][..],
+        &["view", &pack, "--nodes", "100", "-o", &page],
+        &["view", &corpus(), "--target", "gfx90a", "--algorithm", "list", "-o", &page],
+        &["view", &corpus(), "--algorithm", "colony", "--nodes", "2000", "--kernel", "wscan", "-o", &page],
+    ] {
+        let written: Value = serde_json::from_str(&ok(&[args, &["--json"]].concat())).unwrap();
+        assert_eq!(written["bytes"], fs::metadata(&page).unwrap().len());
+        assert_eq!(written["left_out"], 0);
+        assert!(written["regions"].as_u64().unwrap() > 0);
+    }
+    let html = ok(&["view", &corpus(), "--kernel", "exch", "--nodes", "10", "-o", "-"]);
+    assert!(html.starts_with("<!doctype html>"));
+}
+
+#[test]
+fn nothing_is_written_if_something_is_wrong() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("report.html");
+    let broken = folder.path().join("broken.jsonl");
+    fs::write(&broken, "{\"lowtide\": 1}\n").unwrap();
+    let (out, broken) = (page.display().to_string(), broken.display().to_string());
+    assert!(error(&["view", &broken, "-o", &out]).contains("broken.jsonl"));
+    assert!(error(&["view", &corpus(), "--kernel", "no such kernel", "-o", &out]).contains("no such kernel"));
+    assert!(error(&["view", &corpus(), "--target", "moon", "-o", &out]).contains("unknown target"));
+    assert!(!page.exists());
+    let nowhere = folder.path().join("missing/report.html").display().to_string();
+    assert!(error(&["view", &corpus(), "-o", &nowhere]).contains("folder does not exist"));
+    fs::write(&page, "an old page").unwrap();
+    error(&["view", &corpus(), "--kernel", "no such kernel", "-o", &out]);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "an old page");
+}

@@ -1,0 +1,55 @@
+// The report of `lowtide view`: an overview of all kernels, a page for each, and one for each region with its tabs.
+// The address behind # says what is shown (#k2 is a kernel, #k2r0/graph a tab of a region), so that the browser's
+// buttons work.
+import { el, readData, readPart, themeSwitch } from './lib/index.js';
+import { kernelPage, overviewPage } from './report/overview.js';
+import { regionPage } from './report/region.js';
+
+const { title } = readData();
+const main = el('main', { id: 'main', tabindex: '-1' });
+
+async function show(overview) {
+  const address = location.hash.match(/^#k(\d+)(?:r(\d+))?(?:\/([a-z]+))?$/);
+  const kernel = address && overview.kernels[address[1]];
+  const region = kernel && address[2] !== undefined ? kernel.regions[address[2]] : null;
+  if (region) await regionPage(main, overview, kernel, region, address[3]);
+  else if (kernel) kernelPage(main, overview, kernel);
+  else overviewPage(main, overview);
+  document.title = main.querySelector('h2') ? `${main.querySelector('h2').textContent} – ${title}` : title;
+}
+
+async function start() {
+  document.getElementById('page').append(
+    el('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
+    el('header', {}, el('h1', {}, title), themeSwitch()),
+    main,
+  );
+  const overview = await readPart(0);
+  overview.kernels.forEach((kernel, number) => {
+    kernel.number = number;
+    kernel.regions.forEach((region, position) => {
+      region.number = position;
+      region.kernel = kernel;
+    });
+  });
+  document.getElementById('page').append(
+    el('footer', { class: 'muted' },
+      el('p', {}, 'Made by ', el('code', {}, overview.command), ` (Lowtide ${overview.version}).`),
+      el('details', {}, el('summary', {}, 'Licences of what draws this page'),
+        el('pre', {}, document.getElementById('licences').textContent))),
+  );
+  addEventListener('hashchange', async () => {
+    await show(overview);
+    // Where a link was followed, reading goes on at what it led to.
+    main.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  });
+  // Where there is nothing to choose from, nobody should have to.
+  if (overview.kernels.length === 1 && !location.hash) {
+    history.replaceState(null, '', overview.kernels[0].regions.length === 1 ? '#k0r0' : '#k0');
+  }
+  await show(overview);
+  document.documentElement.dataset.ready = 'true';
+}
+
+start();

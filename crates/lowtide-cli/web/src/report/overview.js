@@ -1,0 +1,107 @@
+// All kernels, all regions of all kernels, and one kernel.
+import { change, counted, el, number, percent, seconds, sortableTable, tabs } from '../lib/index.js';
+import { kernelFigures, primary, sum, tile, tiles, withBound } from './figures.js';
+
+export function overviewPage(main, overview) {
+  const kernels = overview.kernels.map((kernel) => ({ kernel, ...kernelFigures(kernel) }));
+  const regions = overview.kernels.flatMap((kernel) => kernel.regions);
+  const proven = regions.filter((region) => region.optimal).length;
+  const shown = tabs({
+    label: 'What to list',
+    tabs: [
+      { name: 'kernels', title: `Kernels (${number(kernels.length)})`, render: (panel) => panel.append(...kernelTable(kernels)) },
+      { name: 'regions', title: `Regions (${number(regions.length)})`, render: (panel) => panel.append(...regionTable(regions, true)) },
+    ],
+  });
+  const targets = Object.entries(overview.targets).map(([name, target]) => `${name}: ${target.description}`);
+  main.replaceChildren(
+    el('p', { class: 'muted' }, `Goal ${overview.goal}, algorithm ${overview.algorithm}, for ${targets.join('; ')}.`),
+    tiles(
+      tile('Kernels', number(kernels.length), `${counted(regions.length, 'region')}, ${counted(sum(kernels, (row) => row.instructions), 'instruction')}`),
+      tile('Waves', change(sum(kernels, (row) => row.source.occupancy), sum(kernels, (row) => row.occupancy)),
+        `all kernels together; at most ${number(sum(kernels, (row) => row.occupancyBound))} are possible`),
+      tile('Cycles', change(sum(kernels, (row) => row.source.length), sum(kernels, (row) => row.length)),
+        `all regions together; at least ${number(sum(kernels, (row) => row.lengthBound))} are needed`),
+      tile('Proven', regions.length ? percent(proven / regions.length) : '–', `${number(proven)} regions cannot be better for the goal`),
+    ),
+    leftOut(overview),
+    shown.element,
+    el('p', { class: 'muted' }, 'From the source order to Lowtide’s; bounds in brackets where they are not reached. Click a heading to sort.'),
+  );
+  shown.start();
+}
+
+/// Says what is missing, and how to get it.
+function leftOut(overview) {
+  if (!overview.left_out) return '';
+  return el('p', { class: 'notice' },
+    `To keep this page small, the details of ${counted(overview.left_out, 'region')} are left out, the smallest ones. `,
+    'Their figures are here all the same. To see their details, choose kernels: ', el('code', {}, 'lowtide view FILE --kernel NAME'), '.');
+}
+
+/// A field that leaves only rows with a text in their name; a short list needs none.
+function filtered(rows, name, table) {
+  if (rows.length < 10) return '';
+  const field = el('input', { type: 'search', class: 'plain', oninput: () => {
+    const text = field.value.toLowerCase();
+    table.setRows(rows.filter((row) => name(row).toLowerCase().includes(text)));
+  } });
+  return el('div', { class: 'controls' }, el('label', { class: 'control' }, 'Name contains ', field));
+}
+
+function kernelTable(kernels) {
+  const columns = [
+    { title: 'Kernel', value: (row) => row.kernel.name },
+    { title: 'Regions', numeric: true, value: (row) => row.kernel.regions.length, text: (row) => number(row.kernel.regions.length) },
+    { title: 'Size', hint: 'Instructions', numeric: true, value: (row) => row.instructions, text: (row) => number(row.instructions) },
+    { title: 'Waves', numeric: true, value: (row) => row.occupancy, text: (row) => withBound(row.source.occupancy, row.occupancy, '≤', row.occupancyBound) },
+    { title: 'Peak', hint: 'Registers of the first class, in the worst region', numeric: true, value: (row) => row.peak, text: (row) => withBound(row.source.peak, row.peak, '≥', row.peakBound) },
+    { title: 'Length', hint: 'Cycles of all regions', numeric: true, value: (row) => row.length, text: (row) => withBound(row.source.length, row.length, '≥', row.lengthBound) },
+    { title: 'Proven', hint: 'Regions that cannot be better', numeric: true, value: (row) => row.proven / Math.max(1, row.kernel.regions.length), text: (row) => `${row.proven}/${row.kernel.regions.length}` },
+    { title: 'Time', numeric: true, value: (row) => row.kernel.seconds, text: (row) => seconds(row.kernel.seconds) },
+  ];
+  const table = sortableTable({ columns, rows: kernels, label: 'Kernels', id: 'kernels', onopen: (row) => { location.hash = `#k${row.kernel.number}`; } });
+  return [filtered(kernels, (row) => row.kernel.name, table), table];
+}
+
+function regionTable(regions, withKernel) {
+  const columns = [
+    { title: 'Region', value: (region) => (withKernel ? `${region.kernel.name} ${region.name}` : region.name) },
+    { title: 'Size', hint: 'Instructions', numeric: true, value: (region) => region.n, text: (region) => number(region.n) },
+    { title: 'Waves', hint: 'As far as this region limits them', numeric: true, value: (region) => region.occupancy, text: (region) => change(region.source.occupancy, region.occupancy) },
+    { title: 'Peak', hint: 'Registers of the first class', numeric: true, value: (region) => region.peak[primary(region)] ?? 0,
+      text: (region) => withBound(region.source.peak[primary(region)] ?? 0, region.peak[primary(region)] ?? 0, '≥', region.peak_bound[primary(region)] ?? 0) },
+    { title: 'Length', hint: 'Cycles', numeric: true, value: (region) => region.length, text: (region) => withBound(region.source.length, region.length, '≥', region.length_bound) },
+    { title: 'Loops', hint: 'Loops around it', numeric: true, value: (region) => region.loop_depth, text: (region) => number(region.loop_depth) },
+    { title: 'Proven', hint: 'Cannot be better for the goal', value: (region) => Number(region.optimal), text: (region) => (region.optimal ? 'yes' : 'no') },
+    { title: 'Details', value: (region) => Number(region.part !== null), text: (region) => (region.part === null ? 'left out' : 'yes') },
+  ];
+  if (regions.every((region) => region.part !== null)) columns.pop();
+  const table = sortableTable({ columns, rows: regions, label: 'Regions', id: 'regions', sort: { column: 1, descending: true },
+    onopen: (region) => { location.hash = `#k${region.kernel.number}r${region.number}`; } });
+  return [filtered(regions, (region) => `${region.kernel.name} ${region.name}`, table), table];
+}
+
+export function kernelPage(main, overview, kernel) {
+  const figures = kernelFigures(kernel);
+  const target = overview.targets[kernel.target];
+  const production = figures.production;
+  const limit = kernel.most_waves < 2 ** 32 - 1 ? `; local memory and launch bounds allow ${kernel.most_waves}` : '';
+  main.replaceChildren(
+    el('nav', { 'aria-label': 'Where you are' }, el('a', { href: '#' }, 'All kernels')),
+    el('h2', {}, kernel.name),
+    el('p', { class: 'muted' }, [kernel.origin, `${kernel.target}: ${target.description}`].filter(Boolean).join(' · ')),
+    tiles(
+      tile('Waves', withBound(figures.source.occupancy, figures.occupancy, '≤', figures.occupancyBound),
+        `${production ? `production ${production.occupancy}; ` : ''}at most ${figures.occupancyBound} are possible${limit}`),
+      tile('Peak', withBound(figures.source.peak, figures.peak, '≥', figures.peakBound), production ? `production ${number(production.peak)}` : null),
+      tile('Cycles', withBound(figures.source.length, figures.length, '≥', figures.lengthBound), production ? `production ${number(production.length)}` : null),
+      tile('Proven', `${figures.proven}/${kernel.regions.length}`, 'regions cannot be better for the goal'),
+      tile('Time', seconds(kernel.seconds), 'of one core'),
+    ),
+    kernel.filtered
+      ? el('p', { class: 'notice' }, 'More waves are possible, but would cost too many cycles; ', el('code', {}, '--no-filter'), ' takes them.')
+      : '',
+    ...regionTable(kernel.regions, false),
+  );
+}

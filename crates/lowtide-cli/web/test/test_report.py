@@ -1,0 +1,396 @@
+"""The report of `lowtide view` in a real browser. Usage: test_report.py LOWTIDE, from the root of the repository."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from browser import Browser  # noqa: E402
+
+LOWTIDE = sys.argv.pop(1) if len(sys.argv) > 1 else "target/debug/lowtide"
+AXE = os.path.join(os.path.dirname(__file__), "..", "node_modules", "axe-core", "axe.min.js")
+TABS = ["pressure", "timeline", "ranges", "graph", "bounds", "search", "listing"]
+# As many nodes everywhere: the same schedules in all runs.
+NODES = ["--nodes", "2000"]
+FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+
+
+def lowtide(*args):
+    return subprocess.run([LOWTIDE, *args], check=True, capture_output=True, text=True).stdout
+
+
+def grouped(number):
+    return f"{number:,}"
+
+
+def change(before, after):
+    return grouped(after) if before == after else f"{grouped(before)} → {grouped(after)}"
+
+
+def with_bound(before, after, relation, bound):
+    return change(before, after) + ("" if after == bound else f" ({relation} {grouped(bound)})")
+
+
+def large_region(size):
+    """A region file with one region of this size: loads, and sums of what came shortly before."""
+    draw = random.Random(7)
+    registers, instructions, deps = [], [], []
+    for i in range(size):
+        is_load = i % 12 == 0
+        sources = [] if is_load else sorted({max(0, i - 1 - int(draw.expovariate(1 / 25))) for _ in range(4)})
+        registers.append({"name": str(i), "class": "vgpr"})
+        instructions.append({"op": "load" if is_load else "mad", "latency": 80 if is_load else 4,
+                             "units": {"HWVMEM" if is_load else "HWVALU": 1}, "defs": [str(i)], "uses": [str(s) for s in sources]})
+        deps += [[source, i, "data", 80 if source % 12 == 0 else 1] for source in sources]
+    return {"lowtide": 1, "kernel": "large", "target": "gfx906", "region": "all", "classes": ["vgpr"], "registers": registers,
+            "live_out": [str(size - 1)], "instructions": instructions, "deps": deps}
+
+
+class Pages(unittest.TestCase):
+    """One browser for all tests; each ends without a complaint of the browser."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.corpus = cls.path("corpus.html")
+        lowtide("view", "corpus/", *NODES, "-o", cls.corpus)
+        cls.json = json.loads(lowtide("schedule", "corpus/", *NODES, "--json"))
+        cls.source = json.loads(lowtide("schedule", "corpus/", "--algorithm", "source", "--json"))
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.addClassCleanup(cls.browser.__exit__)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def setUp(self):
+        self.browser.errors.clear()
+        self.browser.prefer("light")
+
+    def tearDown(self):
+        self.assertEqual(self.browser.errors, [], "the browser complains")
+
+    def run_js(self, script):
+        return self.browser.run(script)
+
+    def open_corpus(self, address=""):
+        return self.browser.open(self.corpus, address)
+
+    def rows(self, table):
+        """The texts of a table, row by row, all of it."""
+        self.run_js(f"(() => {{ const more = document.querySelector('#{table}').closest('.table').querySelector('.more');"
+                    " while (!more.hidden) more.click(); })()")
+        return self.run_js(f"[...document.querySelectorAll('#{table} tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
+
+    def zoom_of(self, chart):
+        return self.run_js(f"document.querySelector('#{chart}').chart.getOption().dataZoom.map(({{start, end}}) => end - start)")
+
+    def largest(self):
+        """Kernel and region numbers of the largest region."""
+        sizes = ((region["n"], k, r) for k, kernel in enumerate(self.json["kernels"]) for r, region in enumerate(kernel["regions"]))
+        return max(sizes)[1:]
+
+    # The figures
+
+    def test_kernels_have_the_figures_of_json(self):
+        self.open_corpus()
+        primary = "vgpr"
+        expected = []
+        for kernel, before in zip(self.json["kernels"], self.source["kernels"]):
+            regions, sources = kernel["regions"], before["regions"]
+            expected.append([
+                kernel["name"], grouped(len(regions)), grouped(sum(r["n"] for r in regions)),
+                with_bound(before["occupancy"], kernel["occupancy"], "≤", kernel["occupancy_bound"]),
+                with_bound(max(r["peak"][primary] for r in sources), max(r["peak"][primary] for r in regions), "≥",
+                           max(r["peak_bound"][primary] for r in regions)),
+                with_bound(sum(r["length"] for r in sources), sum(r["length"] for r in regions), "≥",
+                           sum(r["length_bound"] for r in regions)),
+                f"{sum(r['optimal'] for r in regions)}/{len(regions)}",
+            ])
+        self.assertEqual([row[:-1] for row in self.rows("kernels")], expected)
+
+    def test_regions_have_the_figures_of_json(self):
+        self.open_corpus()
+        self.run_js("document.querySelector('[data-tab=regions]').click()")
+        expected = []
+        for kernel, before in zip(self.json["kernels"], self.source["kernels"]):
+            for region, source in zip(kernel["regions"], before["regions"]):
+                expected.append([
+                    f"{kernel['name']} {region['name']}", grouped(region["n"]),
+                    with_bound(source["peak"]["vgpr"], region["peak"]["vgpr"], "≥", region["peak_bound"]["vgpr"]),
+                    with_bound(source["length"], region["length"], "≥", region["length_bound"]),
+                    "yes" if region["optimal"] else "no",
+                ])
+        found = [[row[0], row[1], row[3], row[4], row[6]] for row in self.rows("regions")]
+        self.assertEqual(sorted(found), sorted(expected))
+
+    def test_a_region_has_the_figures_of_json(self):
+        k, r = self.largest()
+        region = self.json["kernels"][k]["regions"][r]
+        self.open_corpus(f"#k{k}r{r}")
+        tiles = dict(self.run_js("[...document.querySelectorAll('.tile')].map((tile) => [tile.querySelector('dt').textContent,"
+                                 " tile.querySelector('dd').firstChild.textContent])"))
+        self.assertEqual(tiles["Size"], grouped(region["n"]))
+        self.assertEqual(tiles["Cycles"], grouped(region["length"]))
+        self.assertEqual(tiles["Proven"], "yes" if region["optimal"] else "no")
+        for name, peak in region["peak"].items():
+            self.assertEqual(tiles[f"Peak of {name}"], grouped(peak))
+            drawn = self.run_js(f"document.querySelector('#pressure-{name}').chart.getOption().series.find((one) => one.name === 'Lowtide')"
+                                ".data.reduce((most, [, pressure]) => Math.max(most, pressure), 0)")
+            self.assertEqual(drawn, peak)
+        listed = self.run_js("document.querySelector('[data-tab=listing]').click()") or self.rows("listing")
+        order = [int(row[2].split()[0][1:]) for row in listed]
+        self.assertEqual(order, region["order"])
+        self.assertEqual([int(row[1].replace(",", "")) for row in listed], [region["cycles"][instr] for instr in order])
+
+    def test_what_is_drawn_is_what_was_scheduled(self):
+        """Orders, cycles, pressures, live values and cuts of all regions, counted anew from what the page holds."""
+        self.open_corpus()
+        # The script has led back from regions to kernels, which JSON cannot.
+        overview = json.loads(self.run_js("lowtide.readPart(0).then((all) => JSON.stringify(all, (key, value) => (key === 'kernel' ? undefined : value)))"))
+        count = sum(len(kernel["regions"]) for kernel in overview["kernels"])
+        details = self.run_js(f"Promise.all(Array.from({{ length: {count} }}, (_, part) => lowtide.readPart(part + 1)))")
+        for kernel, shown in zip(self.json["kernels"], overview["kernels"]):
+            for region, entry in zip(kernel["regions"], shown["regions"]):
+                detail = details[entry["part"] - 1]
+                after = next(s for s in detail["schedules"] if s["name"] == "lowtide")
+                self.assertEqual((after["order"], after["cycles"]), (region["order"], region["cycles"]))
+                values = list(zip(*(detail["values"][key] for key in ("class", "weight", "def", "live_out", "uses"))))
+                for number, name in enumerate(entry["classes"]):
+                    own = [value for value in values if value[0] == number]
+                    for schedule in detail["schedules"]:
+                        self.assertEqual(self.pressure(own, detail["through"][number], schedule["order"]), schedule["pressure"][number])
+                    self.assertEqual(max(after["pressure"][number]), region["peak"][name])
+                    if cut := detail["cuts"][number]:
+                        self.check_cut(own, detail, number, cut, region["peak_bound"][name])
+
+    @staticmethod
+    def pressure(values, through, order):
+        place = {instr: position for position, instr in enumerate(order)}
+        steps = [0] * (len(order) + 2)
+        for _, weight, definition, live_out, uses in values:
+            first = 0 if definition is None else place[definition] + 1
+            last = len(order) if live_out else max(place[use] for use in uses)
+            steps[first] += weight
+            steps[last + 1] -= weight
+        pressure, now = [], through
+        for step in steps[:-1]:
+            now += step
+            pressure.append(now)
+        return pressure
+
+    def check_cut(self, values, detail, number, cut, bound):
+        issued = set(cut["issued"])
+        edges = zip(detail["edges"]["from"], detail["edges"]["to"])
+        self.assertTrue(all(start in issued for start, end in edges if end in issued), "what is issued needs what is not")
+        live = sum(weight for _, weight, definition, live_out, uses in values
+                   if (definition is None or definition in issued) and (live_out or any(use not in issued for use in uses)))
+        self.assertEqual(live + detail["through"][number], cut["pressure"])
+        self.assertGreaterEqual(cut["pressure"], bound)
+
+    # How it is used
+
+    def test_every_tab_draws_in_both_themes(self):
+        k, r = self.largest()
+        pictures = {}
+        for theme in ("light", "dark"):
+            self.browser.prefer(theme)
+            for tab in TABS:
+                self.open_corpus(f"#k{k}r{r}/{tab}")
+                panel = f"document.querySelector('[data-panel={tab}]')"
+                self.assertFalse(self.run_js(f"{panel}.hidden"), tab)
+                self.assertEqual(self.run_js("[...document.querySelectorAll('[role=tabpanel]')].filter((one) => !one.hidden).length"), 1)
+                if tab not in ("bounds", "listing"):
+                    # Something is drawn: the canvas is not of one colour.
+                    colours = self.run_js(
+                        f"(() => {{ const canvas = {panel}.querySelector('canvas'); const {{ data }} = canvas.getContext('2d')"
+                        ".getImageData(0, 0, canvas.width, canvas.height); const seen = new Set(); for (let i = 0; i < data.length; i += 4)"
+                        " seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]); return seen.size; })()")
+                    self.assertGreater(colours, 8, f"{tab} is empty")
+                pictures[theme, tab] = self.run_js("getComputedStyle(document.body).backgroundColor")
+            self.assertEqual(len({pictures[theme, tab] for tab in TABS}), 1)
+        self.assertNotEqual(pictures["light", "graph"], pictures["dark", "graph"])
+
+    def test_the_theme_can_be_switched_and_is_readable(self):
+        self.open_corpus("#k0r0")
+        for theme in ("dark", "light"):
+            self.run_js(f"(() => {{ const field = document.querySelector('#theme'); field.value = '{theme}';"
+                        " field.dispatchEvent(new Event('change')); })()")
+            self.assertEqual(self.run_js("document.documentElement.dataset.theme"), theme)
+            colours = self.run_js("Object.fromEntries(['surface', 'panel', 'ink', 'muted', 'accent', 'source', 'production', 'after', 'bound', 'peak',"
+                                  " 'step', 'stall'].map((name) => [name, lowtide.colour(name)]))")
+            for ground in ("surface", "panel"):
+                for text in ("ink", "muted", "accent"):
+                    self.assertGreater(contrast(colours[text], colours[ground]), 4.5, f"{theme}: {text} on {ground}")
+            for text in ("source", "production", "after", "bound", "peak"):
+                self.assertGreater(contrast(colours[text], colours["surface"]), 4.5, f"{theme}: {text}")
+            self.assertGreater(contrast(colours["step"], colours["surface"]), 3, theme)
+        self.run_js("(() => { const field = document.querySelector('#theme'); field.value = 'auto'; field.dispatchEvent(new Event('change')); })()")
+
+    def test_tables_sort(self):
+        self.open_corpus()
+        sizes = lambda: [int(row[2].replace(",", "")) for row in self.rows("kernels")]  # noqa: E731
+        head = "document.querySelectorAll('#kernels thead th')[2]"
+        self.assertNotEqual(sizes(), sorted(sizes(), reverse=True))
+        self.run_js(f"{head}.querySelector('button').click()")
+        self.assertEqual(sizes(), sorted(sizes(), reverse=True))
+        self.assertEqual(self.run_js(f"{head}.getAttribute('aria-sort')"), "descending")
+        self.run_js(f"{head}.querySelector('button').click()")
+        self.assertEqual(sizes(), sorted(sizes()))
+        self.assertEqual(self.run_js(f"{head}.getAttribute('aria-sort')"), "ascending")
+        self.run_js("(() => { const field = document.querySelector('input[type=search]'); field.value = 'M00';"
+                    " field.dispatchEvent(new Event('input')); })()")
+        names = [row[0] for row in self.rows("kernels")]
+        self.assertEqual(sorted(names), sorted(k["name"] for k in self.json["kernels"] if "m00" in k["name"].lower()))
+
+    def test_everything_works_by_keyboard(self):
+        self.open_corpus()
+        press = self.browser.key
+        focused = lambda: self.run_js("document.activeElement.textContent")  # noqa: E731
+        self.run_js("document.querySelector('#kernels thead button').focus()")
+        press("Enter")
+        self.assertEqual(self.run_js("document.querySelector('#kernels thead th').getAttribute('aria-sort')"), "ascending")
+        for _ in range(8):
+            press("Tab")
+        rows = self.rows("kernels")
+        self.assertEqual(focused(), rows[0][0])
+        press("ArrowDown")
+        self.assertEqual(focused(), rows[1][0])
+        press("End")
+        self.assertEqual(focused(), rows[-1][0])
+        press("Enter")
+        self.browser.wait("document.querySelector('#regions') !== null && document.querySelector('h2') !== null")
+        self.assertEqual(self.run_js("document.querySelector('h2').textContent"), rows[-1][0])
+        self.run_js("document.querySelector('#regions .open').focus()")
+        press("Enter")
+        self.browser.wait("document.querySelector('[data-panel=pressure] canvas') !== null")
+        self.run_js("document.querySelector('[data-tab=pressure]').focus()")
+        for tab in TABS[1:] + TABS[:1]:
+            press("ArrowRight")
+            self.assertEqual(self.run_js("document.activeElement.dataset.tab"), tab)
+            self.assertFalse(self.run_js(f"document.querySelector('[data-panel={tab}]').hidden"))
+        # Back, as everywhere in a browser.
+        self.run_js("history.back()")
+        self.browser.wait("document.querySelector('#regions') !== null")
+
+    def test_charts_zoom(self):
+        k, r = self.largest()
+        for tab, chart in (("pressure", "pressure-vgpr"), ("timeline", "timeline"), ("ranges", "ranges"), ("graph", "graph")):
+            self.open_corpus(f"#k{k}r{r}/{tab}")
+            self.assertEqual(self.zoom_of(chart)[0], 100)
+            self.run_js(f"document.querySelector('#{chart}').focus()")
+            self.browser.key("+")
+            self.browser.key("+")
+            self.assertAlmostEqual(self.zoom_of(chart)[0], 25, delta=0.5, msg=chart)
+            self.browser.key("ArrowRight")
+            start = self.run_js(f"document.querySelector('#{chart}').chart.getOption().dataZoom[0].start")
+            self.assertAlmostEqual(start, 37.5 + 25 / 4, delta=0.5, msg=chart)
+            self.run_js(f"document.querySelector('#{chart}').closest('figure').querySelector('[data-zoom=\"-\"]').click()")
+            self.assertAlmostEqual(self.zoom_of(chart)[0], 50, delta=0.5, msg=chart)
+            self.browser.key("0")
+            self.assertEqual(self.zoom_of(chart)[0], 100)
+            # The wheel alone scrolls the page; with Ctrl it zooms.
+            self.run_js(f"document.querySelector('#{chart}').scrollIntoView({{ block: 'center' }})")
+            x, y = self.run_js(f"(() => {{ const box = document.querySelector('#{chart}').getBoundingClientRect();"
+                               " return [box.x + box.width / 2, box.y + box.height / 5]; })()")
+            self.browser.wheel(x, y, -120, modifiers=2)
+            self.browser.wait(f"document.querySelector('#{chart}').chart.getOption().dataZoom.some(({{start, end}}) => end - start < 99)")
+
+    def test_charts_tell_what_is_under_the_pointer(self):
+        k, r = self.largest()
+        for tab, chart, series, expected in (
+            ("pressure", "pressure-vgpr", 0, "Lowtide: "), ("timeline", "timeline", 1, "Lowtide: cycle "), ("ranges", "ranges", 0, ", weight "),
+            ("graph", "graph", 5, "in Lowtide’s order"), ("search", "search-0", 0, "best: "),
+        ):
+            self.open_corpus(f"#k{k}r{r}/{tab}")
+            self.run_js(f"document.querySelector('#{chart}').chart.dispatchAction({{ type: 'showTip', seriesIndex: {series}, dataIndex: 1 }})")
+            self.browser.wait(f"document.querySelector('#{chart}').textContent.includes('{expected}')", timeout=5)
+
+    def test_the_graph_marks_peaks_and_cuts(self):
+        k, r = self.largest()
+        region = self.json["kernels"][k]["regions"][r]
+        self.open_corpus(f"#k{k}r{r}/graph")
+        text = "document.querySelector('#graph-mark').textContent"
+        self.assertIn(f"Peak of {region['peak']['vgpr']} vgpr", self.run_js(text))
+        self.run_js("document.querySelector('[data-tab=bounds]').click()")
+        self.run_js("document.querySelector('[data-cut=vgpr]').click()")
+        self.assertFalse(self.run_js("document.querySelector('[data-panel=graph]').hidden"))
+        self.assertIn(f"No order needs fewer than {region['peak_bound']['vgpr']} vgpr", self.run_js(text))
+        strong = "document.querySelector('#graph').chart.getOption().series.find((one) => one.id === 'hot').data.length"
+        self.assertGreater(self.run_js(strong), 0)
+        # A node by its number: it is shown with its name, and with what it reads and writes.
+        self.run_js("(() => { document.querySelector('input[name=instr]').value = 100; document.querySelector('form').requestSubmit(); })()")
+        self.assertIn("#100 ", self.run_js("document.querySelector('#graph-node').textContent"))
+        names = "document.querySelector('#graph').chart.getOption().series.find((one) => one.id === 'names').data.map(({ instr }) => instr)"
+        self.assertIn(100, self.run_js(names))
+
+    def test_it_is_accessible(self):
+        # One that is quickly looked through; the rules do not care for its size.
+        k, r = next((k, r) for k, kernel in enumerate(self.json["kernels"]) for r, region in enumerate(kernel["regions"])
+                    if 20 <= region["n"] <= 60 and region["searches"])
+        if not os.path.exists(AXE):
+            print("!! There is no axe-core (npm): the accessibility rules are NOT CHECKED.")
+            return
+        with open(AXE, encoding="utf-8") as file:
+            axe = file.read()
+        for address in ["", f"#k{k}", *(f"#k{k}r{r}/{tab}" for tab in TABS)]:
+            # The same elements in other colours: of each kind of page one is enough.
+            for theme in ("light", "dark") if address in ("", f"#k{k}r{r}/bounds") else ("light",):
+                self.browser.prefer(theme)
+                self.open_corpus(address)
+                self.run_js(f"{axe}; true")
+                found, passed = self.run_js(
+                    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => [violations.map(({ id, nodes }) =>"
+                    " `${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')}`), passes.length])")
+                self.assertEqual(found, [], f"{address} {theme}")
+                self.assertGreater(passed, 10)
+
+    # What must not happen
+
+    def test_names_are_text(self):
+        region = large_region(5)
+        region["kernel"] = "</script><img src=x onerror=alert(1)><!--"
+        region["instructions"][1]["op"] = "<b>mad</b>"
+        with open(self.path("names.jsonl"), "w", encoding="utf-8") as file:
+            json.dump(region, file)
+        lowtide("view", self.path("names.jsonl"), "-o", self.path("names.html"))
+        self.browser.open(self.path("names.html"), "#k0")
+        self.assertEqual(self.run_js("document.querySelector('h2').textContent"), region["kernel"])
+        self.assertEqual(self.run_js("document.querySelectorAll('img').length"), 0)
+        self.browser.open(self.path("names.html"), "#k0r0/listing")
+        self.assertIn("<b>mad</b>", self.run_js("document.querySelector('#listing').textContent"))
+
+    def test_large_regions_open_at_once(self):
+        with open(self.path("large.jsonl"), "w", encoding="utf-8") as file:
+            json.dump(large_region(6000), file)
+        page = self.path("large.html")
+        lowtide("view", self.path("large.jsonl"), *NODES, "-o", page)
+        self.assertLess(os.path.getsize(page), 10_000_000)
+        # The best of three: other work on the machine is not the page's fault.
+        seconds = min(self.browser.open(page) for _ in range(3))
+        self.assertEqual(self.run_js("document.querySelector('.tile dd').firstChild.textContent"), "6,000")
+        self.assertLess(seconds, 3)
+        for tab in TABS[1:]:
+            spent = self.run_js(f"(async () => {{ const start = performance.now(); document.querySelector('[data-tab={tab}]').click();"
+                                f" await {FRAMES}; return performance.now() - start; }})()")
+            self.assertLess(spent, 6000, tab)
+        print(f"\na region of 6,000 instructions: {os.path.getsize(page) / 1e6:.1f} MB, drawn in {seconds:.1f} s")
+
+
+def contrast(one, other):
+    """The contrast of two colours by the rules of WCAG, from 1 to 21."""
+    def luminance(colour):
+        parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
