@@ -53,7 +53,10 @@ fn cell<'a>(book: &'a Value, title: &str, row: &str, column: &str) -> &'a str {
 fn the_results_in_the_repository_are_made_by_their_command() {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("results.md");
-    ok(&format!("bench all corpus/ corpus/pack/ examples/shaders/ --markdown {}", file.display()));
+    ok(&format!(
+        "bench all corpus/ corpus/colony/ corpus/pack/ examples/shaders/ --markdown {}",
+        file.display()
+    ));
     let made = fs::read_to_string(file).expect("the results");
     let kept = root().join("docs/results.md");
     if std::env::var_os("LOWTIDE_BLESS").is_some() {

@@ -700,7 +700,7 @@ mod bench {
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{text}");
-        let rows = run("bench colony {} --nodes 5000 --sweep --json", &[&kernels]).json();
+        let rows = run("bench colony {} --nodes 5000 --sweep --json", &[&corpus()]).json();
         let rows = rows.as_array().expect("a row for each parameter");
         assert_eq!((rows.len() > 20, &rows[0]["parameter"]), (true, &json!("defaults")));
         assert!(

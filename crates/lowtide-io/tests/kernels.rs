@@ -114,7 +114,8 @@ fn outcomes(kernels: &[Kernel], options: Options, solved: Option<&Solved>) -> Ve
 fn ants_can_be_asked_all_at_once() {
     let kernels = kernels();
     let usual = Options { budget: FOR_ANTS, ..options(Goal::Occupancy, Algorithm::Colony, None) };
-    let expected = outcomes(&kernels, usual, Some(&Solved::new()));
+    let one_by_one = Solved::new();
+    let expected = outcomes(&kernels, usual, Some(&one_by_one));
     for threads in [1, 4] {
         let options = Options { budget: Budget { threads, ..FOR_ANTS }, ..usual };
         let solved = Solved::new();
@@ -137,6 +138,7 @@ fn ants_can_be_asked_all_at_once() {
         let spent = solved.spent().map(|spent| spent.states);
         assert_same(&expected, &outcomes(&kernels, options, Some(&solved)));
         assert_eq!(solved.spent().map(|spent| spent.states), spent, "nothing was left to ask");
+        assert_eq!(solved.repeated(), one_by_one.repeated(), "regions count once");
     }
 }
 

@@ -199,14 +199,16 @@ impl Solved {
         Solved { observer: Some(Watcher(observer)), ..self }
     }
 
-    /// A problem whose questions are answered from here. It counts as one more region of the run.
+    /// A problem whose questions are answered from here. It counts as one more region of the run, unless it is there only to note its questions ([`Solved::asked_of_ants`]).
     pub fn share<'a>(&'a self, problem: &'a Problem<'a>, budget: Budget) -> Shared<'a> {
         let mut hasher = DefaultHasher::new();
         problem.target().hash(&mut hasher);
         // How many threads search makes no difference to what they find.
         let budget = Budget { threads: 1, ..budget };
         let graph = Graph { fingerprint: fingerprint(problem.region()), target: hasher.finish(), budget };
-        self.regions.fetch_add(1, Ordering::Relaxed);
+        if lock(&self.noting).is_none() {
+            self.regions.fetch_add(1, Ordering::Relaxed);
+        }
         lock(&self.graphs).insert((graph.fingerprint, graph.target));
         let (bare, searches) = (OnceCell::new(), RefCell::default());
         Shared { problem, solved: self, graph, kernel: None, bare, searches }
@@ -214,7 +216,7 @@ impl Solved {
 
     /// How many of the regions so far had the graph of another one.
     pub fn repeated(&self) -> u64 {
-        self.regions.load(Ordering::Relaxed) - lock(&self.graphs).len() as u64
+        self.regions.load(Ordering::Relaxed).saturating_sub(lock(&self.graphs).len() as u64)
     }
 
     /// What pass 1 and pass 2 have taken.

@@ -421,6 +421,36 @@ fn an_example_by_hand() {
     assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
 }
 
+/// With more results of one operation than can be tried in every way, nothing is said to be proven by a search.
+#[test]
+fn operations_with_many_results_are_not_searched() {
+    for (results, is_searched) in [(8, true), (16, true), (17, false), (20, false)] {
+        let mut builder = RegionBuilder::new("wide");
+        let reg = builder.class("reg");
+        let input = builder.register("input", reg, 1, 1);
+        let wide = builder.instr(InstrSpec::new("wide", 4));
+        builder.live_in(input, 1);
+        builder.uses(wide, input, 1);
+        let parts: Vec<_> =
+            (0..results).map(|number| builder.register(&format!("part{number}"), reg, 1, 1)).collect();
+        parts.iter().for_each(|&part| builder.defs(wide, part, 1));
+        for pair in parts.windows(2) {
+            let sum = builder.register("sum", reg, 1, 1);
+            let add = builder.instr(InstrSpec::new("add", 4));
+            pair.iter().for_each(|&part| builder.uses(add, part, 1));
+            builder.defs(add, sum, 1);
+            builder.live_out(sum, 1);
+        }
+        builder.depend_on_registers();
+        let region = builder.build().expect("a region");
+        let limits = Limits { instructions: Some(4), ..Limits::default() };
+        let model = PassModel { limits, ..model(&mut Random::new(1)) };
+        let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+        let (_, proven) = all(&region, &model, budget).expect("a solution");
+        assert_eq!(proven.nodes > 0, is_searched, "{results} results");
+    }
+}
+
 #[test]
 fn the_checker_refuses_what_is_wrong() {
     let region = shader(Look::real(60), 5);
