@@ -109,7 +109,7 @@ function option(model, region, target, name, classNumber, along) {
     legend: { data: [...model.schedules.map((schedule) => schedule.title), boundName] },
     grid: { left: 56, right: 112, top: 36, bottom: 80 },
     xAxis: axis(along === 'position' ? 'instructions issued' : 'cycle', { type: 'value', min: 0, max: length, nameGap: 26 }),
-    yAxis: axis(name, { type: 'value', min: 0, max: Math.ceil(top * 1.08), nameGap: 40, axisLabel: { showMaxLabel: false } }),
+    yAxis: axis(name, { type: 'value', min: 0, minInterval: 1, max: Math.ceil(top * 1.08), nameGap: 40, axisLabel: { showMaxLabel: false } }),
     dataZoom: zoom({ filterMode: 'none' }),
     series,
     tooltip: {
