@@ -5,6 +5,7 @@ import {
   MarkLineComponent, MarkPointComponent, TooltipComponent,
 } from 'echarts/components';
 import * as echarts from 'echarts/core';
+import { LabelLayout } from 'echarts/features';
 import { CanvasRenderer } from 'echarts/renderers';
 import { el } from './dom.js';
 import { number } from './format.js';
@@ -12,7 +13,7 @@ import { colour, onThemeChange } from './theme.js';
 
 echarts.use([
   AriaComponent, BarChart, BoxplotChart, CanvasRenderer, CustomChart, DataZoomComponent, DatasetComponent,
-  GridComponent, LegendComponent, LineChart, LinesChart, MarkAreaComponent, MarkLineComponent, MarkPointComponent,
+  GridComponent, LabelLayout, LegendComponent, LineChart, LinesChart, MarkAreaComponent, MarkLineComponent, MarkPointComponent,
   ScatterChart, TooltipComponent,
 ]);
 
