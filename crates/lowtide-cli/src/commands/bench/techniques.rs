@@ -68,7 +68,7 @@ struct Row {
     cells: [[Option<Cell>; RANGES.len()]; 2],
     /// Cycles of all regions of pass 2.
     length: u64,
-    /// Whether all schedules are those of the processor.
+    /// Whether all schedules are those with everything switched on.
     identical: bool,
 }
 
@@ -201,7 +201,7 @@ fn as_text(rows: &[Row], gpu: &str) -> String {
     format!(
         "{gpu}, by pass and size: time of a batch from end to end with 32 threads or one for each ant,\n\
          and how much more time a choice takes without a technique.\n\
-         length: cycles of pass 2; same: whether schedules are those of the processor\n\n{}",
+         length: cycles of pass 2; same: whether schedules are those with everything on\n\n{}",
         trimmed(&text)
     )
 }
