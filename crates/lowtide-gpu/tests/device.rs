@@ -17,14 +17,7 @@ fn compare(device: &Device, tasks: &[Task]) {
 
 #[test]
 fn the_device_makes_the_same_schedules() {
-    let device = match Device::open() {
-        Ok(device) => device,
-        Err(error) => {
-            assert!(std::env::var_os("LOWTIDE_NEEDS_GPU").is_none(), "{error}");
-            println!("!! SKIPPED, nothing was tested on a GPU: {error}");
-            return;
-        }
-    };
+    let Some(device) = common::device() else { return };
     compare(&device, &common::made(1000));
     compare(&device, &common::asked(&common::real_kernels(), 100_000));
     // Again: nothing is left over from the last launch.

@@ -23,14 +23,7 @@ extern "C" __global__ void fault(unsigned long long wait) {
 
 #[test]
 fn faults_end_in_the_processors_result_or_an_error() {
-    let device = match Device::open() {
-        Ok(device) => device,
-        Err(error) => {
-            assert!(std::env::var_os("LOWTIDE_NEEDS_GPU").is_none(), "{error}");
-            println!("!! SKIPPED, nothing was tested on a GPU: {error}");
-            return;
-        }
-    };
+    let Some(device) = common::device() else { return };
     let tasks = common::made(100);
     let tasks: Vec<&Task> = tasks.iter().collect();
     let expected: Vec<_> = tasks.iter().map(|task| task.run(1)).collect();

@@ -11,7 +11,21 @@ use lowtide::region::Kernel;
 use lowtide::schedule::{Budget, Schedule};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
+use lowtide_gpu::Device;
 use lowtide_io::KernelReader;
+
+/// The GPU, if there is one; else this is said, or an error where one is expected (`LOWTIDE_NEEDS_GPU`).
+#[allow(dead_code)] // not all tests need one
+pub(crate) fn device() -> Option<Device> {
+    match Device::open() {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(std::env::var_os("LOWTIDE_NEEDS_GPU").is_none(), "{error}");
+            println!("!! SKIPPED, nothing was tested on a GPU: {error}");
+            None
+        }
+    }
+}
 
 /// The kernels of the repository that leave something to ants.
 pub(crate) fn real_kernels() -> Vec<Kernel> {
