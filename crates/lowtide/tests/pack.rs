@@ -11,12 +11,16 @@ use lowtide::pack::{Kind, PackError, PackProblem, Packing, Placed, Proof, Units,
 use lowtide::region::{InstrSpec, Region, RegionBuilder};
 use lowtide::schedule::Budget;
 use lowtide::target::Target;
-use pack_cases::{Within, block, brute_force, cases, machine};
+use pack_cases::{Within, block, brute_force, by_states, cases, machine};
 
 fn made(seed: u64, most: usize) -> (Target, Region) {
+    made_within(seed, 1, most)
+}
+
+fn made_within(seed: u64, least: usize, most: usize) -> (Target, Region) {
     let mut random = Random::new(seed);
     let target = machine(&mut random);
-    let size = 1 + random.below(most);
+    let size = least + random.below(most - least + 1);
     let region = block(&mut random, size);
     (target, region)
 }
@@ -53,6 +57,26 @@ fn lengths_are_those_of_brute_force() {
         split += usize::from(outcome.best.splits() > 0);
     }
     assert!(split > 5, "some of them are split: {split}");
+}
+
+/// Some mistakes need six operations and more.
+#[test]
+fn lengths_of_larger_blocks_are_those_of_all_states() {
+    let (mut split, mut compared) = (0, 0);
+    for seed in 0..cases(400) {
+        let (target, region) = made_within(seed ^ 0x57a7e, 6, 9);
+        let problem = PackProblem::new(&region, &target).unwrap();
+        let outcome = pack(&problem, Budget::UNLIMITED);
+        check(&region, &target, &outcome.best).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong:?}"));
+        assert!(outcome.is_proved(), "seed {seed}");
+        if let Some(shortest) = by_states(&problem, outcome.best.length()) {
+            assert_eq!(outcome.best.length(), shortest, "seed {seed}");
+            compared += 1;
+        }
+        assert!(Ranges::new(&problem).length <= outcome.best.length(), "seed {seed}");
+        split += usize::from(outcome.best.splits() > 0);
+    }
+    assert!(split > 10 && compared > 200, "{split} are split, {compared} are compared");
 }
 
 #[test]
@@ -360,4 +384,38 @@ fn parts_on_both_units_are_counted_one_by_one() {
     assert_eq!(pack(&problem.without_splits(), Budget::UNLIMITED).best.length(), 4);
     let best = brute_force(&region, &target, Within::default(), 4).expect("as short as ours");
     assert_eq!(best.length(), 3);
+}
+
+/// The longest latencies, and parts as far apart as they can be.
+#[test]
+fn large_numbers_do_not_overflow() {
+    let parts = ["'m'"; 16].join(", ");
+    let text = format!(
+        "name = 'made'\ndescription = ''\n[issue]\nwidth = 2\n[[file]]\nname = 'f'\nsize = 64\ngranule = 64\n\
+         waves = 1\nclasses = [{{ name = 'r', max = 32 }}]\n[pack]\nunits = ['v', 's']\n[[pack.operation]]\n\
+         names = ['a']\nformats = [['v']]\nsplit = [{{ parts = [{parts}], units = {{ s = 16 }}, apart = 4096 }}]\n"
+    );
+    let target = Target::parse(&text).expect("a valid machine");
+    for size in [50, 400] {
+        let mut builder = RegionBuilder::new("r");
+        let class = builder.class("r");
+        let registers: Vec<_> =
+            (0..size).map(|number| builder.register(&format!("t{number}"), class, 1, 1)).collect();
+        for number in 0..size {
+            let instr = builder.instr(InstrSpec::new("a", (i32::MAX as u32) / size as u32));
+            // Three chains that take all of the time there can be.
+            if number >= 3 {
+                builder.uses(instr, registers[number - 3], 1);
+            }
+            builder.defs(instr, registers[number], 1);
+        }
+        builder.depend_on_registers();
+        let region = builder.build().expect("a valid region");
+        let problem = PackProblem::new(&region, &target).unwrap();
+        for problem in [problem.clone(), problem.with_register_limit(2)] {
+            let outcome = pack(&problem, Budget { nodes: Some(3000), ..Budget::UNLIMITED });
+            check(&region, &target, &outcome.best).unwrap();
+            assert!(outcome.bound <= outcome.best.length());
+        }
+    }
 }

@@ -88,6 +88,14 @@ impl Effort {
             deadline,
         }
     }
+
+    /// All but one of so many parts of what is left: the last one is for something that comes after.
+    pub(crate) fn all_but(&self, parts: u32) -> Effort {
+        let now = Instant::now();
+        let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
+        let steps = if self.steps == u64::MAX { 0 } else { self.steps / u64::from(parts) };
+        Effort { steps: self.steps - steps, deadline: self.deadline.map(kept) }
+    }
 }
 
 /// What is known about a minimum.

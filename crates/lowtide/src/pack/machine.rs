@@ -160,8 +160,8 @@ impl OperationRule {
                     split.parts.len()
                 ));
             }
-            if split.apart == 0 || split.apart > MOST_LATENCY {
-                return Err(format!("parts must be 1 to {MOST_LATENCY} cycles apart"));
+            if split.apart == 0 || split.apart > MOST_APART {
+                return Err(format!("parts must be 1 to {MOST_APART} cycles apart"));
             }
             if split.parts.len() > MOST_PARTS {
                 return Err(format!("a split has at most {MOST_PARTS} parts"));
@@ -177,7 +177,8 @@ impl OperationRule {
     }
 }
 
-/// Limits that keep all sums within 32 bits.
+/// Limits that keep all sums within 32 bits, also in a region whose latencies add up to as much as is supported.
 const MOST_LATENCY: u32 = 1 << 16;
+const MOST_APART: u32 = 1 << 12;
 const MOST_PARTS: usize = 16;
 const MOST_SPLITS: usize = 8;

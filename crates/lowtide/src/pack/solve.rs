@@ -20,8 +20,9 @@ const MOST_FOR_SEARCH: usize = 512;
 /// States for the first try of each length; then twice as many, and so on.
 const FIRST_TRY: u64 = 500;
 
-/// States for the question whether an operation could as well stay whole.
+/// States for the question whether an operation could as well stay whole, and the share of the budget for all of them: one of so many.
 const UNSPLIT_TRY: u64 = 5_000;
+const UNSPLIT_SHARE: u32 = 8;
 
 /// States for each question about groups of loads, and the share of the budget for all of them: one of so many.
 const LEVELS_TRY: u64 = 10_000;
@@ -147,12 +148,8 @@ fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOut
     effort.spend(before - share.steps);
     if has_splits {
         state.is_bound_for_all = true;
-        let mut formats = Formats::new(problem, std::mem::replace(&mut state.bound, first_bound));
-        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
-        state.nodes += formats.nodes;
-        if state.best.splits() > 0 {
-            state.best = unsplit(problem, state.best);
-        }
+        let whole_bound = std::mem::replace(&mut state.bound, first_bound);
+        count_up_with_splits(problem, whole_bound, &mut state, effort);
     }
     let Target { best, bound, nodes, .. } = state;
     let proof = match best.length() {
@@ -198,6 +195,9 @@ fn count_up(
             if state.is_bound_for_all {
                 state.watch.proved(state.nodes, state.bound);
             }
+            if effort.is_spent() {
+                break;
+            }
         }
         state.watch.found(state.nodes, state.best.length());
         states = states.saturating_mul(2);
@@ -215,6 +215,17 @@ fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, ef
         race(&mut searches, Question { length, levels: None }, states, effort)
     });
     state.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
+}
+
+/// The same for a block with choices. No packing without any split is shorter than `whole_bound`.
+fn count_up_with_splits(problem: &PackProblem, whole_bound: u32, state: &mut Target, effort: &mut Effort) {
+    let mut formats = Formats::new(problem, whole_bound);
+    let mut share = effort.all_but(UNSPLIT_SHARE);
+    let before = share.steps;
+    count_up(problem, state, &mut share, |length, states, effort| formats.ask(length, states, effort));
+    effort.spend(before - share.steps);
+    state.nodes += formats.nodes;
+    unsplit(problem, state, effort);
 }
 
 /// A list schedule from the last cycle to the first, by longest way from the start.
@@ -263,24 +274,27 @@ fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
 }
 
 /// Leaves out splits that a packing of the same length can do without.
-fn unsplit(problem: &PackProblem, mut best: Packing) -> Packing {
-    let length = best.length();
+fn unsplit(problem: &PackProblem, state: &mut Target, effort: &mut Effort) {
+    let length = state.best.length();
     for at in 0..problem.len() {
-        let mut formats = formats_of(problem, &best);
+        let mut formats = formats_of(problem, &state.best);
         if formats[at] == Some(0) {
             continue;
+        }
+        if effort.is_spent() {
+            return;
         }
         formats[at] = Some(0);
         let fewer = problem.with_formats(&formats);
         let ranges = Ranges::new(&fewer);
         let graph = Graph::new(&fewer, &ranges, false);
-        let mut effort = Effort { steps: UNSPLIT_TRY, deadline: None };
-        let question = Question { length, levels: None };
-        if let Answer::Yes(packing) = Search::new(&graph).ask(question, &mut effort) {
-            best = packing;
+        let mut search = [Search::new(&graph)];
+        let answer = race(&mut search, Question { length, levels: None }, UNSPLIT_TRY, effort);
+        state.nodes += search[0].nodes;
+        if let Answer::Yes(packing) = answer {
+            state.best = packing;
         }
     }
-    best
 }
 
 /// The formats in a packing.
@@ -335,9 +349,7 @@ fn within_registers(
     }
     watch.begin(state.best.length(), state.bound);
     if problem.has_splits() {
-        let mut formats = Formats::new(problem, free.bound);
-        count_up(problem, &mut state, effort, |length, states, effort| formats.ask(length, states, effort));
-        state.nodes += formats.nodes;
+        count_up_with_splits(problem, free.bound, &mut state, effort);
     } else {
         count_up_whole(problem, &Ranges::new(problem), &mut state, effort);
     }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // not every test uses all of it
 
+use std::collections::HashSet;
+
 use lowtide::InstrId;
 use lowtide::generate::Random;
 use lowtide::pack::check::check;
@@ -207,6 +209,129 @@ impl Brute<'_> {
         let found = self.place(at + 1);
         self.placed.truncate(self.placed.len() - placed.len());
         found
+    }
+}
+
+/// The shortest length, which is at most `longest`, by going through all states cycle by cycle: for blocks that are too large to try all
+/// packings of. Unlike the search it goes both ways whenever something could be issued or not, and knows no bound but the longest
+/// path. None if there are too many states.
+pub(crate) fn by_states(problem: &PackProblem, longest: u32) -> Option<u32> {
+    let count = problem.len();
+    let mut tails = vec![0; count];
+    let mut slowest = vec![0; count];
+    for at in (0..count).rev() {
+        for edge in problem.succs(InstrId(at as u32)) {
+            tails[at] = tails[at].max(tails[edge.instr.index()] + edge.latency);
+            slowest[at] = slowest[at].max(edge.latency);
+        }
+    }
+    let mut states = HashSet::from([vec![Issued::default(); count]]);
+    for cycle in 0..=longest {
+        if states.iter().any(|state| state.iter().all(|issued| issued.is_done)) {
+            return Some(cycle);
+        }
+        let mut after = HashSet::new();
+        for state in states {
+            let is_late = |at: usize| !state[at].is_done && cycle + tails[at] + 1 > longest;
+            if (0..count).any(is_late) {
+                continue;
+            }
+            let mut issued = state;
+            for (issued, slowest) in issued.iter_mut().zip(&slowest) {
+                issued.pass(*slowest);
+            }
+            issue_all_ways(problem, 0, [false; 2], &mut Vec::new(), &mut issued, &mut after);
+        }
+        states = after;
+        if states.len() > MOST_STATES {
+            return None;
+        }
+    }
+    None
+}
+
+const MOST_STATES: usize = 5_000;
+
+/// How far an operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Issued {
+    is_done: bool,
+    format: usize,
+    /// Parts that each unit has taken.
+    parts: [u32; 2],
+    /// Cycles since its last issue.
+    ago: u32,
+}
+
+impl Issued {
+    /// One cycle passes. What makes no difference any more is forgotten.
+    fn pass(&mut self, slowest: u32) {
+        if self.is_done {
+            *self = Issued { is_done: true, ago: (self.ago + 1).min(slowest), ..Issued::default() };
+        } else if self.parts != [0, 0] {
+            self.ago = (self.ago + 1).min(MOST_APART);
+        }
+    }
+}
+
+/// The most cycles between two parts on made machines.
+const MOST_APART: u32 = 2;
+
+/// Adds all states that issuing some of the operations from `at` on leads to.
+fn issue_all_ways(
+    problem: &PackProblem,
+    at: usize,
+    taken: [bool; 2],
+    now: &mut Vec<usize>,
+    state: &mut Vec<Issued>,
+    after: &mut HashSet<Vec<Issued>>,
+) {
+    if at == state.len() {
+        after.insert(state.clone());
+        return;
+    }
+    issue_all_ways(problem, at + 1, taken, now, state, after);
+    let before = state[at];
+    let instr = InstrId(at as u32);
+    let operation = problem.operation(instr);
+    let may_follow = |edge: &lowtide::region::Edge| {
+        let pred = state[edge.instr.index()];
+        pred.is_done && pred.ago >= edge.latency
+    };
+    if before.is_done || !problem.preds(instr).iter().all(may_follow) {
+        return;
+    }
+    let mut ways: Vec<([bool; 2], Issued)> = Vec::new();
+    if before.parts == [0, 0] {
+        let done = Issued { is_done: true, format: 0, parts: [0, 0], ago: 0 };
+        ways.extend(operation.kind.places().iter().map(|units| ([units.0 & 1 > 0, units.0 & 2 > 0], done)));
+    }
+    for (split, format) in operation.splits.iter().zip(1..) {
+        let is_begun = before.parts != [0, 0];
+        if is_begun && (before.format != format || before.ago < split.apart) {
+            continue;
+        }
+        for unit in (0..2).filter(|unit| before.parts[*unit] < split.counts[*unit]) {
+            let mut parts = before.parts;
+            parts[unit] += 1;
+            let is_done = parts == split.counts;
+            ways.push(([unit == 0, unit == 1], Issued { is_done, format, parts, ago: 0 }));
+        }
+    }
+    for (units, issued) in ways {
+        let overlaps = (0..2).any(|unit| taken[unit] && units[unit]);
+        let clashes = |other: &usize| {
+            problem.conflict(instr, issued.format, InstrId(*other as u32), state[*other].format)
+        };
+        if overlaps || now.iter().any(clashes) {
+            continue;
+        }
+        state[at] = issued;
+        now.push(at);
+        let taken = [taken[0] || units[0], taken[1] || units[1]];
+        issue_all_ways(problem, at + 1, taken, now, state, after);
+        now.pop();
+        state[at] = before;
     }
 }
 
