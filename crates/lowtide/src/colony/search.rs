@@ -265,7 +265,7 @@ type Winner = Option<Found>;
 const CHOICES_PER_THREAD: u64 = 10_000;
 
 /// Ants that a thread takes at a time: a part of a group, so that no thread waits long for the others.
-const ANTS_AT_A_TIME: u32 = 8;
+const ANTS_AT_A_TIME: u32 = 2;
 
 impl<'t> Colony<'t> {
     fn new(task: &'t Task) -> Self {
