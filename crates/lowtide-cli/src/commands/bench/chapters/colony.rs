@@ -9,7 +9,7 @@ use crate::book::{Chapter, Chart, Table, more};
 use crate::report::grouped;
 
 /// Speed-ups are counted in ranges that end here.
-const SPEED_UPS: [f64; 10] = [0.5, 0.8, 1.0, 1.25, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0];
+const SPEED_UPS: [f64; 11] = [0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 pub(in super::super) fn colony(document: &Document, command: String) -> Chapter {
     let mut parts = vec![input(document).into(), effect(document).into(), work(document).into()];
