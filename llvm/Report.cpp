@@ -10,7 +10,7 @@ using namespace llvm;
 
 namespace lowtide {
 
-bool Candidate::chooseOrders(const Candidate &Stock, bool OnlyNeeded, lowtide_goal Goal) {
+bool Candidate::chooseOrders(const Candidate &Stock, Where Which, lowtide_goal Goal) {
   for (unsigned I = 0; I != Regions.size(); ++I) {
     const lowtide_region_result &Before = Stock.Regions[I];
     lowtide_region_result &After = Regions[I];
@@ -18,7 +18,7 @@ bool Candidate::chooseOrders(const Candidate &Stock, bool OnlyNeeded, lowtide_go
         Before.occupancy < Kernel.occupancy || Before.spilled > After.spilled || (Limit && Before.peaks[0] > Limit);
     bool IsBetter =
         Goal == LOWTIDE_MIN_REG ? After.peaks[0] < Before.peaks[0] : After.length < Before.length;
-    if (IsNeeded || (!OnlyNeeded && IsBetter)) {
+    if (IsNeeded || Which == Where::Everywhere || (Which == Where::Better && IsBetter)) {
       Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
       ++Changed;
     } else
@@ -102,6 +102,7 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
       for (const Candidate &Try : Tries)
         J.object([&] {
           J.attribute("limit", Try.Limit);
+          J.attribute("allocator_limit", Try.AllocatorLimit);
           J.attribute("changed", Try.Changed);
           Describe(Try);
         });

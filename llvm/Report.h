@@ -15,6 +15,15 @@
 
 namespace lowtide {
 
+/// The regions for which new orders are taken.
+enum class Where {
+  /// Where they are needed for the waves of the function, for fewer spills or for the limit on registers.
+  Needed,
+  /// There, and where they are better for the goal: shorter, or with fewer registers.
+  Better,
+  Everywhere,
+};
+
 /// Orders for all regions of a function: what they promise, and what the allocator makes of them.
 struct Candidate {
   Owned<lowtide_outcome> Outcome;
@@ -25,14 +34,14 @@ struct Candidate {
   unsigned Changed = 0;
   /// The registers of the first file that were allowed.
   unsigned Limit = 0;
+  /// Those that the allocator is held to; 0 if it is not.
+  unsigned AllocatorLimit = 0;
   std::optional<Allocation> Final;
 
-  /// Takes new orders only where they are needed for the waves of the function, for fewer spills or for the limit on
-  /// registers; and, unless told otherwise, where they are better for the goal: shorter, or with fewer registers. Whether
-  /// there are any.
-  bool chooseOrders(const Candidate &Stock, bool OnlyNeeded, lowtide_goal Goal);
-  /// Whether both have the same orders.
-  bool isSame(const Candidate &Other) const { return Orders == Other.Orders; }
+  /// Takes new orders for some of the regions. Whether there are any.
+  bool chooseOrders(const Candidate &Stock, Where Which, lowtide_goal Goal);
+  /// Whether the allocator would make the same of both.
+  bool isSame(const Candidate &Other) const { return Orders == Other.Orders && AllocatorLimit == Other.AllocatorLimit; }
 
   uint64_t length() const;
   uint64_t spilled() const;

@@ -3,8 +3,8 @@
 // `llc -load liblowtide_llvm.so -misched=lowtide`. The stock scheduler of the target runs first, with all it does
 // beyond reordering, such as rematerialisation. Lowtide then takes all regions of the function at once, starts from the
 // stock orders, and replaces those that it can better. Before new orders are taken, the register allocator tries them
-// (Trial.h). Where it needs more registers than the orders do, Lowtide looks again for orders that leave it the
-// difference. What would end with fewer waves, more scratch memory, more spills or, at equal waves, more registers than
+// (Trial.h). Where it needs more registers than the waves that the orders promise can have, it is held to these, and
+// Lowtide looks for other orders, which leave it more room. What would end with fewer waves, more scratch memory, more spills or, at equal waves, more registers than
 // the stock orders is dropped; so is whatever cannot be described to Lowtide.
 //
 //===----------------------------------------------------------------------===//
@@ -55,6 +55,9 @@ bool isSameClass(const ScheduleDAGMutation *A, const ScheduleDAGMutation *B) {
   return A && B && *reinterpret_cast<void *const *>(A) == *reinterpret_cast<void *const *>(B);
 }
 
+/// The attribute of a function that limits its vector registers.
+constexpr const char *RegisterLimit = "amdgpu-num-vgpr";
+
 /// Gives out the instructions in an order that is known beforehand.
 class FixedOrder : public MachineSchedStrategy {
 public:
@@ -92,8 +95,10 @@ struct Recorded {
 /// How to look for orders.
 struct Plan {
   lowtide_options Options;
-  /// Take new orders only for the regions that limit the waves.
-  bool OnlyNeeded;
+  /// The regions for which new orders are taken.
+  Where Regions = Where::Better;
+  /// The allocator gets no more registers than so many waves can have; 0 for as many as it likes.
+  unsigned Waves = 0;
 };
 
 class Scheduler : public ScheduleDAGMILive {
@@ -172,7 +177,10 @@ private:
   bool isNoWorse(const Candidate &New);
   bool isBetter(const Candidate &New, const Candidate &Old) const;
   bool isReached() const;
+  bool canHoldAllocator() const;
   void addPlans(std::vector<Plan> &Plans) const;
+  unsigned limit(unsigned Waves) const;
+  void holdAllocator(unsigned Registers);
   void apply(const Candidate &Chosen);
   unsigned waves(const uint32_t *Registers) const;
   unsigned waves(const Allocation &Final) const;
@@ -370,13 +378,30 @@ bool Scheduler::ask(Candidate &Result, lowtide_options Options) {
   return false;
 }
 
+/// Limits the allocator to so many vector registers, as an attribute of the source can.
+void Scheduler::holdAllocator(unsigned Registers) {
+  // Where vector and accumulation registers share a file, LLVM doubles the number.
+  if (MF.getSubtarget().checkFeatures("+gfx90a-insts"))
+    Registers /= 2;
+  MF.getFunction().addFnAttr(RegisterLimit, std::to_string(Registers));
+}
+
 void Scheduler::apply(const Candidate &Chosen) {
+  if (Chosen.AllocatorLimit)
+    holdAllocator(Chosen.AllocatorLimit);
   for (unsigned I = 0; I != Summary.Regions.size(); ++I)
     if (!Chosen.Orders[I].empty())
       visit(Summary.Regions[I], [&] {
         static_cast<FixedOrder *>(SchedImpl.get())->set(Chosen.Orders[I]);
         ScheduleDAGMILive::schedule();
       });
+}
+
+/// The registers of the first file that so many waves can have.
+unsigned Scheduler::limit(unsigned Waves) const {
+  uint32_t Limit = 0;
+  lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Waves, &Limit, nullptr);
+  return Limit;
 }
 
 /// Waves that fit with so many registers of each file.
@@ -418,7 +443,7 @@ void Scheduler::improve() {
     // By pressure alone. What is worse by the count of operands and results together, as the back end counts, is not taken.
     Candidate New;
     Options.registers = Summary.Stock.peak(0);
-    if (ask(New, Options) && New.chooseOrders(Summary.Stock, /*OnlyNeeded=*/false, lowtide_goal(Options.goal))) {
+    if (ask(New, Options) && New.chooseOrders(Summary.Stock, Where::Better, lowtide_goal(Options.goal))) {
       bool IsWorse = waves(New.peaksAt().data()) < waves(Summary.Stock.peaksAt().data());
       Summary.Reason = IsWorse ? "more pressure" : "";
       Summary.Chosen = IsWorse ? -1 : 0;
@@ -434,17 +459,25 @@ void Scheduler::improve() {
 /// Looks for orders until the allocator keeps what they promise, or no better ones are to be expected. False in a copy, which has to
 /// return to the compiler.
 bool Scheduler::improveWithTrials(const lowtide_options &Options) {
-  std::vector<Plan> Plans = {{Options, /*OnlyNeeded=*/false}};
+  std::vector<Plan> Plans = {{Options}};
   Plans.front().Options.registers = Summary.Stock.peak(0);
   for (size_t I = 0; I != Plans.size(); ++I) {
+    Plan Next = Plans[I];
+    if (Next.Waves && Summary.Chosen >= 0 && waves(*Summary.Tries[Summary.Chosen].Final) >= Next.Waves)
+      continue;
     Candidate New;
-    bool IsNew = ask(New, Plans[I].Options) && New.chooseOrders(Summary.Stock, Plans[I].OnlyNeeded, lowtide_goal(Options.goal)) &&
+    New.AllocatorLimit = Next.Waves ? limit(Next.Waves) : 0;
+    bool IsNew = ask(New, Next.Options) &&
+                 New.chooseOrders(Summary.Stock, Next.Regions, lowtide_goal(Next.Options.goal)) &&
                  none_of(Summary.Tries, [&](const Candidate &Other) { return New.isSame(Other); });
     Summary.take(Summary.SearchSeconds);
     if (!IsNew)
       continue;
     if (tryOut(New))
       return false;
+    // An allocator that is held to too few registers may fail; without that, no trial will succeed.
+    if (!New.Final && New.AllocatorLimit)
+      continue;
     if (!New.Final)
       break;
     bool IsTaken = isNoWorse(New);
@@ -470,6 +503,11 @@ bool Scheduler::isReached() const {
   return Summary.Chosen >= 0 && waves(*Summary.Tries[Summary.Chosen].Final) >= Promised;
 }
 
+/// Whether the allocator can be limited: not where the source does so.
+bool Scheduler::canHoldAllocator() const {
+  return isAMDGPU(MF) && !MF.getFunction().hasFnAttribute(RegisterLimit);
+}
+
 /// What else to try after the first orders, which the allocator has not made of what they promised.
 void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   const Candidate &Stock = Summary.Stock, &First = Summary.Tries.front();
@@ -480,29 +518,45 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
     return;
   // Room for as many registers as the allocator needed beyond the pressure, so that it ends with those that the promised
   // waves can have, or with no more than the stock orders have.
-  uint32_t Wanted = Stock.Final ? Stock.Final->Registers[0] : 0;
-  if (IsUndone)
-    lowtide_target_limit(Current->Target, Files.files()[0].Name.c_str(), Promised, &Wanted, nullptr);
+  unsigned Wanted = IsUndone ? limit(Promised) : Stock.Final ? Stock.Final->Registers[0] : 0;
   unsigned Used = First.Final->Registers[0], Excess = Used - std::min(Used, First.peak(0));
   // Where it needed far more, pressure is not what counts: calls, or tuples of registers that do not fit between others.
   if (Excess > std::max(8u, Wanted / 4))
     return;
-  Plan WithRoom = Plans.front();
-  WithRoom.Options.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
-  Plans.push_back(WithRoom);
-  // The stock orders wherever they leave that much room; and elsewhere, the fewest registers.
-  Plan Fewest = WithRoom;
-  Fewest.Options.goal = LOWTIDE_MIN_REG;
-  Fewest.Options.algorithm = "default";
-  if (IsUndone) {
-    Plans.push_back({WithRoom.Options, /*OnlyNeeded=*/true});
-    Plans.push_back({Plans.front().Options, /*OnlyNeeded=*/true});
-    Plans.push_back({Fewest.Options, /*OnlyNeeded=*/true});
-    Fewest.Options.algorithm = "exact";
-    Plans.push_back({Fewest.Options, /*OnlyNeeded=*/true});
+  lowtide_options Same = Plans.front().Options, WithRoom = Same;
+  WithRoom.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
+  lowtide_options Fewest = WithRoom;
+  Fewest.goal = LOWTIDE_MIN_REG;
+  auto By = [&](const char *Algorithm) {
+    Fewest.algorithm = Algorithm;
+    return Fewest;
+  };
+  if (!IsUndone) {
+    Plans.push_back({WithRoom});
+    if (Stock.spilled() > 0)
+      Plans.push_back({By("default")});
+    return;
   }
-  if (IsUndone || Stock.spilled() > 0)
-    Plans.push_back(Fewest);
+  // Held to the registers, the allocator splits and moves values before it takes one more. What it then has to spill is
+  // not taken.
+  unsigned Held = canHoldAllocator() ? Promised : 0;
+  Plans.push_back({Same, Where::Better, Held});
+  Plans.push_back({WithRoom, Where::Better, Held});
+  // The stock orders wherever they leave that much room; and elsewhere, the fewest registers.
+  Plans.push_back({WithRoom, Where::Needed, Held});
+  Plans.push_back({Same, Where::Needed, Held});
+  Plans.push_back({By("default"), Where::Needed, Held});
+  Plans.push_back({By("exact"), Where::Needed, Held});
+  // How values lie beside each other counts, too: what keeps the operations on one value together suits the allocator.
+  for (const char *Algorithm : {"su-cluster", "sethi-ullman", "default"})
+    Plans.push_back({By(Algorithm), Where::Better, Held});
+  Plans.push_back({By("su-cluster"), Where::Everywhere, Held});
+  // Some of the waves.
+  if (Held > Before + 1) {
+    Plans.push_back({Same, Where::Better, Before + 1});
+    Plans.push_back({By("default"), Where::Needed, Before + 1});
+    Plans.push_back({By("su-cluster"), Where::Better, Before + 1});
+  }
 }
 
 /// Lets the allocator try orders. True in the copy that does so, which has to return to the compiler.

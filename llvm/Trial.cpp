@@ -5,6 +5,8 @@
 #include "llvm/CodeGen/MachineMemOperand.h"
 #include "llvm/CodeGen/PseudoSourceValue.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/OptBisect.h"
@@ -88,6 +90,16 @@ private:
   int Pipe;
 };
 
+/// An error may be a message only, after which the compiler goes on with code that is of no use.
+class Strict : public DiagnosticHandler {
+public:
+  bool handleDiagnostics(const DiagnosticInfo &Message) override {
+    if (Message.getSeverity() == DS_Error)
+      _exit(1);
+    return true;
+  }
+};
+
 } // namespace
 
 Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
@@ -108,6 +120,7 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
     dup2(Null, STDOUT_FILENO);
     dup2(Null, STDERR_FILENO);
   }
+  MF.getFunction().getContext().setDiagnosticHandler(std::make_unique<Strict>());
   // Lives until the process ends.
   MF.getFunction().getContext().setOptPassGate(*new Reporter(MF, Files, Ends[1]));
   return Result;
