@@ -537,25 +537,26 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
       Plans.push_back({By("default")});
     return;
   }
-  // Held to the registers, the allocator splits and moves values before it takes one more. What it then has to spill is
-  // not taken.
+  // Held to the registers, the allocator splits and moves values before it takes one more; but it also spills where it
+  // would have found a way by itself. What is spilled is not taken, so that both are tried.
   unsigned Held = canHoldAllocator() ? Promised : 0;
   Plans.push_back({Same, Where::Better, Held});
-  Plans.push_back({WithRoom, Where::Better, Held});
   // The stock orders wherever they leave that much room; and elsewhere, the fewest registers.
-  Plans.push_back({WithRoom, Where::Needed, Held});
-  Plans.push_back({Same, Where::Needed, Held});
-  Plans.push_back({By("default"), Where::Needed, Held});
-  Plans.push_back({By("exact"), Where::Needed, Held});
+  for (unsigned Waves : {0u, Held}) {
+    Plans.push_back({WithRoom, Where::Better, Waves});
+    Plans.push_back({WithRoom, Where::Needed, Waves});
+  }
+  for (const char *Algorithm : {"default", "exact"})
+    for (unsigned Waves : {0u, Held})
+      Plans.push_back({By(Algorithm), Where::Needed, Waves});
   // How values lie beside each other counts, too: what keeps the operations on one value together suits the allocator.
   for (const char *Algorithm : {"su-cluster", "sethi-ullman", "default"})
     Plans.push_back({By(Algorithm), Where::Better, Held});
   Plans.push_back({By("su-cluster"), Where::Everywhere, Held});
   // Some of the waves.
-  if (Held > Before + 1) {
-    Plans.push_back({Same, Where::Better, Before + 1});
-    Plans.push_back({By("default"), Where::Needed, Before + 1});
-    Plans.push_back({By("su-cluster"), Where::Better, Before + 1});
+  for (unsigned Fewer = Held; Fewer-- > Before + 1;) {
+    Plans.push_back({Same, Where::Better, Fewer});
+    Plans.push_back({By("default"), Where::Needed, Fewer});
   }
 }
 
