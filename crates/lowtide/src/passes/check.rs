@@ -194,9 +194,10 @@ impl Checker<'_> {
         }
     }
 
-    fn size(&self, register: RegisterId) -> u32 {
+    /// Registers that a value takes: with 64 lanes of any weight, more than 32 bits.
+    fn size(&self, register: RegisterId) -> u64 {
         let info = self.region.registers()[register.index()];
-        (info.lanes * info.lane_weight).div_ceil(self.model.width).max(1)
+        (u64::from(info.lanes) * u64::from(info.lane_weight)).div_ceil(u64::from(self.model.width)).max(1)
     }
 
     fn limit(&mut self, pass: usize, what: &'static str, used: u64, limit: Option<u32>) {
@@ -245,7 +246,7 @@ impl Checker<'_> {
         let mut computed = BTreeSet::new();
         let mut held: BTreeSet<RegisterId> = BTreeSet::new();
         let mut inputs = BTreeSet::new();
-        let (mut most, mut requests, mut waits) = (0, 0u64, 0);
+        let (mut most, mut requests, mut waits) = (0u64, 0u64, 0);
         // Requests since the last wait, by what they write.
         let mut pending: Vec<InstrId> = Vec::new();
         let mut cost = u64::from(model.cost.pass);
@@ -314,22 +315,22 @@ impl Checker<'_> {
             self.violations
                 .push(PassViolation::Missing { what, problem: "one is loaded or stored twice instead" });
         }
-        let sum = |registers: &[RegisterId]| {
-            registers.iter().map(|register| u64::from(self.size(*register))).sum::<u64>()
-        };
+        let sum =
+            |registers: &[RegisterId]| registers.iter().map(|register| self.size(*register)).sum::<u64>();
         let (loaded, stored) = (sum(&pass.loads), sum(&pass.stores));
         let limits = model.limits;
-        self.limit(number, "live registers", u64::from(most), limits.registers);
+        self.limit(number, "live registers", most, limits.registers);
         self.limit(number, "instructions", pass.ops.len() as u64 + loaded, limits.instructions);
         self.limit(number, "texture requests", requests + loaded, limits.textures);
         self.limit(number, "interpolants", inputs.len() as u64, limits.interpolants);
         self.limit(number, "outputs", stored, limits.outputs);
-        cost += u64::from(model.cost.load) * loaded
-            + u64::from(model.cost.store) * stored
-            + u64::from(model.cost.interpolant) * inputs.len() as u64
+        cost += u64::from(model.cost.interpolant) * inputs.len() as u64
             + u64::from(model.cost.wait) * u64::from(waits);
-        self.report.cost += cost;
-        self.report.registers.push(most);
+        for (each, registers) in [(model.cost.load, loaded), (model.cost.store, stored)] {
+            cost = cost.saturating_add(u64::from(each).saturating_mul(registers));
+        }
+        self.report.cost = self.report.cost.saturating_add(cost);
+        self.report.registers.push(u32::try_from(most).unwrap_or(u32::MAX));
         self.report.waits.push(waits);
         self.report.operations += pass.ops.len();
     }

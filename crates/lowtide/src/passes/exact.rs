@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
         watch.proved(self.nodes, bound.min(most));
         let mut best = most;
         let mut found = None;
-        let (mut step, mut last) = (1, u64::MAX);
+        let (mut step, mut last) = (1u64, u64::MAX);
         while bound < best && !self.effort.is_spent() {
             self.limit = bound.saturating_add(step).min(best);
             self.next_limit = u64::MAX;
@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
             watch.proved(self.nodes, bound);
             let nodes = self.nodes - start;
             if nodes < 1000 || nodes / 2 < last {
-                step *= 2;
+                step = step.saturating_mul(2);
             }
             last = nodes;
         }
@@ -475,10 +475,10 @@ impl<'a> Run<'a> {
             self.next_limit = self.next_limit.min(total);
             return Flow::Done;
         }
-        if let Some(least) = self.failed.get(state)
-            && before + least >= self.limit
-        {
-            self.next_limit = self.next_limit.min(before + least);
+        // A state that no passes bring about costs more than any number.
+        let known = self.failed.get(state).map(|least| before.saturating_add(*least));
+        if let Some(known) = known.filter(|known| *known >= self.limit) {
+            self.next_limit = self.next_limit.min(known);
             return Flow::Done;
         }
         // What comes next above the limit is found for this state alone first.

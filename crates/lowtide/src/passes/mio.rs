@@ -82,7 +82,6 @@ impl Run<'_> {
                 safe = self.ops.len();
             }
         }
-        // One operation alone always can be a pass.
         while self.ops.len() > safe.max(1) {
             self.undo();
         }
@@ -128,7 +127,8 @@ impl Run<'_> {
             && after.instructions <= caps.instructions
             && after.textures <= caps.textures
             && after.inputs.len() as u64 <= u64::from(caps.interpolants);
-        fits.then_some(after)
+        // One operation alone always can be a pass, if there is no room for another one that reads the same.
+        (fits || self.ops.is_empty()).then_some(after)
     }
 
     fn run(&mut self, op: u32) {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{Partition, Pass, PassModel};
 use crate::index::{InstrId, RegisterId, Rows};
-use crate::region::{DepKind, Dependence, Operand, Region};
+use crate::region::{DepKind, Dependence, Operand, Region, limits};
 
 /// Why a region cannot be put into passes.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -17,6 +17,12 @@ pub enum PassError {
     WrittenTwice {
         /// Its name.
         register: String,
+    },
+    /// Values that take more registers together than can be counted.
+    #[error("all values together take {total} registers: at most {} are supported", limits::TOTAL)]
+    TooWide {
+        /// How many they take.
+        total: u64,
     },
     /// An operation that does not fit into a pass of its own.
     #[error("{instr} does not fit into any pass: it needs {need} {what}, and a pass has {limit}")]
@@ -126,6 +132,7 @@ impl<'a> PassProblem<'a> {
             is_used[operand.register.index()] = true;
         }
         let (mut registers, mut size, mut value_def, mut is_output) = (vec![], vec![], vec![], vec![]);
+        let mut total = 0u64;
         let mut input_count = 0;
         for register in 0..count {
             if def[register].is_some() && is_live_in[register] {
@@ -136,13 +143,20 @@ impl<'a> PassProblem<'a> {
                 value_of[register] = Some(registers.len() as u32);
                 registers.push(RegisterId::at(register));
                 let info = region.registers()[register];
-                size.push((info.lanes.saturating_mul(info.lane_weight)).div_ceil(model.width).max(1));
+                let weight = u64::from(info.lanes) * u64::from(info.lane_weight);
+                let own = weight.div_ceil(u64::from(model.width)).max(1);
+                total += own;
+                size.push(own as u32);
                 value_def.push(def[register]);
                 is_output.push(is_live_out[register] && def[register].is_some());
             } else if model.interpolants.iter().any(|class| class == class_name(register)) {
                 input_of[register] = Some(input_count);
                 input_count += 1;
             }
+        }
+        // A register counts with all its lanes here: the region itself only counts those that are written.
+        if total > limits::TOTAL {
+            return Err(PassError::TooWide { total });
         }
         let (mut uses, mut defs, mut inputs) = (Rows::default(), Rows::default(), Rows::default());
         let (mut is_request, mut op_cost) = (Vec::new(), Vec::new());
@@ -191,18 +205,18 @@ impl<'a> PassProblem<'a> {
         before.sort_and_merge(|last, next| *last == next);
         let after = Rows::group(region.len(), orders.iter().map(|(from, to)| (*from as usize, *to)));
         let users = uses.transposed(registers.len(), |op, value: u32| (value as usize, op as u32));
-        let limits = &model.limits;
+        let given = &model.limits;
         let cap = |limit: Option<u32>| limit.unwrap_or(NONE);
         let problem = PassProblem {
             region,
             model,
             caps: Caps {
-                registers: cap(limits.registers),
-                instructions: cap(limits.instructions),
-                textures: cap(limits.textures),
-                pending: cap(limits.pending),
-                interpolants: cap(limits.interpolants),
-                outputs: cap(limits.outputs),
+                registers: cap(given.registers),
+                instructions: cap(given.instructions),
+                textures: cap(given.textures),
+                pending: cap(given.pending),
+                interpolants: cap(given.interpolants),
+                outputs: cap(given.outputs),
             },
             uses,
             defs,
