@@ -54,6 +54,9 @@ const SINGLE_STEPS: u64 = 20_000;
 const ORDER_STEPS: u64 = 20_000;
 /// Results of one operation that are stored or not, one by one. With more of them, not every choice could be tried.
 const MOST_RESULTS: usize = 16;
+/// Decisions that are open at once, over all passes, and the stack for them: what is left to earlier passes is decided again in each.
+const MOST_DEPTH: u32 = 1 << 16;
+const STACK: usize = MOST_DEPTH as usize * 2048;
 /// States that are remembered.
 const MOST_FAILED: usize = 1 << 21;
 
@@ -70,7 +73,7 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     let mut best = start.clone();
     watch.begin(best.cost, bound);
     let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
-    if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
+    let mut search = || {
         // Most shaders are simple: the second bound is for the others.
         let all = run.effort;
         let share = all.share(8);
@@ -88,6 +91,12 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
                 run.find_singles();
             }
         }
+    };
+    if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
+        // A thread for its stack. Where there is none to be had, what is known stays as it is.
+        std::thread::scope(|scope| {
+            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search);
+        });
     }
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
 }
@@ -183,6 +192,8 @@ struct Run<'a> {
     passes: Passes,
     found: Option<Passes>,
     nodes: u64,
+    /// Decisions that are open.
+    open_decisions: u32,
 }
 
 /// What is known about the orders of a pass.
@@ -270,6 +281,7 @@ impl<'a> Run<'a> {
             passes: Vec::new(),
             found: None,
             nodes: 0,
+            open_decisions: 0,
         }
     }
 
@@ -573,7 +585,10 @@ impl<'a> Run<'a> {
     fn choose(&mut self, choice: &mut Choice, end: usize) -> Flow {
         self.nodes += 1;
         self.effort.spend(1);
-        if self.effort.steps == 0 || self.nodes.is_multiple_of(256) && self.effort.is_spent() {
+        if self.open_decisions >= MOST_DEPTH
+            || self.effort.steps == 0
+            || self.nodes.is_multiple_of(16) && self.effort.is_spent()
+        {
             return Flow::Stopped;
         }
         let problem = self.problem;
@@ -590,7 +605,9 @@ impl<'a> Run<'a> {
         let read: Vec<u32> = defs.iter().copied().filter(|value| choice.is_read[*value as usize]).collect();
         let open = problem.total(&wanted);
         choice.open -= open;
+        self.open_decisions += 1;
         let flow = self.decide(choice, op, &wanted, &read);
+        self.open_decisions -= 1;
         choice.open += open;
         flow
     }
@@ -743,7 +760,7 @@ impl<'a> Run<'a> {
             Some(known) => known.clone(),
             None => {
                 let inside = Inside::new(problem, &key.0, &key.1);
-                Known { best: quick(&inside), least: Some(inside.least_waits()) }
+                Known { best: quick(&inside, &self.effort), least: Some(inside.least_waits()) }
             }
         };
         while let Some(least) = known.least {

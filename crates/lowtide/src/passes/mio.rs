@@ -23,8 +23,11 @@ struct Run<'a> {
     left: Vec<u32>,
     /// Predecessors of each operation that have not run.
     waiting: Vec<u32>,
-    /// Values in registers in this pass.
+    /// Values in registers in this pass, and those of them that it computes.
     is_in: Vec<bool>,
+    is_made: Vec<bool>,
+    /// What this pass would have to store if it ended now.
+    stored: u32,
     /// Ready operations, by rank.
     ready: BTreeSet<(u32, u32)>,
     rank: Vec<u32>,
@@ -38,6 +41,8 @@ pub fn partition(problem: &PassProblem) -> Partition {
         left: (0..problem.value_count()).map(|value| problem.users.row(value).len() as u32).collect(),
         waiting: (0..problem.len()).map(|op| problem.preds(op).count() as u32).collect(),
         is_in: vec![false; problem.value_count()],
+        is_made: vec![false; problem.value_count()],
+        stored: 0,
         ready: BTreeSet::new(),
         rank: ranks(problem),
         ops: Vec::new(),
@@ -71,6 +76,8 @@ impl Run<'_> {
     fn pass(&mut self) -> Vec<u32> {
         self.ops.clear();
         self.is_in.fill(false);
+        self.is_made.fill(false);
+        self.stored = 0;
         let mut used = Used::default();
         let mut safe = 0;
         loop {
@@ -78,7 +85,7 @@ impl Run<'_> {
             let Some((op, after)) = next else { break };
             used = after;
             self.run(op);
-            if self.stored() <= self.problem.caps.outputs {
+            if self.stored <= self.problem.caps.outputs {
                 safe = self.ops.len();
             }
         }
@@ -86,15 +93,6 @@ impl Run<'_> {
             self.undo();
         }
         std::mem::take(&mut self.ops)
-    }
-
-    /// What this pass would have to store if it ended now.
-    fn stored(&self) -> u32 {
-        let problem = self.problem;
-        let defs = self.ops.iter().flat_map(|op| problem.defs.row(*op as usize));
-        let stored =
-            defs.filter(|value| problem.is_output[**value as usize] || self.left[**value as usize] > 0);
-        stored.map(|value| problem.size[*value as usize]).sum()
     }
 
     /// What the pass has used after an operation; none if it does not fit.
@@ -134,10 +132,18 @@ impl Run<'_> {
     fn run(&mut self, op: u32) {
         let problem = self.problem;
         for value in problem.uses.row(op as usize) {
-            self.left[*value as usize] -= 1;
-            self.is_in[*value as usize] = true;
+            let value = *value as usize;
+            self.left[value] -= 1;
+            self.is_in[value] = true;
+            if self.is_made[value] && self.left[value] == 0 && !problem.is_output[value] {
+                self.stored -= problem.size[value];
+            }
         }
-        problem.defs.row(op as usize).iter().for_each(|value| self.is_in[*value as usize] = true);
+        // Whatever has results that are needed has to store them, until all is done that reads them.
+        for value in problem.defs.row(op as usize) {
+            (self.is_in[*value as usize], self.is_made[*value as usize]) = (true, true);
+            self.stored += problem.size[*value as usize];
+        }
         self.ready.remove(&(self.rank[op as usize], op));
         for next in problem.succs(op as usize) {
             self.waiting[next as usize] -= 1;

@@ -5,6 +5,8 @@
 //! needs no wait, is no request and takes no register more than it frees runs at once (the live weight is submodular, so it would
 //! never be better later). The bound: requests that depend on each other need a wait each.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
 use super::PassProblem;
@@ -37,6 +39,8 @@ struct Progress {
     is_in: Vec<bool>,
     registers: u32,
     pending: Vec<u32>,
+    /// By place.
+    is_pending: Vec<bool>,
     waits: u32,
     order: Vec<u32>,
 }
@@ -116,6 +120,7 @@ impl<'a> Inside<'a> {
             is_in: vec![false; self.problem.value_count()],
             registers: 0,
             pending: Vec::new(),
+            is_pending: vec![false; self.ops.len()],
             waits: 0,
             order: Vec::with_capacity(self.ops.len()),
         }
@@ -125,7 +130,7 @@ impl<'a> Inside<'a> {
         let op = self.ops[place as usize] as usize;
         let is_pending = |value: &u32| {
             let def = self.problem.def[*value as usize].map(|def| self.place[def as usize]);
-            def.is_some_and(|def| progress.pending.contains(&def))
+            def.is_some_and(|def| def != ABSENT && progress.is_pending[def as usize])
         };
         let reads = !progress.pending.is_empty() && self.problem.uses.row(op).iter().any(is_pending);
         reads
@@ -159,7 +164,9 @@ impl<'a> Inside<'a> {
         let (_, after) = self.registers(progress, place);
         if self.needs_wait(progress, place) {
             progress.waits += 1;
-            progress.pending.clear();
+            for place in progress.pending.drain(..) {
+                progress.is_pending[place as usize] = false;
+            }
         }
         for value in problem.uses.row(op) {
             progress.left[*value as usize] -= 1;
@@ -170,6 +177,7 @@ impl<'a> Inside<'a> {
         }
         if problem.is_request[op] {
             progress.pending.push(place);
+            progress.is_pending[place as usize] = true;
         }
         progress.registers = after;
         progress.order.push(place);
@@ -188,12 +196,16 @@ impl<'a> Inside<'a> {
         progress.waits + u32::from(progress.pending.iter().any(is_awaited))
     }
 
-    fn list(&self, taste: Taste) -> Option<(Vec<u32>, u32)> {
+    fn list(&self, taste: Taste, effort: &Effort) -> Option<(Vec<u32>, u32)> {
         let cap = self.problem.caps.registers;
         let mut progress = self.start();
+        let mut ready: Vec<u32> =
+            (0..self.ops.len() as u32).filter(|place| self.before[*place as usize] == 0).collect();
         while progress.order.len() < self.ops.len() {
-            let ready = (0..self.ops.len() as u32).filter(|place| progress.before[*place as usize] == 0);
-            let fitting = ready.filter_map(|place| {
+            if effort.is_spent() {
+                return None;
+            }
+            let fitting = ready.iter().copied().filter_map(|place| {
                 let (during, after) = self.registers(&progress, place);
                 let fits = during <= cap && after <= cap;
                 fits.then(|| {
@@ -223,18 +235,21 @@ impl<'a> Inside<'a> {
             });
             let (_, place) = fitting.min()?;
             self.run(&mut progress, place);
+            ready.retain(|other| *other != place);
+            let next = self.after[place as usize].iter().copied();
+            ready.extend(next.filter(|next| progress.before[*next as usize] == 0));
         }
         let waits = self.all_waits(&progress);
         Some((progress.order.iter().map(|place| self.ops[*place as usize]).collect(), waits))
     }
 }
 
-/// The best order of a few lists, with its waits; none if none of them has enough registers.
-pub(super) fn quick(inside: &Inside) -> Option<(Vec<u32>, u32)> {
+/// The best order of a few lists, with its waits; none if none of them has enough registers, or time.
+pub(super) fn quick(inside: &Inside, effort: &Effort) -> Option<(Vec<u32>, u32)> {
     let least = inside.least_waits();
     let mut best: Option<(Vec<u32>, u32)> = None;
     for taste in [Taste::RequestsFirst, Taste::FewRegisters, Taste::Source] {
-        if let Some(found) = inside.list(taste)
+        if let Some(found) = inside.list(taste, effort)
             && best.as_ref().is_none_or(|(_, waits)| found.1 < *waits)
         {
             best = Some(found);
@@ -244,6 +259,20 @@ pub(super) fn quick(inside: &Inside) -> Option<(Vec<u32>, u32)> {
         }
     }
     best
+}
+
+/// The order of the source, if it has enough registers: where there is no time for anything else.
+pub(super) fn in_source_order(inside: &Inside) -> Option<Vec<u32>> {
+    let cap = inside.problem.caps.registers;
+    let mut progress = inside.start();
+    for place in 0..inside.ops.len() as u32 {
+        let (during, after) = inside.registers(&progress, place);
+        if during.max(after) > cap {
+            return None;
+        }
+        inside.run(&mut progress, place);
+    }
+    Some(inside.ops.to_vec())
 }
 
 /// Whether there is an order with at most so many waits.
@@ -263,13 +292,18 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer 
     let mut number = || u128::from(random.bits()) << 64 | u128::from(random.bits());
     let numbers: Vec<[u128; 2]> = (0..inside.ops.len()).map(|_| [number(), number()]).collect();
     let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
-    let mut stack = vec![inside.start()];
+    // A move is made when its turn comes: the moves of one state share what was before them.
+    let mut stack: Vec<(Rc<Progress>, Option<u32>)> = vec![(Rc::new(inside.start()), None)];
     let cap = inside.problem.caps.registers;
-    while let Some(mut progress) = stack.pop() {
+    while let Some((progress, place)) = stack.pop() {
         if effort.is_spent() {
             return Answer::Unknown;
         }
         effort.spend(1);
+        let mut progress = Rc::unwrap_or_clone(progress);
+        if let Some(place) = place {
+            inside.run(&mut progress, place);
+        }
         // Free moves.
         loop {
             let is_free = |place: &u32| {
@@ -307,20 +341,15 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer 
         let mut moves: Vec<(i64, u32)> = Vec::new();
         for place in (0..inside.ops.len() as u32).filter(|place| progress.before[*place as usize] == 0) {
             let (during, after) = inside.registers(&progress, place);
-            if during <= cap && after <= cap {
-                let wait = if inside.needs_wait(&progress, place) { 1000 } else { 0 };
-                moves.push((wait + i64::from(after), place));
+            let waits = inside.needs_wait(&progress, place);
+            if during <= cap && after <= cap && progress.waits + u32::from(waits) <= most {
+                moves.push((if waits { 1000 } else { 0 } + i64::from(after), place));
             }
         }
         // The most promising one is on top of the stack.
         moves.sort_by_key(|(rank, place)| std::cmp::Reverse((*rank, *place)));
-        for (_, place) in moves {
-            let mut next = progress.clone();
-            inside.run(&mut next, place);
-            if next.waits <= most {
-                stack.push(next);
-            }
-        }
+        let progress = Rc::new(progress);
+        stack.extend(moves.into_iter().map(|(_, place)| (Rc::clone(&progress), Some(place))));
     }
     Answer::None
 }

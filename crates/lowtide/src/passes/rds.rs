@@ -9,7 +9,9 @@
 //!    cheaper one is kept.
 //! 3. *Several outputs* (MRDS): as long as two passes fit into one and that is cheaper, the best two are merged.
 
-use super::order::{Inside, quick};
+use std::collections::BTreeSet;
+
+use super::order::{Inside, in_source_order, quick};
 use super::{Partition, PassProblem};
 use crate::analysis::flow::Effort;
 use crate::schedule::Budget;
@@ -28,12 +30,13 @@ struct Run<'a> {
     /// For the way back from an operation.
     mark: Vec<u32>,
     round: u32,
+    effort: Effort,
 }
 
 /// Partitions by cuts. The budget limits how many operations are tried both ways, and how many merges.
 pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
-    let mut effort = budget.effort(problem.region().len());
-    let mut run = Run { problem, mark: vec![0; problem.len()], round: 0 };
+    let effort = budget.effort(problem.region().len());
+    let mut run = Run { problem, mark: vec![0; problem.len()], round: 0, effort };
     let must_save = |op: usize| {
         problem.is_pinned[op] || problem.defs.row(op).iter().any(|value| problem.is_output[*value as usize])
     };
@@ -43,18 +46,18 @@ pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
         problem.defs.row(*op).iter().map(|value| problem.users.row(*value as usize).len()).sum::<usize>() > 1
     };
     for op in (0..problem.len()).filter(is_shared) {
-        if forced[op] || effort.is_spent() {
+        if forced[op] || run.effort.is_spent() {
             continue;
         }
-        effort.spend(problem.len() as u64);
         forced[op] = true;
         let (drafts, cost) = run.drafts(&forced);
+        run.effort.spend(problem.len() as u64);
         match cost < best_cost {
             true => (best, best_cost) = (drafts, cost),
             false => forced[op] = false,
         }
     }
-    let merged = run.merge(best, &mut effort);
+    let merged = run.merge(best);
     let passes: Vec<(Vec<u32>, Vec<u32>)> =
         merged.into_iter().map(|draft| (draft.order, draft.stores)).collect();
     problem.partition(&passes)
@@ -101,7 +104,11 @@ impl Run<'_> {
         if !fits {
             return None;
         }
-        quick(&Inside::new(problem, ops, stores)).map(|(order, _)| order)
+        let inside = Inside::new(problem, ops, stores);
+        match quick(&inside, &self.effort) {
+            None if self.effort.is_spent() => in_source_order(&inside),
+            found => found.map(|(order, _)| order),
+        }
     }
 
     fn stores(&self, op: u32, is_loaded: &dyn Fn(u32) -> bool) -> Vec<u32> {
@@ -117,7 +124,17 @@ impl Run<'_> {
             self.make_fit(op, &mut is_saved);
         }
         // What was saved later makes passes smaller, but may give them more to load.
-        while (0..problem.len() as u32).any(|op| is_saved[op as usize] && self.make_fit(op, &mut is_saved)) {}
+        // From the first to the last; what is saved on the way may need a pass of its own that fits, and changes those that read it.
+        let mut open: BTreeSet<u32> = (0..problem.len() as u32).filter(|op| is_saved[*op as usize]).collect();
+        let mut orders: Vec<Option<Vec<u32>>> = vec![None; problem.len()];
+        while let Some(op) = open.pop_first() {
+            let (order, saved) = self.make_fit(op, &mut is_saved);
+            orders[op as usize] = order;
+            for saved in saved {
+                open.insert(saved);
+                self.readers(saved, &is_saved, &mut open);
+            }
+        }
         let roots: Vec<u32> = (0..problem.len() as u32).filter(|op| is_saved[*op as usize]).collect();
         let closures: Vec<Vec<u32>> = roots.iter().map(|root| self.closure(&[*root], &is_saved)).collect();
         let mut is_loaded = vec![false; problem.value_count()];
@@ -130,30 +147,51 @@ impl Run<'_> {
             if stores.is_empty() && !problem.is_pinned[root as usize] {
                 continue;
             }
-            let order = self.fit(&ops, &stores).unwrap_or_else(|| ops.clone());
+            let order = orders[root as usize].take().unwrap_or_else(|| ops.clone());
             drafts.push(Draft { order, stores, ops });
         }
         let cost = self.cost(&drafts);
         (drafts, cost)
     }
 
-    /// Saves operands of an operation, the largest first, until its pass fits; whether there was need to.
-    fn make_fit(&mut self, op: u32, is_saved: &mut [bool]) -> bool {
+    /// Finds the saved operations whose passes ran an operation that is now saved itself.
+    fn readers(&mut self, op: u32, is_saved: &[bool], found: &mut BTreeSet<u32>) {
         let problem = self.problem;
-        let mut has_saved = false;
+        self.round += 1;
+        let mut ops = vec![op];
+        while let Some(op) = ops.pop() {
+            for user in
+                problem.defs.row(op as usize).iter().flat_map(|value| problem.users.row(*value as usize))
+            {
+                if std::mem::replace(&mut self.mark[*user as usize], self.round) == self.round {
+                    continue;
+                }
+                if is_saved[*user as usize] {
+                    found.insert(*user);
+                } else {
+                    ops.push(*user);
+                }
+            }
+        }
+    }
+
+    /// Saves operands of an operation, the largest first, until its pass fits: the order in which it does, and those that were saved.
+    fn make_fit(&mut self, op: u32, is_saved: &mut [bool]) -> (Option<Vec<u32>>, Vec<u32>) {
+        let problem = self.problem;
+        let mut saved = Vec::new();
         loop {
             let ops = self.closure(&[op], is_saved);
-            if self.fit(&ops, problem.defs.row(op as usize)).is_some() {
-                return has_saved;
+            if let Some(order) = self.fit(&ops, problem.defs.row(op as usize)) {
+                return (Some(order), saved);
             }
             let operands =
                 problem.uses.row(op as usize).iter().filter_map(|value| problem.def[*value as usize]);
             let open: Vec<u32> = operands.filter(|def| !is_saved[*def as usize]).collect();
             let sizes: Vec<_> =
                 open.iter().map(|def| (self.closure(&[*def], is_saved).len(), *def)).collect();
-            let Some((_, largest)) = sizes.into_iter().max() else { return has_saved };
+            let Some((_, largest)) = sizes.into_iter().max() else { return (None, saved) };
             is_saved[largest as usize] = true;
-            has_saved = true;
+            saved.push(largest);
         }
     }
 
@@ -163,18 +201,20 @@ impl Run<'_> {
     }
 
     /// Merges the two passes that save most, as long as there are such.
-    fn merge(&mut self, mut drafts: Vec<Draft>, effort: &mut Effort) -> Vec<Draft> {
+    fn merge(&mut self, mut drafts: Vec<Draft>) -> Vec<Draft> {
         if self.problem.caps.outputs == 1 {
             return drafts;
         }
         loop {
             let mut best: Option<(u64, usize, usize, Draft)> = None;
-            let reach = reach(self.problem, &drafts);
+            let loads = loads(self.problem, &drafts);
+            let Some(reach) = reach(self.problem, &drafts, &self.effort) else { return drafts };
             for second in 1..drafts.len() {
                 for first in 0..second {
-                    if effort.is_spent() {
+                    if self.effort.is_spent() {
                         return drafts;
                     }
+                    self.effort.spend(1);
                     // A pass between the two would have to run both before and after them.
                     let is_between = |other: usize| {
                         other != first && other != second && reach[first][other] && reach[other][second]
@@ -182,8 +222,7 @@ impl Run<'_> {
                     if (0..drafts.len()).any(is_between) {
                         continue;
                     }
-                    effort.spend(1);
-                    let merged = self.merged(&drafts, first, second);
+                    let merged = self.merged(&drafts, &loads, first, second);
                     let Some(merged) = merged else { continue };
                     let before = self.cost(&[drafts[first].clone(), drafts[second].clone()]);
                     let after = self.cost(std::slice::from_ref(&merged));
@@ -199,16 +238,15 @@ impl Run<'_> {
         }
     }
 
-    fn merged(&self, drafts: &[Draft], first: usize, second: usize) -> Option<Draft> {
+    fn merged(&self, drafts: &[Draft], loads: &[Vec<u32>], first: usize, second: usize) -> Option<Draft> {
         let mut ops = [&drafts[first].ops[..], &drafts[second].ops[..]].concat();
         ops.sort_unstable();
         ops.dedup();
         let mut stores = Vec::new();
         for value in drafts[first].stores.iter().chain(&drafts[second].stores) {
             let is_wanted = self.problem.is_output[*value as usize]
-                || (drafts.iter().enumerate()).any(|(other, draft)| {
-                    other != first && other != second && self.problem.loads(&draft.ops).contains(value)
-                });
+                || (loads.iter().enumerate())
+                    .any(|(other, loads)| other != first && other != second && loads.contains(value));
             if is_wanted && !stores.contains(value) {
                 stores.push(*value);
             }
@@ -218,44 +256,65 @@ impl Run<'_> {
     }
 }
 
-/// Which pass must run before which other one: it stores what the other loads, or has what comes before in memory.
-fn links(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
-    let loads: Vec<Vec<u32>> = drafts.iter().map(|draft| problem.loads(&draft.ops)).collect();
-    let is_before = |first: usize, second: usize| {
-        let hands_on = drafts[first].stores.iter().any(|value| loads[second].contains(value));
-        let in_memory = |op: &u32| {
-            problem.after.row(*op as usize).iter().any(|next| drafts[second].ops.binary_search(next).is_ok())
-        };
-        first != second && (hands_on || drafts[first].ops.iter().any(in_memory))
-    };
-    (0..drafts.len())
-        .map(|first| (0..drafts.len()).map(|second| is_before(first, second)).collect())
-        .collect()
+/// What each pass loads.
+fn loads(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<u32>> {
+    drafts.iter().map(|draft| problem.loads(&draft.ops)).collect()
 }
 
-fn reach(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
+/// Which pass must run before which other one: it stores what the other loads, or has what comes before in memory.
+fn links(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
+    let mut links = vec![vec![false; drafts.len()]; drafts.len()];
+    let mut storing: Vec<Vec<usize>> = vec![Vec::new(); problem.value_count()];
+    let mut running: Vec<Vec<usize>> = vec![Vec::new(); problem.len()];
+    for (number, draft) in drafts.iter().enumerate() {
+        draft.stores.iter().for_each(|value| storing[*value as usize].push(number));
+        draft.ops.iter().for_each(|op| running[*op as usize].push(number));
+    }
+    for (number, loads) in loads(problem, drafts).iter().enumerate() {
+        let stored = loads.iter().flat_map(|value| &storing[*value as usize]);
+        let memory = drafts[number].ops.iter().flat_map(|op| problem.before.row(*op as usize));
+        for first in
+            stored.chain(memory.flat_map(|op| &running[*op as usize])).filter(|first| **first != number)
+        {
+            links[*first][number] = true;
+        }
+    }
+    links
+}
+
+/// As [`links`], over other passes as well; none if the effort is spent before.
+fn reach(problem: &PassProblem, drafts: &[Draft], effort: &Effort) -> Option<Vec<Vec<bool>>> {
+    if effort.is_spent() {
+        return None;
+    }
     let mut reach = links(problem, drafts);
     for middle in 0..drafts.len() {
+        if effort.is_spent() {
+            return None;
+        }
         let beyond = reach[middle].clone();
         for row in reach.iter_mut().filter(|row| row[middle]) {
             row.iter_mut().zip(&beyond).for_each(|(known, more)| *known |= more);
         }
     }
-    reach
+    Some(reach)
 }
 
 /// Puts passes into an order in which they can run.
 fn sort(problem: &PassProblem, drafts: &mut Vec<Draft>) {
     let links = links(problem, drafts);
-    let mut is_placed = vec![false; drafts.len()];
+    let mut waiting: Vec<usize> =
+        (0..drafts.len()).map(|next| links.iter().filter(|row| row[next]).count()).collect();
+    let mut ready: BTreeSet<usize> = (0..drafts.len()).filter(|next| waiting[*next] == 0).collect();
     let mut sorted = Vec::with_capacity(drafts.len());
-    while sorted.len() < drafts.len() {
-        let is_next = |next: &usize| {
-            !is_placed[*next] && (0..drafts.len()).all(|other| is_placed[other] || !links[other][*next])
-        };
-        let Some(next) = (0..drafts.len()).find(is_next) else { break };
-        is_placed[next] = true;
+    while let Some(next) = ready.pop_first() {
         sorted.push(drafts[next].clone());
+        for other in (0..drafts.len()).filter(|other| links[next][*other]) {
+            waiting[other] -= 1;
+            if waiting[other] == 0 {
+                ready.insert(other);
+            }
+        }
     }
     *drafts = sorted;
 }

@@ -694,6 +694,48 @@ fn registers_of_any_width_are_no_panic() {
     }
 }
 
+/// Outputs that have nothing to do with each other. List scheduling waits twice for the first one, so that there is something to find.
+fn many_outputs(count: usize) -> Region {
+    let mut builder = RegionBuilder::new("outputs");
+    let [reg, interpolant, uniform] = ["reg", "interpolant", "uniform"].map(|name| builder.class(name));
+    let uv = builder.register("uv", interpolant, 4, 1);
+    let color = builder.register("color", uniform, 4, 1);
+    [uv, color].iter().for_each(|input| builder.live_in(*input, 15));
+    let mut add = |opcode: &str, operands: &[RegisterId], is_output: bool| {
+        let result = builder.register(opcode, reg, 4, 1);
+        let instr = builder.instr(InstrSpec::new(opcode, 4));
+        operands.iter().for_each(|operand| builder.uses(instr, *operand, 15));
+        builder.defs(instr, result, 15);
+        if is_output {
+            builder.live_out(result, 15);
+        }
+        result
+    };
+    let [first, second] = [0, 1].map(|_| {
+        let texel = add("tex", &[uv], false);
+        add("mul", &[texel], false)
+    });
+    add("add", &[first, second], true);
+    for _ in 1..count {
+        add("mov", &[color], true);
+    }
+    builder.depend_on_registers();
+    builder.build().expect("a region")
+}
+
+/// The search goes as deep as the shader is long, for every pass: what is left to earlier passes is decided again in each.
+#[test]
+fn many_passes_of_many_outputs_do_not_end_the_stack() {
+    let region = many_outputs(200);
+    let target = Target::builtin("ps14").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let start = mio::partition(&problem);
+    let budget = Budget { nodes: Some(200_000), ..Budget::UNLIMITED };
+    let proven = exact::partition(&problem, &start, budget);
+    checked(&region, target.passes().expect("a pass model"), "exact", &proven.partition);
+    assert!(proven.partition.cost < start.cost);
+}
+
 /// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three operations.
 #[test]
 fn an_example_by_hand() {
