@@ -245,6 +245,7 @@ impl Checker<'_> {
         let loads: BTreeSet<RegisterId> = pass.loads.iter().copied().collect();
         let mut computed = BTreeSet::new();
         let mut held: BTreeSet<RegisterId> = BTreeSet::new();
+        let mut held_size = 0u64;
         let mut inputs = BTreeSet::new();
         let (mut most, mut requests, mut waits) = (0u64, 0u64, 0);
         // Requests since the last wait, by what they write.
@@ -253,14 +254,14 @@ impl Checker<'_> {
         for (position, op) in pass.ops.iter().enumerate() {
             for register in region.uses(*op).iter().map(|operand| operand.register) {
                 if computed.contains(&register) || loads.contains(&register) {
-                    held.insert(register);
+                    held_size += if held.insert(register) { self.size(register) } else { 0 };
                 } else if self.is_defined[register.index()] || class_of(register) == model.class {
                     self.register(number, register, "is read, but neither computed before nor loaded");
                 } else if model.interpolants.iter().any(|class| class == class_of(register)) {
                     inputs.insert(register);
                 }
             }
-            most = most.max(held.iter().map(|register| self.size(*register)).sum());
+            most = most.max(held_size);
             let is_request = model.textures.iter().any(|texture| texture == region.opcode(*op));
             let reads = |request: &InstrId| {
                 let mut defs = region.defs(*request).iter();
@@ -277,17 +278,22 @@ impl Checker<'_> {
                 requests += 1;
                 pending.push(*op);
             }
-            held.retain(|register| last_use.get(register).is_some_and(|last| *last > position));
+            // Only what is read here can be read for the last time.
+            for register in region.uses(*op).iter().map(|operand| operand.register) {
+                if last_use.get(&register) == Some(&position) && held.remove(&register) {
+                    held_size -= self.size(register);
+                }
+            }
             for register in region.defs(*op).iter().map(|def| def.operand.register) {
                 computed.insert(register);
                 if loads.contains(&register) {
                     self.register(number, register, "is both loaded and computed");
                 }
-                if last_use.get(&register).is_some_and(|last| *last > position) {
-                    held.insert(register);
+                if last_use.get(&register).is_some_and(|last| *last > position) && held.insert(register) {
+                    held_size += self.size(register);
                 }
             }
-            most = most.max(held.iter().map(|register| self.size(*register)).sum());
+            most = most.max(held_size);
             let own = model.cost.operations.get(region.opcode(*op)).unwrap_or(&model.cost.operation);
             cost += u64::from(*own);
         }

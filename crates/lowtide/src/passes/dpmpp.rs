@@ -19,6 +19,8 @@ use crate::random::Random;
 
 /// Most transitions that a stage keeps: only graphs with very many equal parts have more.
 pub const MOST_WIDTH: usize = 1024;
+/// Words of all states together that are made besides the first one of each stage. When these are used up, stages have one transition.
+const MOST_WORDS: u64 = 1 << 25;
 
 /// What the algorithm found, and how it went.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +29,7 @@ pub struct Found {
     pub partition: Partition,
     /// The number of transitions of each stage, from the last operation to the first (Figure 2).
     pub widths: Vec<u32>,
-    /// Whether a stage had more than [`MOST_WIDTH`] transitions, of which only the cheapest were kept.
+    /// Whether a stage had more than [`MOST_WIDTH`] transitions, of which only the cheapest were kept, or all together took too long.
     pub is_cut: bool,
 }
 
@@ -53,8 +55,8 @@ struct State {
     /// Values wanted in registers, and how many registers they take.
     live: Vec<u32>,
     live_size: u32,
-    /// Values wanted in storage by later passes.
-    wanted: Vec<u32>,
+    /// Values wanted in storage by later passes: a bit each, as a shader can have thousands of outputs.
+    wanted: Vec<u64>,
     /// Live results of requests with no wait between here and their use.
     uncovered: Vec<u32>,
     /// Requests between here and the next wait; none if no wait of this pass comes later.
@@ -65,6 +67,17 @@ struct State {
     outputs: u32,
     /// Numbers that stand for the sets: done, live, wanted, uncovered, inputs.
     keys: [u64; 5],
+}
+
+impl State {
+    fn is_wanted(&self, value: u32) -> bool {
+        self.wanted[value as usize / 64] >> (value % 64) & 1 == 1
+    }
+
+    /// How large it is.
+    fn words(&self) -> u64 {
+        (self.done.len() + self.ready.len() + self.live.len() + self.wanted.len()) as u64
+    }
 }
 
 /// A transition that is kept: what comes after it, and what it does.
@@ -102,10 +115,16 @@ pub fn partition(problem: &PassProblem) -> Found {
     let mut states = vec![run.end()];
     let mut widths = Vec::with_capacity(problem.len());
     let mut is_cut = false;
+    let mut words = 0;
     for _ in 0..problem.len() {
         let mut next: Vec<State> = Vec::new();
         let mut known: FxHashMap<([u64; 5], [u32; 4]), usize> = FxHashMap::default();
         for state in &states {
+            let is_over = |next: &[State], words: u64| !next.is_empty() && words >= MOST_WORDS;
+            if is_over(&next, words) {
+                is_cut = true;
+                break;
+            }
             // A new pass begins only where nothing more fits into this one.
             let valid = run.best_valid(state);
             let fresh = valid.is_empty().then(|| run.new_pass(state));
@@ -115,6 +134,11 @@ pub fn partition(problem: &PassProblem) -> Found {
             };
             let least = valid.iter().map(|(_, effect)| effect.cost).min();
             for (op, effect) in valid.into_iter().filter(|(_, effect)| Some(effect.cost) == least) {
+                if is_over(&next, words) {
+                    is_cut = true;
+                    break;
+                }
+                words += if next.is_empty() { 0 } else { state.words() };
                 let key = run.key(state, op, &effect);
                 let place = known.get(&key).copied();
                 if place.is_some_and(|place| next[place].cost <= effect.cost) {
@@ -131,10 +155,11 @@ pub fn partition(problem: &PassProblem) -> Found {
                 }
             }
         }
-        if next.len() > MOST_WIDTH {
+        let most = if words < MOST_WORDS { MOST_WIDTH } else { 1 };
+        if next.len() > most {
             is_cut = true;
             next.sort_by_key(|state| state.cost);
-            next.truncate(MOST_WIDTH);
+            next.truncate(most);
         }
         widths.push(next.len() as u32);
         states = next;
@@ -164,7 +189,7 @@ impl<'a> Run<'a> {
             ready: Vec::new(),
             live: Vec::new(),
             live_size: 0,
-            wanted: problem.outputs().collect(),
+            wanted: vec![0; problem.value_count().div_ceil(64)],
             uncovered: Vec::new(),
             segment: None,
             inputs: Vec::new(),
@@ -179,7 +204,10 @@ impl<'a> Run<'a> {
             }
         }
         state.ready.sort_unstable();
-        state.keys[2] = state.wanted.iter().fold(0, |key, value| key ^ self.numbers[2][*value as usize]);
+        for value in problem.outputs() {
+            state.wanted[value as usize / 64] |= 1 << (value % 64);
+            state.keys[2] ^= self.numbers[2][value as usize];
+        }
         state
     }
 
@@ -211,7 +239,7 @@ impl<'a> Run<'a> {
                 is_read = true;
                 is_covered &= !state.uncovered.contains(value);
             }
-            if state.wanted.contains(value) {
+            if state.is_wanted(*value) {
                 stored += problem.size[*value as usize];
             }
         }
@@ -262,7 +290,7 @@ impl<'a> Run<'a> {
                     keys[3] ^= self.numbers[3][number];
                 }
             }
-            if state.wanted.contains(value) {
+            if state.is_wanted(*value) {
                 keys[2] ^= self.numbers[2][number];
             }
         }
@@ -322,7 +350,7 @@ impl<'a> Run<'a> {
         }
         for value in problem.defs.row(op as usize) {
             before.live.retain(|live| live != value);
-            before.wanted.retain(|wanted| wanted != value);
+            before.wanted[*value as usize / 64] &= !(1 << (value % 64));
             before.uncovered.retain(|uncovered| uncovered != value);
         }
         for value in problem.uses.row(op as usize) {
@@ -360,8 +388,8 @@ impl<'a> Run<'a> {
         let mut fresh = state.clone();
         fresh.cost += u64::from(cost.pass) + u64::from(cost.load) * u64::from(state.live_size);
         for value in &state.live {
-            if problem.def[*value as usize].is_some() && !fresh.wanted.contains(value) {
-                fresh.wanted.push(*value);
+            if problem.def[*value as usize].is_some() && !fresh.is_wanted(*value) {
+                fresh.wanted[*value as usize / 64] |= 1 << (value % 64);
                 fresh.keys[2] ^= self.numbers[2][*value as usize];
             }
         }

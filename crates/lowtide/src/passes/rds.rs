@@ -16,6 +16,9 @@ use super::{Partition, PassProblem};
 use crate::analysis::flow::Effort;
 use crate::schedule::Budget;
 
+/// Most operations of the passes that are made when the budget is spent: every subtree is looked at, which takes long if they are large.
+const LATE_OPERATIONS: usize = 64;
+
 /// What a pass stores, and the operations that it runs.
 #[derive(Clone)]
 struct Draft {
@@ -89,7 +92,9 @@ impl Run<'_> {
     /// An order of these operations as one pass, if it fits.
     fn fit(&self, ops: &[u32], stores: &[u32]) -> Option<Vec<u32>> {
         let (problem, caps) = (self.problem, &self.problem.caps);
-        if ops.len() as u64 > u64::from(caps.instructions) || problem.total(stores) > caps.outputs {
+        let is_late = self.effort.is_spent() && ops.len() > LATE_OPERATIONS;
+        if is_late || ops.len() as u64 > u64::from(caps.instructions) || problem.total(stores) > caps.outputs
+        {
             return None;
         }
         let loads = problem.total(&problem.loads(ops));

@@ -1,6 +1,7 @@
 //! Brute force: every sequence of operations as a pass, every set of stored values as a state.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
@@ -721,6 +722,33 @@ fn many_outputs(count: usize) -> Region {
     }
     builder.depend_on_registers();
     builder.build().expect("a region")
+}
+
+/// All outputs but one are equal: every order of them is a way of its own.
+#[test]
+fn many_equal_outputs_do_not_take_for_ever() {
+    let region = many_outputs(1000);
+    for name in ["one-pass", "ps14"] {
+        let target = Target::builtin(name).expect("a target");
+        let problem = PassProblem::new(&region, &target).expect("a problem");
+        let found = dpmpp::partition(&problem);
+        checked(&region, target.passes().expect("a pass model"), name, &found.partition);
+        assert!(found.is_cut && found.widths.contains(&1));
+    }
+}
+
+/// Cuts look at every subtree: those of a long shader without limits are large.
+#[test]
+fn cuts_keep_their_time_on_long_shaders() {
+    let region = shader(Look::real(12_000), 1);
+    let target = Target::builtin("one-pass").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let budget = Budget { time_per_instr: Some(Duration::from_micros(1)), ..Budget::UNLIMITED };
+    let clock = Instant::now();
+    let found = rds::partition(&problem, budget);
+    checked(&region, target.passes().expect("a pass model"), "rds", &found);
+    // It took minutes.
+    assert!(clock.elapsed() < Duration::from_secs(10), "{:?}", clock.elapsed());
 }
 
 /// The search goes as deep as the shader is long, for every pass: what is left to earlier passes is decided again in each.
