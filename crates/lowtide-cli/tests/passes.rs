@@ -76,6 +76,15 @@ fn passes_as_json_say_what_each_pass_does() {
     }
 }
 
+/// The algorithms that exact starts with have no time of their own.
+#[test]
+fn the_budget_is_for_all_together() {
+    let document = json("passes @raymarch_scene.wgsl --target ps20 --budget 1ms");
+    let block = &document["shaders"][0]["regions"][0];
+    let (seconds, operations) = (block["seconds"].as_f64().expect("seconds"), number(&block["n"]));
+    assert!(operations > 800 && seconds < 1.6 * operations as f64 * 1e-3, "{seconds} s");
+}
+
 #[test]
 fn every_algorithm_partitions_and_exact_is_best() {
     let cost = |algorithm: &str| {

@@ -1,6 +1,6 @@
 //! `lowtide passes`: shaders in passes that fit the GPU.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lowtide::passes::check::{PassReport, check_passes};
 use lowtide::passes::{Partition, PassProblem, dpmpp, exact, mio, rds};
@@ -73,19 +73,28 @@ pub(super) fn solve(
     algorithm: PassAlgorithm,
     budget: Budget,
 ) -> Result<Answer, Failure> {
-    let simple = |algorithm: PassAlgorithm| match algorithm {
+    let simple = |algorithm: PassAlgorithm, budget: Budget| match algorithm {
         PassAlgorithm::Mio => mio::partition(problem),
         PassAlgorithm::Rds => rds::partition(problem, budget),
         _ => dpmpp::partition(problem).partition,
     };
     let (partition, bound) = match algorithm {
         PassAlgorithm::Exact => {
-            let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds].map(simple);
+            // The time is for all together: cuts have half of it at most, and the search what is left.
+            let clock = Instant::now();
+            let part = |of: &dyn Fn(Duration) -> Duration| Budget {
+                time_per_instr: budget.time_per_instr.map(of),
+                ..budget
+            };
+            let half = part(&|time| time / 2);
+            let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds]
+                .map(|algorithm| simple(algorithm, half));
             let best = starts.iter().min_by_key(|partition| partition.cost).unwrap_or(&starts[0]);
-            let proven = proven(problem, kernel, best, budget);
+            let spent = clock.elapsed() / problem.len() as u32;
+            let proven = proven(problem, kernel, best, part(&|time| time.saturating_sub(spent)));
             (proven.partition, proven.bound)
         }
-        other => (simple(other), 0),
+        other => (simple(other, budget), 0),
     };
     let report = checked(problem, kernel, &partition)?;
     Ok(Answer { partition, bound, report })
