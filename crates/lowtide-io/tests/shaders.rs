@@ -226,6 +226,205 @@ fn a_function_that_returns_early_is_several_regions() {
     );
 }
 
+/// How often an operation occurs in all regions.
+fn count(kernels: &[Kernel], opcode: &str) -> usize {
+    let regions = kernels.iter().flat_map(|kernel| &kernel.regions);
+    regions.flat_map(opcodes).filter(|own| *own == opcode).count()
+}
+
+/// A fragment shader of the inputs a and b, of three lanes each.
+fn of_two(body: &str) -> String {
+    format!(
+        "@fragment fn f(@location(0) a: vec3f, @location(1) b: vec3f, @location(2) @interpolate(flat) i: vec2i)
+         -> @location(0) vec4f {{ {body} }}"
+    )
+}
+
+#[test]
+fn operations_that_look_alike_are_not_the_same() {
+    for (body, opcode, expected) in [
+        ("return vec4f((a + b) * (a - b), 1.0);", "add", 2),
+        ("return vec4f((a - b) * (a - b), 1.0);", "add", 1),
+        ("return vec4f(exp2(a) * exp2(-a), 1.0);", "ex2", 2),
+        ("return vec4f((a * 4.0) / (a / 4.0), 1.0);", "mul", 3),
+        ("return vec4f(select(a.x, b.x, a.y < b.y), select(a.x, b.x, a.y > b.y), 1.0, 1.0);", "slt", 2),
+        ("return vec4f(select(a.x, b.x, a.y < b.y), select(b.x, a.x, b.y > a.y), 1.0, 1.0);", "slt", 1),
+        (
+            "return vec4f(select(a.x, b.x, i.x < i.y), select(a.x, b.x, u32(i.x) < u32(i.y)), 1.0, 1.0);",
+            "slt",
+            2,
+        ),
+        ("let u = u32(i.x); return vec4f(unpack2x16float(u), unpack2x16snorm(u));", "unpack", 2),
+        ("let u = u32(i.x); return unpack4x8unorm(u) + vec4f(unpack2x16float(u), 0.0, 1.0);", "unpack", 2),
+        ("let u = u32(i.x); return unpack4x8unorm(u) * unpack4x8unorm(u).wzyx;", "unpack", 1),
+    ] {
+        assert_eq!(count(&wgsl(&of_two(body)), opcode), expected, "{body}");
+    }
+    // A sum of a product with a minus sign is still one operation.
+    assert_eq!(opcodes(&only_region(&of_two("return vec4f(a - a * b, 1.0);"))), ["mad"]);
+}
+
+#[test]
+fn a_column_of_a_matrix_has_all_its_lanes() {
+    let shader = |result: &str| {
+        format!(
+            "struct View {{ turn: mat4x4f }}
+             @group(0) @binding(0) var<uniform> view: View;
+             @fragment fn f(@location(0) a: vec4f) -> @location(0) vec4f {{ return {result}; }}"
+        )
+    };
+    let region = only_region(&shader("a * view.turn[3]"));
+    let product = region.instrs().next().expect("the product");
+    let lanes =
+        region.uses(product).iter().map(|operand| (region.register_name(operand.register), operand.lanes));
+    assert_eq!(lanes.collect::<BTreeMap<_, _>>(), BTreeMap::from([("a", 15), ("view.0.3", 15)]));
+    let region = only_region(&shader("a * view.turn[1][2]"));
+    let product = region.instrs().next().expect("the product");
+    let lanes =
+        region.uses(product).iter().map(|operand| (region.register_name(operand.register), operand.lanes));
+    assert_eq!(lanes.collect::<BTreeMap<_, _>>(), BTreeMap::from([("a", 15), ("view.0.1", 4)]));
+    // In a variable and in a buffer.
+    let region = only_region(
+        "@group(0) @binding(0) var<storage, read_write> out: array<mat3x3f>;
+         @compute @workgroup_size(1) fn f(@builtin(global_invocation_id) id: vec3u) {
+             var m = mat3x3f();
+             m[1][2] = f32(id.x);
+             m[1].x = f32(id.y);
+             out[id.x][2][1] = m[1][2] * m[1][0];
+         }",
+    );
+    assert_eq!(opcodes(&region), ["u2f", "u2f", "mul", "st"]);
+}
+
+#[test]
+fn transpositions_cost_nothing() {
+    let body = "let m = transpose(transpose(mat3x3f(a, b, a * b))); return vec4f(m * a, 1.0);";
+    assert_eq!(opcodes(&only_region(&of_two(body))), ["mul", "mul", "mad", "mad"]);
+}
+
+/// What a variable held before a branch is not what it holds after it.
+#[test]
+fn a_value_outlives_the_variable_it_was_read_from() {
+    let kernels = wgsl(
+        "@fragment fn f(@location(0) a: vec4f) -> @location(0) vec4f {
+             var x = a * a;
+             if a.x > 0.5 { x = x + a; }
+             let before = x;
+             if a.y > 0.5 { x = sin(x); }
+             return before * x;
+         }",
+    );
+    let last = kernels[0].regions.last().expect("a region");
+    assert_eq!(opcodes(last), ["mul"]);
+    let registers = |region: &Region| inputs(region).values().filter(|(class, _)| *class == "reg").count();
+    assert_eq!(registers(last), 2, "the old value and the new one");
+    // Where both are the same, they are one register.
+    let kernels = wgsl(
+        "@fragment fn f(@location(0) a: vec4f) -> @location(0) vec4f {
+             var x = a * a;
+             if a.x > 0.5 { x = x + a; }
+             let before = x;
+             var y = a;
+             if a.y > 0.5 { y = sin(x); }
+             return before * y + x;
+         }",
+    );
+    let last = kernels[0].regions.last().expect("a region");
+    assert_eq!((opcodes(last), registers(last)), (vec!["mad"], 2));
+}
+
+/// The same in a loop that changes the variable after it is read, and for what a function was given.
+#[test]
+fn a_value_outlives_its_variable_in_loops_and_calls() {
+    let kernels = wgsl(
+        "var<private> state: f32;
+         fn next(old: f32) -> f32 {
+             state = state * 1.5;
+             if state > 9.0 { return old + 1.0; }
+             return old + state;
+         }
+         @fragment fn f(@location(0) a: f32) -> @location(0) vec4f {
+             state = a;
+             if a > 0.5 { state = a * a; }
+             return vec4f(next(state));
+         }",
+    );
+    let [.., early, late] = &kernels[0].regions[..] else { panic!("several regions") };
+    for (region, expected) in [(early, 1), (late, 2)] {
+        assert_eq!(opcodes(region), ["add"]);
+        let registers = inputs(region).values().filter(|(class, _)| *class == "reg").count();
+        assert_eq!(registers, expected);
+    }
+    let kernels = wgsl(
+        "@fragment fn f(@location(0) a: f32) -> @location(0) vec4f {
+             var x = a;
+             if a > 0.5 { x = a * a; }
+             let start = x;
+             var sum = 0.0;
+             loop {
+                 sum = sum + start;
+                 x = x * 1.5;
+                 if x > 9.0 { break; }
+             }
+             return vec4f(sum);
+         }",
+    );
+    let body = kernels[0].regions.iter().find(|region| region.loop_depth() == 1).expect("the loop");
+    let registers = inputs(body).values().filter(|(class, _)| *class == "reg").count();
+    assert_eq!(registers, 3, "the sum, the variable and what it held before the loop");
+}
+
+#[test]
+fn an_exchange_needs_what_it_compares_with() {
+    let region = only_region(
+        "@group(0) @binding(0) var<storage, read_write> a: array<atomic<u32>>;
+         @compute @workgroup_size(1) fn f(@builtin(global_invocation_id) id: vec3u) {
+             let compared = id.y * id.z;
+             let result = atomicCompareExchangeWeak(&a[id.x], compared, id.z);
+         }",
+    );
+    assert_eq!(opcodes(&region), ["imul", "atom"]);
+    assert!(region.deps().iter().any(|dep| (dep.from.0, dep.to.0) == (0, 1)));
+}
+
+#[test]
+fn a_texture_that_is_chosen_needs_its_index() {
+    let shader = |result: &str| {
+        format!(
+            "enable wgpu_binding_array;
+             @group(0) @binding(0) var images: binding_array<texture_2d<f32>, 8>;
+             @group(0) @binding(1) var filters: binding_array<sampler, 8>;
+             @fragment fn f(@location(0) at: vec2f, @location(1) @interpolate(flat) i: i32)
+             -> @location(0) vec4f {{
+                 let which = i * 2;
+                 return {result};
+             }}"
+        )
+    };
+    for (result, expected) in [
+        ("textureSampleLevel(images[which], filters[0], at, 0.0)", "txl"),
+        ("textureSampleLevel(images[0], filters[which], at, 0.0)", "txl"),
+        ("textureLoad(images[which], vec2i(i), 0)", "txf"),
+        ("vec4f(f32(textureDimensions(images[which]).x))", "txq"),
+    ] {
+        let region = only_region(&shader(result));
+        assert_eq!(opcodes(&region)[..2], ["imul", expected], "{result}");
+        assert!(region.deps().iter().any(|dep| (dep.from.0, dep.to.0) == (0, 1)), "{result}");
+    }
+}
+
+#[test]
+fn the_end_is_a_return_after_an_early_one_too() {
+    let kernels = wgsl(
+        "@fragment fn f(@location(0) a: vec4f) -> @location(0) vec4f {
+             if a.x > 0.5 { return a * a; }
+             return a + a;
+         }",
+    );
+    let ends: Vec<&str> = kernels[0].regions.iter().map(Region::boundary).collect();
+    assert_eq!(ends, ["if", "return", "return"]);
+}
+
 #[test]
 fn mistakes_are_reported_with_file_and_line() {
     let error = |language, source: &str| {
@@ -280,6 +479,86 @@ fn values_that_are_too_large_are_refused() {
         let error = parse_shader(ShaderLanguage::Wgsl, source.as_bytes(), "large").expect_err("too large");
         assert!(error.to_string().contains("a value of over 65536 numbers"), "{element}: {error}");
     }
+}
+
+/// Calls, types, branches and expressions may be nested, but not without end.
+#[test]
+fn what_is_nested_too_deep_is_refused() {
+    let main = "@fragment fn main(@location(0) x: f32) -> @location(0) vec4f";
+    let mut calls = "fn call0(x: f32) -> f32 { return x * 1.5; }\n".to_string();
+    let mut types = "struct S0 { x: f32 }\n".to_string();
+    let mut branches = format!("{main} {{ var y = x; if x > 1.0 {{ y = 2.0; }}");
+    for level in 1..1500 {
+        let below = level - 1;
+        calls += &format!("fn call{level}(x: f32) -> f32 {{ return call{below}(x); }}\n");
+        types += &format!("struct S{level} {{ x: S{below} }}\n");
+        branches += &format!(" else if x > {level}.0 {{ y = {level}.0 * y; }}");
+    }
+    calls += &format!("{main} {{ return vec4f(call1499(x)); }}");
+    types += &format!("{main} {{ var s: S1499; let t = s; return vec4f(x * x); }}");
+    branches += "return vec4f(x * y); }";
+    let glsl = |body: String| {
+        format!(
+            "#version 450\nlayout(location = 0) in float x; layout(location = 0) out vec4 o;\nvoid main() {{ {body} }}"
+        )
+    };
+    let fragment = ShaderLanguage::GlslFragment;
+    for (language, source) in [
+        (ShaderLanguage::Wgsl, calls),
+        (ShaderLanguage::Wgsl, types),
+        (ShaderLanguage::Wgsl, branches),
+        (ShaderLanguage::Wgsl, format!("{main} {{ return vec4f(x{}); }}", " + x".repeat(100_000))),
+        (fragment, glsl(format!("o = vec4(x * {}x);", "- ".repeat(100_000)))),
+        (fragment, glsl(format!("o = vec4({}x{});", "(".repeat(100_000), ")".repeat(100_000)))),
+        (fragment, glsl(format!("/* /* */ {} o = vec4(x);", "if (x > 1.0) ".repeat(100_000)))),
+        (fragment, glsl(format!("{} o = vec4(x); {}", "{".repeat(100_000), "}".repeat(100_000)))),
+    ] {
+        let error = parse_shader(language, source.as_bytes(), "test").expect_err("too deep");
+        assert!(error.to_string().contains("nested over"), "{error}");
+    }
+    // But what people and programs write is read.
+    let sum = format!("{main} {{ return vec4f(x{}); }}", " + x * 1.5".repeat(1000));
+    assert_eq!(wgsl(&sum)[0].instr_count(), 1001);
+    let mut branches = format!("{main} {{ var y = x; if x > 1.0 {{ y = 2.0; }}");
+    for level in 1..400 {
+        branches += &format!(" else if x > {level}.0 {{ y = {level}.0 * y; }}");
+    }
+    assert_eq!(wgsl(&(branches + "return vec4f(x * y); }"))[0].regions.len(), 800);
+}
+
+/// Time and memory have an end, whatever is copied how often.
+#[test]
+fn shaders_that_grow_without_end_are_refused() {
+    let mut copies = "var<private> a: array<f32, 60000>;\n\
+                      @fragment fn f(@location(0) x: f32) -> @location(0) vec4f {\n"
+        .to_string();
+    for number in 0..1_000 {
+        copies += &format!("a[{number}] = x; let b{number} = a;\n");
+    }
+    copies += "return vec4f(x * x); }";
+    let mut branches =
+        "fn call0(x: f32) -> f32 { var y = x; if x > 1.0 { y = x * x; } return y; }\n".to_string();
+    for level in 1..=13 {
+        let below = level - 1;
+        branches += &format!("fn call{level}(x: f32) -> f32 {{ return call{below}(call{below}(x)); }}\n");
+    }
+    branches += "@fragment fn main(@location(0) x: f32) -> @location(0) vec4f { return vec4f(call13(x)); }";
+    for source in [copies, branches] {
+        let error = parse_shader(ShaderLanguage::Wgsl, source.as_bytes(), "large").expect_err("too large");
+        assert!(error.to_string().contains("too large"), "{error}");
+    }
+}
+
+/// Places are right behind letters of several bytes, whatever a front end counts.
+#[test]
+fn letters_of_several_bytes_do_no_harm() {
+    let glsl = "#version 450\n// äöü→日本語\nlayout(location = 0) in vec4 a;\n\
+                layout(location = 0) out vec4 o; /* ä */\nvoid main() { /* äöü→日本語 */ o = a * a; }\n";
+    let kernels =
+        parse_shader(ShaderLanguage::GlslFragment, glsl.as_bytes(), "a.frag").expect("a valid shader");
+    let region = &kernels[0].regions[0];
+    let (line, _) = shader_place(region, region.instrs().next().expect("the product")).expect("a place");
+    assert_eq!(line, 5);
 }
 
 /// Damaged shaders are refused or read, never more.

@@ -16,8 +16,29 @@ pub(super) type Place = (u32, u32);
 pub(super) enum Lane {
     /// A lane of a register.
     Reg(u32, u8),
+    /// The same with a minus sign.
+    Minus(u32, u8),
     /// A constant, by its number.
     Const(u32),
+}
+
+impl Lane {
+    /// The lane of a register, whatever its sign.
+    pub(super) fn register(self) -> Option<(u32, u8)> {
+        match self {
+            Lane::Reg(reg, at) | Lane::Minus(reg, at) => Some((reg, at)),
+            Lane::Const(_) => None,
+        }
+    }
+
+    /// The same of another register.
+    pub(super) fn of(self, reg: u32) -> Lane {
+        match self {
+            Lane::Reg(_, at) => Lane::Reg(reg, at),
+            Lane::Minus(_, at) => Lane::Minus(reg, at),
+            constant => constant,
+        }
+    }
 }
 
 /// What kind of register it is: the register classes of the regions.
@@ -96,12 +117,20 @@ pub(super) struct Block {
     pub(super) place: Option<Place>,
 }
 
+/// A register that keeps what a home register held at the start of a block, for those that need it after the block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied {
+    pub(super) copy: u32,
+    pub(super) home: u32,
+}
+
 /// A whole shader, its functions put into one another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub(super) regs: Vec<Reg>,
     pub(super) blocks: Vec<Block>,
     pub(super) constants: Vec<String>,
+    pub(super) copies: Vec<Copied>,
 }
 
 /// A set of lanes of registers.
@@ -145,7 +174,11 @@ impl Code {
     /// Makes a region of every block with operations: without what nobody needs, and with multiplications and
     /// additions as one operation where that is the same.
     pub(super) fn regions(mut self) -> Result<Vec<Region>, RegionError> {
-        let live_outs = self.live_outs();
+        let (live_ins, mut live_outs) = self.live();
+        if self.join_copies(&live_ins) {
+            live_outs = self.live().1;
+        }
+        drop(live_ins);
         let mut regions = Vec::new();
         for (position, live_out) in live_outs.into_iter().enumerate() {
             self.drop_dead(position, &live_out);
@@ -159,14 +192,47 @@ impl Code {
     }
 
     fn is_held(&self, lane: Lane) -> Option<(u32, u8)> {
-        match lane {
-            Lane::Reg(reg, lane) if self.regs[reg as usize].class == Class::Reg => Some((reg, lane)),
-            _ => None,
-        }
+        lane.register().filter(|(reg, _)| self.regs[*reg as usize].class == Class::Reg)
     }
 
-    /// What each block's operations must leave behind: lanes of their results and of what they found.
-    fn live_outs(&self) -> Vec<LaneSet> {
+    /// Copies of home registers that do not change as long as the copy is needed are no registers of their own.
+    /// Tells whether there were any.
+    fn join_copies(&mut self, live_ins: &[LaneSet]) -> bool {
+        let mut copies_of: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for Copied { copy, home } in self.copies.iter().copied() {
+            copies_of.entry(home).or_default().push(copy);
+        }
+        let mut joined: FxHashMap<u32, u32> =
+            self.copies.iter().map(|Copied { copy, home }| (*copy, *home)).collect();
+        for block in &self.blocks {
+            for ((home, lane), _) in &block.writes {
+                for copy in copies_of.get(home).into_iter().flatten() {
+                    if block.next.iter().any(|next| live_ins[*next].mask(*copy) >> lane & 1 == 1) {
+                        joined.remove(copy);
+                    }
+                }
+            }
+        }
+        if joined.is_empty() {
+            return false;
+        }
+        let rename = |lane: &mut Lane| {
+            if let Some(home) = lane.register().and_then(|(reg, _)| joined.get(&reg)) {
+                *lane = lane.of(*home);
+            }
+        };
+        for block in &mut self.blocks {
+            block.writes.retain(|((reg, _), _)| !joined.contains_key(reg));
+            block.writes.iter_mut().for_each(|(_, lane)| rename(lane));
+            block.keeps.iter_mut().for_each(rename);
+            block.ops.iter_mut().flat_map(|op| &mut op.operands).flatten().for_each(rename);
+        }
+        true
+    }
+
+    /// What is live at the start of each block, and what its operations must leave behind: lanes of their results and of
+    /// what they found.
+    fn live(&self) -> (Vec<LaneSet>, Vec<LaneSet>) {
         let mut live_ins = vec![LaneSet::new(self.regs.len()); self.blocks.len()];
         let mut live_outs = live_ins.clone();
         let mut changed = true;
@@ -196,7 +262,7 @@ impl Code {
                 live_ins[position] = live;
             }
         }
-        live_outs
+        (live_ins, live_outs)
     }
 
     fn is_needed(&self, op: &Op, live: &LaneSet) -> bool {
@@ -233,10 +299,12 @@ impl Code {
         let mut readers: FxHashMap<u32, usize> = FxHashMap::default();
         for operand in block.ops.iter().flat_map(|op| &op.operands) {
             for (at, lane) in operand.iter().enumerate() {
-                if let Lane::Reg(reg, _) = lane
-                    && !operand[..at].iter().any(|other| matches!(other, Lane::Reg(same, _) if same == reg))
+                if let Some((reg, _)) = lane.register()
+                    && !operand[..at]
+                        .iter()
+                        .any(|other| other.register().is_some_and(|(same, _)| same == reg))
                 {
-                    *readers.entry(*reg).or_default() += 1;
+                    *readers.entry(reg).or_default() += 1;
                 }
             }
         }
@@ -252,10 +320,11 @@ impl Code {
             }
             let found = (0..op.operands.len()).find_map(|which| {
                 let operand = &op.operands[which];
-                let Some(&Lane::Reg(reg, 0)) = operand.first() else { return None };
+                let (reg, _) = operand.first()?.register()?;
                 let product = *products.get(&reg)?;
                 let is_whole = operand.len() == block.ops[product].operands[0].len()
-                    && (operand.iter().enumerate()).all(|(at, lane)| *lane == Lane::Reg(reg, at as u8));
+                    && (operand.iter().enumerate())
+                        .all(|(at, lane)| lane.register() == Some((reg, at as u8)));
                 let is_only = readers.get(&reg) == Some(&1) && live_out.mask(reg) == 0;
                 (is_whole && is_only).then_some((which, product))
             });
@@ -308,16 +377,16 @@ impl Code {
             let mut masks: Vec<(u32, u8)> = Vec::new();
             for operand in &op.operands {
                 for lane in operand {
-                    if let Lane::Reg(reg, lane) = lane {
-                        match masks.iter_mut().find(|(known, _)| known == reg) {
+                    if let Some((reg, lane)) = lane.register() {
+                        match masks.iter_mut().find(|(known, _)| *known == reg) {
                             Some((_, mask)) => *mask |= 1 << lane,
-                            None => masks.push((*reg, 1 << lane)),
+                            None => masks.push((reg, 1 << lane)),
                         }
                     }
                 }
                 let texts = operand.iter().filter_map(|lane| match lane {
                     Lane::Const(number) => Some(self.constants[*number as usize].as_str()),
-                    Lane::Reg(..) => None,
+                    Lane::Reg(..) | Lane::Minus(..) => None,
                 });
                 let texts: Vec<&str> = texts.collect();
                 if !texts.is_empty() {

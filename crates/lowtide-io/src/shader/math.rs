@@ -7,18 +7,35 @@
 use naga::{BinaryOperator, MathFunction, ScalarKind, UnaryOperator};
 
 use super::code::Lane;
-use super::lower::{Fault, Lower, Val};
+use super::lower::{Fault, Lower, Val, Variant, leaf_lanes};
 
 type Fallible<T> = Result<T, Fault>;
 
+/// What tells operations on different kinds of numbers apart that have the same opcode.
+fn variant(opcode: &str, kind: ScalarKind) -> Variant {
+    match opcode {
+        "idiv" | "imod" | "imin" | "imax" | "shr" | "slt" | "sge" | "seq" | "sne" | "abs" | "sign"
+        | "bfe" | "fls" => kind as Variant,
+        _ => 0,
+    }
+}
+
 impl Lower<'_> {
-    pub(super) fn unary(&mut self, op: UnaryOperator, kind: ScalarKind, val: Val) -> Fallible<Val> {
+    pub(super) fn unary(&mut self, op: UnaryOperator, kind: ScalarKind, val: &Val) -> Fallible<Val> {
         let opcode = match op {
-            UnaryOperator::Negate if kind == ScalarKind::Float => return Ok(val),
+            UnaryOperator::Negate if kind == ScalarKind::Float => return Ok(self.negated(val)),
             UnaryOperator::Negate => "ineg",
             UnaryOperator::LogicalNot | UnaryOperator::BitwiseNot => "not",
         };
-        Ok(self.map(&val, &mut |this, lanes| this.op(opcode, lanes.len(), &[lanes])))
+        Ok(self.map(val, &mut |this, lanes| this.op(opcode, lanes.len(), &[lanes])))
+    }
+
+    fn negated(&mut self, val: &Val) -> Val {
+        match val {
+            Val::Lanes(lanes) => Val::Lanes(self.minus(lanes)),
+            Val::Group(parts) => Val::Group(parts.iter().map(|part| self.negated(part)).collect()),
+            other => other.clone(),
+        }
     }
 
     pub(super) fn binary(&mut self, op: BinaryOperator, kind: ScalarKind, a: &Val, b: &Val) -> Fallible<Val> {
@@ -50,6 +67,13 @@ impl Lower<'_> {
             }
             _ => {}
         }
+        // Greater is less the other way round.
+        let (a, b) = match op {
+            B::Subtract => (a.clone(), self.negated(b)),
+            B::Greater | B::LessEqual => (b.clone(), a.clone()),
+            _ => (a.clone(), b.clone()),
+        };
+        let (a, b) = (&a, &b);
         let opcode = match op {
             B::Add | B::Subtract if is_float => "add",
             B::Add | B::Subtract => "iadd",
@@ -64,6 +88,7 @@ impl Lower<'_> {
                     let quotient = this.quotient(a, b);
                     let whole = this.op("trunc", a.len(), &[&quotient]);
                     let product = this.op("mul", a.len(), &[&whole, b]);
+                    let product = this.minus(&product);
                     this.op("add", a.len(), &[&product, a])
                 });
             }
@@ -78,13 +103,15 @@ impl Lower<'_> {
             B::ShiftLeft => "shl",
             B::ShiftRight => "shr",
         };
-        self.zip(a, b, &mut |this, a, b| this.op(opcode, a.len(), &[a, b]))
+        let variant = variant(opcode, kind);
+        self.zip(a, b, &mut |this, a, b| this.op_of(opcode, variant, a.len(), &[a, b]))
     }
 
     /// By a constant, division is multiplication.
     fn quotient(&mut self, a: &[Lane], b: &[Lane]) -> Vec<Lane> {
         if b.iter().all(|lane| matches!(lane, Lane::Const(_))) {
-            return self.op("mul", a.len(), &[a, b]);
+            let inverse = self.inverse(b);
+            return self.op("mul", a.len(), &[a, &inverse]);
         }
         let inverse = match b.iter().all(|lane| *lane == b[0]) {
             true => vec![self.op("rcp", 1, &[&b[..1]])[0]; a.len()],
@@ -221,15 +248,19 @@ impl Lower<'_> {
         if !simple.is_empty() {
             let wide: Vec<Vec<Lane>> = operands.iter().map(|operand| widen(operand, a.len())).collect();
             let wide: Vec<&[Lane]> = wide.iter().map(Vec::as_slice).collect();
-            return Ok(Val::Lanes(self.op(simple, n, &wide)));
+            let variant = match simple {
+                "pack" | "unpack" | "dot4" => fun as Variant,
+                _ => variant(simple, kind),
+            };
+            return Ok(Val::Lanes(self.op_of(simple, variant, n, &wide)));
         }
         let one = self.number(1.0);
         let two = self.number(2.0);
         Ok(Val::Lanes(match fun {
             M::Clamp => {
                 let [low, high] = if is_float { ["max", "min"] } else { ["imax", "imin"] };
-                let raised = self.op(low, n, &[&a, &b]);
-                self.op(high, n, &[&raised, &c])
+                let raised = self.op_of(low, variant(low, kind), n, &[&a, &b]);
+                self.op_of(high, variant(high, kind), n, &[&raised, &c])
             }
             M::Tan => {
                 let (sin, cos) = (self.op("sin", n, &[&a]), self.op("cos", n, &[&a]));
@@ -273,9 +304,11 @@ impl Lower<'_> {
                     |lanes: &[Lane], by: usize| vec![lanes[by], lanes[(by + 1) % 3], lanes[(by + 2) % 3]];
                 let product = self.op("mul", 3, &[&turn(&a, 2), &turn(&b, 1)]);
                 let other = self.op("mul", 3, &[&turn(&a, 1), &turn(&b, 2)]);
+                let product = self.minus(&product);
                 self.op("add", 3, &[&other, &product])
             }
             M::Distance => {
+                let b = self.minus(&b);
                 let way = self.op("add", a.len(), &[&a, &b]);
                 self.length(&way)
             }
@@ -292,15 +325,18 @@ impl Lower<'_> {
                 let dot = self.dot(&a, &b);
                 let twice = self.op("mul", 1, &[&dot, &[two]]);
                 let along = self.op("mul", n, &[&b, &vec![twice[0]; n]]);
+                let along = self.minus(&along);
                 self.op("add", n, &[&along, &a])
             }
             M::Refract => {
                 let ratio = vec![c[0]];
                 let dot = self.dot(&a, &b);
                 let sine = self.op("mul", 1, &[&dot, &dot]);
+                let sine = self.minus(&sine);
                 let rest = self.op("add", 1, &[&sine, &[one]]);
                 let square = self.op("mul", 1, &[&ratio, &ratio]);
                 let scaled = self.op("mul", 1, &[&square, &rest]);
+                let scaled = self.minus(&scaled);
                 let inside = self.op("add", 1, &[&scaled, &[one]]);
                 let inverse = self.op("rsq", 1, &[&inside]);
                 let cosine = self.op("rcp", 1, &[&inverse]);
@@ -308,12 +344,14 @@ impl Lower<'_> {
                 let factor = self.op("add", 1, &[&part, &cosine]);
                 let along = self.op("mul", n, &[&b, &vec![factor[0]; n]]);
                 let bent = self.op("mul", n, &[&a, &vec![ratio[0]; n]]);
+                let along = self.minus(&along);
                 let sum = self.op("add", n, &[&bent, &along]);
                 self.op("cmp", n, &[&vec![inside[0]; n], &sum])
             }
             M::Step => self.op("sge", n, &[&b, &a]),
             M::SmoothStep => {
                 let (low, high, x) = (a, b, c);
+                let low = self.minus(&low);
                 let offset = self.op("add", n, &[&x, &low]);
                 let width = self.op("add", n, &[&high, &low]);
                 let ratio = self.quotient(&offset, &width);
@@ -327,12 +365,14 @@ impl Lower<'_> {
             }
             M::Modf => {
                 let whole = self.op("trunc", a.len(), &[&a]);
-                let rest = self.op("add", a.len(), &[&a, &whole]);
+                let minus = self.minus(&whole);
+                let rest = self.op("add", a.len(), &[&a, &minus]);
                 return Ok(Val::Group(vec![Val::Lanes(rest), Val::Lanes(whole)]));
             }
             M::Frexp => {
                 let exponent = self.op("frexp", a.len(), &[&a]);
-                let rest = self.op("ldexp", a.len(), &[&a, &exponent]);
+                let minus = self.minus(&exponent);
+                let rest = self.op("ldexp", a.len(), &[&a, &minus]);
                 return Ok(Val::Group(vec![Val::Lanes(rest), Val::Lanes(exponent)]));
             }
             other => return self.fault(format!("the function {other:?} is not supported")),
@@ -340,6 +380,13 @@ impl Lower<'_> {
     }
 
     fn matrix_math(&mut self, fun: MathFunction, arguments: &[Val]) -> Fallible<Val> {
+        if let (MathFunction::Transpose, Some(Val::Group(parts))) = (fun, arguments.first()) {
+            let mut columns = Vec::new();
+            parts.iter().for_each(|part| leaf_lanes(part, &mut columns));
+            let rows = columns.first().map_or(0, Vec::len);
+            let row = |at: usize| Val::Lanes(columns.iter().map(|column| column[at]).collect());
+            return Ok(Val::Group((0..rows).map(row).collect()));
+        }
         let mut columns = Vec::new();
         for argument in arguments {
             match argument {
@@ -352,11 +399,6 @@ impl Lower<'_> {
             }
         }
         match fun {
-            MathFunction::Transpose => {
-                let rows = columns[0].len();
-                let row = |at: usize| Val::Lanes(columns.iter().map(|column| column[at]).collect());
-                Ok(Val::Group((0..rows).map(row).collect()))
-            }
             MathFunction::Outer => {
                 let (left, right) = (columns[0].clone(), columns[1].clone());
                 let column = |this: &mut Self, lane: Lane| {
@@ -383,7 +425,10 @@ impl Lower<'_> {
                 })
                 .collect();
             let minor = self.determinant(&minor)?;
-            let product = self.op("mul", 1, &[&columns[0][skipped..=skipped], &minor]);
+            let mut product = self.op("mul", 1, &[&columns[0][skipped..=skipped], &minor]);
+            if skipped % 2 == 1 {
+                product = self.minus(&product);
+            }
             sum = Some(match sum {
                 None => product,
                 Some(sum) => self.op("add", 1, &[&product, &sum]),

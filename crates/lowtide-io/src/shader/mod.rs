@@ -9,9 +9,11 @@
 mod code;
 mod lower;
 mod math;
+mod nesting;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::thread;
 
 use lowtide::region::Kernel;
 use lowtide::{InstrId, region::Region};
@@ -19,6 +21,9 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 use naga::{Module, ShaderStage};
 
 use crate::ReadError;
+
+/// The parser and the validator recurse on what is nested, with up to 50 kB for each level.
+const STACK: usize = 512 << 20;
 
 /// The languages, by the ending of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +82,19 @@ pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
 /// # Ok::<(), lowtide_io::ReadError>(())
 /// ```
 pub fn parse_shader(language: ShaderLanguage, bytes: &[u8], name: &str) -> Result<Vec<Kernel>, ReadError> {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().stack_size(STACK);
+        match builder.spawn_scoped(scope, || parse_on_this_stack(language, bytes, name)) {
+            Ok(reader) => reader.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(error) => {
+                let message = format!("cannot be read: a thread of {STACK} bytes is needed: {error}");
+                Err(ReadError { file: name.to_string(), line: None, message })
+            }
+        }
+    })
+}
+
+fn parse_on_this_stack(language: ShaderLanguage, bytes: &[u8], name: &str) -> Result<Vec<Kernel>, ReadError> {
     let fail = |line: Option<u32>, message: String| ReadError {
         file: name.to_string(),
         line: line.map(u64::from),
@@ -86,6 +104,13 @@ pub fn parse_shader(language: ShaderLanguage, bytes: &[u8], name: &str) -> Resul
         ShaderLanguage::SpirV => "",
         _ => std::str::from_utf8(bytes).map_err(|_| fail(None, "is not text in UTF-8".to_string()))?,
     };
+    let too_deep = match language {
+        ShaderLanguage::SpirV => nesting::too_many_branches(bytes),
+        _ => nesting::too_deep(text, language == ShaderLanguage::Wgsl),
+    };
+    if let Some((line, message)) = too_deep {
+        return Err(fail(line, message));
+    }
     // The parser trusts SPIR-V to be well-formed, and panics where it is not.
     let parsed = catch_unwind(AssertUnwindSafe(|| {
         let module = parse(language, text, bytes).map_err(|(line, message)| fail(line, message))?;

@@ -2,14 +2,18 @@
 
 use naga::{Expression, Function, Handle, Literal, Module, ScalarKind, Type, TypeInner};
 
-use super::{Fallible, Frame, Lower, MOST_LANES, Pairwise, Pointee, Pointer, Root, Step, Val, flatten, part};
+use super::{
+    Fallible, Frame, Lower, MOST_LANES, Pairwise, Pointee, Pointer, Root, Step, Val, flatten, part, size,
+};
 use crate::shader::code::{Effect, Lane};
 
 impl<'a> Lower<'a> {
     /// The value of an expression that was computed, or that needs no computing.
     pub(super) fn value(&mut self, frame: &mut Frame<'a>, expression: Handle<Expression>) -> Fallible<Val> {
-        if let Some(val) = frame.values.get(&expression) {
-            return Ok(val.clone());
+        if let Some((block, val)) = frame.values.get(&expression) {
+            let (block, val) = (*block, val.clone());
+            self.copied += size(&val);
+            return Ok(self.as_of(block, val));
         }
         let val = self.evaluate(frame, expression)?;
         let is_lasting = matches!(
@@ -20,7 +24,7 @@ impl<'a> Lower<'a> {
                 | Expression::FunctionArgument(_)
         );
         if is_lasting {
-            frame.values.insert(expression, val.clone());
+            frame.values.insert(expression, (self.current, val.clone()));
         }
         Ok(val)
     }
@@ -64,6 +68,10 @@ impl<'a> Lower<'a> {
     /// A constant expression of the module.
     pub(super) fn global_expression(&mut self, expression: Handle<Expression>) -> Fallible<Val> {
         self.step()?;
+        self.deeper(|this| this.global_value(expression))
+    }
+
+    fn global_value(&mut self, expression: Handle<Expression>) -> Fallible<Val> {
         let module = self.module;
         match &module.global_expressions[expression] {
             Expression::Literal(literal) => Ok(Val::Lanes(vec![self.literal(literal)])),
@@ -130,7 +138,9 @@ impl<'a> Lower<'a> {
         Ok(match &function.expressions[expression] {
             Expression::Literal(literal) => Val::Lanes(vec![self.literal(literal)]),
             Expression::Constant(constant) => self.global_expression(module.constants[*constant].init)?,
-            Expression::Override(_) => Val::Lanes(vec![self.folded()]),
+            Expression::Override(number) => {
+                Val::Lanes(vec![self.constant(format!("override{}", number.index()))])
+            }
             Expression::ZeroValue(ty) => self.zero(*ty)?,
             Expression::Compose { ty, components } => {
                 let mut parts = Vec::new();
@@ -140,8 +150,20 @@ impl<'a> Lower<'a> {
                 self.compose(*ty, parts)
             }
             Expression::AccessIndex { base, index } => {
-                let base = self.value(frame, *base)?;
-                self.access(base, Step::At(*index))?
+                match frame.values.get(base) {
+                    // Not all of a large array for one element.
+                    Some((block, val @ Val::Group(_))) => {
+                        let (block, part) = (*block, part(val, *index as usize));
+                        match part {
+                            Some(part) => self.as_of(block, part),
+                            None => return self.fault("an access to a part that does not exist"),
+                        }
+                    }
+                    _ => {
+                        let base = self.value(frame, *base)?;
+                        self.access(base, Step::At(*index))?
+                    }
+                }
             }
             Expression::Access { base, index } => {
                 let base = self.value(frame, *base)?;
@@ -160,7 +182,9 @@ impl<'a> Lower<'a> {
                 let pick = |at: &naga::SwizzleComponent| lanes.get(*at as usize).copied().unwrap_or(lanes[0]);
                 Val::Lanes(pattern[..*size as usize].iter().map(pick).collect())
             }
-            Expression::FunctionArgument(number) => frame.arguments[*number as usize].clone(),
+            Expression::FunctionArgument(number) => {
+                self.as_of(frame.start, frame.arguments[*number as usize].clone())
+            }
             Expression::GlobalVariable(global) => {
                 let root = self.globals.get(&global.index()).copied();
                 let Some(root) = root else { return self.fault("an unknown global variable") };
@@ -176,7 +200,17 @@ impl<'a> Lower<'a> {
                 let pointer = self.value(frame, *pointer)?;
                 self.load(&pointer)?
             }
-            Expression::ImageSample { gather, coordinate, array_index, offset, level, depth_ref, .. } => {
+            Expression::ImageSample {
+                image,
+                sampler,
+                gather,
+                coordinate,
+                array_index,
+                offset,
+                level,
+                depth_ref,
+                ..
+            } => {
                 let mut operands = vec![self.operand(frame, *coordinate)?];
                 for more in [*array_index, *depth_ref, *offset].into_iter().flatten() {
                     operands.push(self.operand(frame, more)?);
@@ -198,6 +232,8 @@ impl<'a> Lower<'a> {
                     _ if depth_ref.is_some() => "txc",
                     _ => "tex",
                 };
+                operands.extend(self.choice(frame, *image)?);
+                operands.extend(self.choice(frame, *sampler)?);
                 let opcode = if gather.is_some() { "gather" } else { opcode };
                 let lanes = self.lane_count(frame, expression);
                 Val::Lanes(self.emit(opcode, lanes, operands, Effect::Fetch))
@@ -207,6 +243,7 @@ impl<'a> Lower<'a> {
                 for more in [*array_index, *sample, *level].into_iter().flatten() {
                     operands.push(self.operand(frame, more)?);
                 }
+                operands.extend(self.choice(frame, *image)?);
                 let effect = match self.value(frame, *image)? {
                     Val::Pointer(Pointer { root: Root::Memory { number, is_written: true, .. }, .. }) => {
                         Effect::Read(number)
@@ -216,18 +253,19 @@ impl<'a> Lower<'a> {
                 let lanes = self.lane_count(frame, expression);
                 Val::Lanes(self.emit("txf", lanes, operands, effect))
             }
-            Expression::ImageQuery { query, .. } => {
+            Expression::ImageQuery { image, query } => {
                 let mut operands = Vec::new();
                 if let naga::ImageQuery::Size { level: Some(level) } = query {
                     operands.push(self.operand(frame, *level)?);
                 }
+                operands.extend(self.choice(frame, *image)?);
                 let lanes = self.lane_count(frame, expression);
                 Val::Lanes(self.emit("txq", lanes, operands, Effect::Fetch))
             }
             Expression::Unary { op, expr } => {
                 let val = self.value(frame, *expr)?;
                 let kind = self.kind(frame, *expr);
-                self.unary(*op, kind, val)?
+                self.unary(*op, kind, &val)?
             }
             Expression::Binary { op, left, right } => {
                 let [a, b] = [self.value(frame, *left)?, self.value(frame, *right)?];
@@ -290,7 +328,10 @@ impl<'a> Lower<'a> {
                 };
                 self.map(&val, &mut |this, lanes| this.op(opcode, lanes.len(), &[lanes]))
             }
-            Expression::ArrayLength(_) => Val::Lanes(self.emit("txq", 1, Vec::new(), Effect::Fetch)),
+            Expression::ArrayLength(array) => {
+                let operands = self.choice(frame, *array)?;
+                Val::Lanes(self.emit("txq", 1, operands, Effect::Fetch))
+            }
             Expression::CallResult(_)
             | Expression::AtomicResult { .. }
             | Expression::WorkGroupUniformLoadResult { .. } => {
@@ -312,7 +353,8 @@ impl<'a> Lower<'a> {
             (Val::Pointer(mut pointer), step) => {
                 let index = if let Step::At(index) = step { index as usize } else { 0 };
                 pointer.ty = match pointer.ty {
-                    Pointee::Lanes(_) => return self.fault("a scalar has no parts"),
+                    Pointee::Lanes(1) => return self.fault("a scalar has no parts"),
+                    Pointee::Lanes(_) => Pointee::Lanes(1),
                     Pointee::Type(ty) => match self.inner(ty) {
                         TypeInner::Vector { .. } => Pointee::Lanes(1),
                         TypeInner::Matrix { rows, .. } => Pointee::Lanes(*rows as usize),
@@ -416,7 +458,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-fn constant_index(function: &Function, module: &Module, index: Handle<Expression>) -> Option<u32> {
+pub(super) fn constant_index(function: &Function, module: &Module, index: Handle<Expression>) -> Option<u32> {
     let literal = match &function.expressions[index] {
         Expression::Literal(literal) => literal,
         Expression::Constant(constant) => {

@@ -1,5 +1,7 @@
 //! What values look like by their types; variables, buffers and inputs; loads and stores.
 
+use std::hash::Hash;
+
 use naga::valid::FunctionInfo;
 use naga::{
     AddressSpace, ArraySize, Binding, Expression, Function, Handle, Module, ShaderStage, Statement, Type,
@@ -7,6 +9,7 @@ use naga::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::expressions::constant_index;
 use super::{
     Fallible, Frame, Lower, MOST_LANES, MakeLeaf, Pointee, Pointer, Root, Step, Val, Variable, builtin_name,
     leaf_lanes, part,
@@ -39,6 +42,7 @@ impl<'a> Lower<'a> {
             return self.fault(format!("a value of over {MOST_LANES} numbers is not supported"));
         }
         *left -= all;
+        self.copied += all.max(1);
         if let Some(lanes) = lanes {
             return Ok(Val::Lanes(leaf(self, lanes, path)));
         }
@@ -81,6 +85,7 @@ impl<'a> Lower<'a> {
         let number = self.variables.len() as u32;
         let mut leaf = |this: &mut Self, lanes: usize, path: &[u32]| {
             let reg = this.register(Class::Reg, lanes, format!("{name}#{number}{}", dotted(path)));
+            this.homes.insert(reg);
             Self::whole(reg, lanes)
         };
         let home = self.tree(ty, &mut Vec::new(), &mut { MOST_LANES }, &mut leaf)?;
@@ -106,13 +111,17 @@ impl<'a> Lower<'a> {
         let module = self.module;
         let functions = module.functions.iter().map(|(_, function)| function);
         let points = module.entry_points.iter().map(|point| &point.function);
-        let functions: Vec<&Function> = functions.chain(points).collect();
+        let of_global = |expression: &Expression| match expression {
+            Expression::GlobalVariable(global) => Some(*global),
+            _ => None,
+        };
+        let indexed: FxHashSet<_> =
+            functions.chain(points).flat_map(|function| indexed(module, function, &of_global)).collect();
         for (handle, global) in module.global_variables.iter() {
             let root = match global.space {
                 AddressSpace::Uniform | AddressSpace::Immediate => Root::Uniform(handle.index() as u32),
                 AddressSpace::Private => {
-                    let is_at = |expression: &Expression| matches!(expression, Expression::GlobalVariable(other) if *other == handle);
-                    if functions.iter().any(|function| is_indexed(function, &is_at)) {
+                    if indexed.contains(&handle) {
                         self.new_memory("ldl", "stl", true)
                     } else {
                         let name = global.name.clone().unwrap_or_else(|| "global".to_string());
@@ -171,13 +180,18 @@ impl<'a> Lower<'a> {
             info,
             values: FxHashMap::default(),
             arguments,
+            start: self.current,
             locals: Vec::new(),
             result,
             returns: Vec::new(),
         };
+        let of_local = |expression: &Expression| match expression {
+            Expression::LocalVariable(local) => Some(*local),
+            _ => None,
+        };
+        let indexed = indexed(self.module, function, &of_local);
         for (handle, local) in function.local_variables.iter() {
-            let is_at = |expression: &Expression| matches!(expression, Expression::LocalVariable(other) if *other == handle);
-            let root = match is_indexed(function, &is_at) {
+            let root = match indexed.contains(&handle) {
                 true => self.new_memory("ldl", "stl", true),
                 false => {
                     let variable = self.variable(local.name.as_deref().unwrap_or("local"), local.ty)?;
@@ -219,12 +233,18 @@ impl<'a> Lower<'a> {
         let address = self.address(pointer);
         match pointer.root {
             Root::Variable(variable) => {
-                let mut val = self.held(variable);
-                for step in &pointer.path {
-                    let Step::At(index) = step else { return self.fault("an index that varies") };
-                    val = part(&val, *index as usize).unwrap_or(Val::Opaque(None));
+                let Some(path) = fixed(pointer) else { return self.fault("an index that varies") };
+                let all = self.held.get(&variable).unwrap_or(&self.variables[variable as usize].home);
+                match path.split_last() {
+                    None => Ok(all.clone()),
+                    Some((last, path)) => {
+                        let parent = path.iter().try_fold(all, |val, index| match val {
+                            Val::Group(parts) => parts.get(*index),
+                            _ => None,
+                        });
+                        Ok(parent.and_then(|val| part(val, *last)).unwrap_or(Val::Opaque(None)))
+                    }
                 }
-                Ok(val)
             }
             Root::Uniform(global) if address.is_empty() => {
                 let mut start = Vec::new();
@@ -233,8 +253,8 @@ impl<'a> Lower<'a> {
                 );
                 // A component belongs to the register of its vector.
                 let component = match pointer.ty {
-                    Pointee::Lanes(_) => start.pop(),
-                    Pointee::Type(_) => None,
+                    Pointee::Lanes(1) => start.pop(),
+                    _ => None,
                 };
                 let name = self.global_name(global);
                 self.pointee(pointer.ty, &mut |this, lanes, path| {
@@ -278,12 +298,9 @@ impl<'a> Lower<'a> {
         let Val::Pointer(pointer) = pointer else { return self.fault("a store needs a pointer") };
         match pointer.root {
             Root::Variable(variable) => {
-                let mut path = Vec::new();
-                for step in &pointer.path {
-                    let Step::At(index) = step else { return self.fault("an index that varies") };
-                    path.push(*index as usize);
-                }
-                let mut val = self.held(variable);
+                let Some(path) = fixed(pointer) else { return self.fault("an index that varies") };
+                let known = self.held.remove(&variable);
+                let mut val = known.unwrap_or_else(|| self.held(variable));
                 if !replace(&mut val, &path, value) {
                     return self.fault("an access to a part that does not exist");
                 }
@@ -322,6 +339,18 @@ impl<'a> Lower<'a> {
         found.and_then(|(_, global)| global.name.clone()).unwrap_or_else(|| format!("uniform{global}"))
     }
 
+    /// The indices that choose among textures, samplers or buffers.
+    pub(super) fn choice(
+        &mut self,
+        frame: &mut Frame<'a>,
+        expression: Handle<Expression>,
+    ) -> Fallible<Vec<Vec<Lane>>> {
+        Ok(match self.value(frame, expression)? {
+            Val::Pointer(pointer) => self.address(&pointer),
+            _ => Vec::new(),
+        })
+    }
+
     pub(super) fn image_memory(&mut self, frame: &mut Frame<'a>, image: Handle<Expression>) -> Fallible<u32> {
         match self.value(frame, image)? {
             Val::Pointer(Pointer { root: Root::Memory { number, .. }, .. }) => Ok(number),
@@ -329,6 +358,12 @@ impl<'a> Lower<'a> {
             _ => self.fault("an image is expected"),
         }
     }
+}
+
+/// The way to what a pointer points at, if all of it is known.
+fn fixed(pointer: &Pointer) -> Option<Vec<usize>> {
+    let at = |step: &Step| if let Step::At(index) = step { Some(*index as usize) } else { None };
+    pointer.path.iter().map(at).collect()
 }
 
 fn dotted(path: &[u32]) -> String {
@@ -353,43 +388,60 @@ fn replace(val: &mut Val, path: &[usize], value: Val) -> bool {
     }
 }
 
-/// Whether a variable is accessed at a place that varies, or handed to a function.
-fn is_indexed(function: &Function, is_at: &dyn Fn(&Expression) -> bool) -> bool {
-    let mut derived: FxHashSet<Handle<Expression>> = FxHashSet::default();
+/// The variables that are accessed at a place that varies, or handed to a function.
+fn indexed<V: Copy + Eq + Hash>(
+    module: &Module,
+    function: &Function,
+    variable: &dyn Fn(&Expression) -> Option<V>,
+) -> FxHashSet<V> {
+    let mut found = FxHashSet::default();
+    let mut derived: FxHashMap<Handle<Expression>, V> = FxHashMap::default();
     for (handle, expression) in function.expressions.iter() {
-        match expression {
-            Expression::Access { base, index } if derived.contains(base) => {
-                if !matches!(function.expressions[*index], Expression::Literal(_) | Expression::Constant(_)) {
-                    return true;
+        let of = match expression {
+            Expression::Access { base, index } => {
+                let of = derived.get(base).copied();
+                if constant_index(function, module, *index).is_none() {
+                    found.extend(of);
                 }
-                derived.insert(handle);
+                of
             }
-            Expression::AccessIndex { base, .. } if derived.contains(base) => {
-                derived.insert(handle);
+            Expression::AccessIndex { base, .. } => derived.get(base).copied(),
+            other => variable(other),
+        };
+        derived.extend(of.map(|of| (handle, of)));
+    }
+    // A function that gets a pointer may do anything with it.
+    if !derived.is_empty() {
+        add_handed_on(&function.body, &derived, &mut found);
+    }
+    found
+}
+
+fn add_handed_on<V: Copy + Eq + Hash>(
+    block: &naga::Block,
+    pointers: &FxHashMap<Handle<Expression>, V>,
+    found: &mut FxHashSet<V>,
+) {
+    for statement in block {
+        match statement {
+            Statement::Call { arguments, .. } => {
+                found.extend(arguments.iter().filter_map(|argument| pointers.get(argument)));
             }
-            other if is_at(other) => {
-                derived.insert(handle);
+            Statement::Block(block) => add_handed_on(block, pointers, found),
+            Statement::If { accept, reject, .. } => {
+                add_handed_on(accept, pointers, found);
+                add_handed_on(reject, pointers, found);
+            }
+            Statement::Switch { cases, .. } => {
+                cases.iter().for_each(|case| add_handed_on(&case.body, pointers, found));
+            }
+            Statement::Loop { body, continuing, .. } => {
+                add_handed_on(body, pointers, found);
+                add_handed_on(continuing, pointers, found);
             }
             _ => {}
         }
     }
-    // A function that gets a pointer may do anything with it.
-    !derived.is_empty() && is_handed_on(&function.body, &derived)
-}
-
-fn is_handed_on(block: &naga::Block, pointers: &FxHashSet<Handle<Expression>>) -> bool {
-    block.iter().any(|statement| match statement {
-        Statement::Call { arguments, .. } => arguments.iter().any(|argument| pointers.contains(argument)),
-        Statement::Block(block) => is_handed_on(block, pointers),
-        Statement::If { accept, reject, .. } => {
-            is_handed_on(accept, pointers) || is_handed_on(reject, pointers)
-        }
-        Statement::Switch { cases, .. } => cases.iter().any(|case| is_handed_on(&case.body, pointers)),
-        Statement::Loop { body, continuing, .. } => {
-            is_handed_on(body, pointers) || is_handed_on(continuing, pointers)
-        }
-        _ => false,
-    })
 }
 
 fn is_storage_image(module: &Module, ty: Handle<Type>) -> bool {

@@ -7,19 +7,25 @@
 //! register of class `uniform`.
 
 use naga::valid::{FunctionInfo, ModuleInfo};
-use naga::{Expression, Function, Handle, Module, ShaderStage, Span, Type};
+use naga::{Expression, Function, Handle, Module, ShaderStage, Span, Type, TypeInner};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod expressions;
 mod memory;
 mod statements;
 
-use super::code::{Block, Class, Code, Effect, Lane, Op, Place, Reg};
+use super::code::{Block, Class, Code, Copied, Effect, Lane, Op, Place, Reg};
 
 /// Most lanes of one structure or array that is not memory.
 const MOST_LANES: usize = 1 << 16;
 /// Most operations and expressions of a shader: calls can multiply them.
 const MOST_STEPS: usize = 1 << 20;
+/// Most numbers that all expressions and blocks copy, all together.
+const MOST_COPIED: usize = 1 << 24;
+/// Most pairs of block and register: what is live is known for each of them.
+const MOST_PAIRS: usize = 1 << 28;
+/// How deep blocks, calls and types may be nested.
+const MOST_DEPTH: usize = 1000;
 
 /// What cannot be read, and where.
 pub(super) struct Fault {
@@ -73,12 +79,20 @@ struct Variable {
     home: Val,
 }
 
+/// What an operation does, beside its opcode, where functions that differ have the same one.
+pub(super) type Variant = u8;
+/// What an operation is known by.
+type Key = (&'static str, Variant, usize, Vec<Vec<Lane>>);
+
 /// A function at work.
 struct Frame<'a> {
     function: &'a Function,
     info: &'a FunctionInfo,
-    values: FxHashMap<Handle<Expression>, Val>,
+    /// What was computed, and in which block: home registers in it are those at the start of that block.
+    values: FxHashMap<Handle<Expression>, (Option<usize>, Val)>,
     arguments: Vec<Val>,
+    /// The block of the call.
+    start: Option<usize>,
     locals: Vec<Root>,
     /// Where the result goes; none in the entry point.
     result: Option<u32>,
@@ -99,15 +113,22 @@ pub(super) struct Lower<'a> {
     module: &'a Module,
     info: &'a ModuleInfo,
     source: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
     pub(super) code: Code,
     /// The block being filled; none after a jump.
     current: Option<usize>,
     loop_depth: u32,
+    depth: usize,
     variables: Vec<Variable>,
+    /// The home registers of all variables.
+    homes: FxHashSet<u32>,
+    /// What keeps the contents of a home register at the start of a block, and the lanes kept.
+    kept: FxHashMap<(usize, u32), (u32, u8)>,
     /// What variables hold, as far as this block knows.
     held: FxHashMap<u32, Val>,
     /// Results of this block that can be used again.
-    known: FxHashMap<(&'static str, Vec<Vec<Lane>>), u32>,
+    known: FxHashMap<Key, u32>,
     globals: FxHashMap<usize, Root>,
     uniforms: FxHashMap<(u32, Vec<u32>), u32>,
     constants: FxHashMap<String, u32>,
@@ -115,6 +136,7 @@ pub(super) struct Lower<'a> {
     memories: u32,
     place: Option<Place>,
     steps: usize,
+    copied: usize,
     stage: ShaderStage,
 }
 
@@ -143,10 +165,14 @@ impl<'a> Lower<'a> {
             module,
             info,
             source,
+            lines: lines_of(source),
             code: Code::default(),
             current: None,
             loop_depth: 0,
+            depth: 0,
             variables: Vec::new(),
+            homes: FxHashSet::default(),
+            kept: FxHashMap::default(),
             held: FxHashMap::default(),
             known: FxHashMap::default(),
             globals: FxHashMap::default(),
@@ -156,8 +182,10 @@ impl<'a> Lower<'a> {
             memories: 0,
             place: None,
             steps: 0,
+            copied: 0,
             stage: point.stage,
         };
+        lower.check_types()?;
         let first = lower.new_block("");
         lower.enter(first);
         lower.define_globals()?;
@@ -170,7 +198,34 @@ impl<'a> Lower<'a> {
         let mut frame = lower.frame(&point.function, function_info, arguments, None)?;
         lower.block(&point.function.body, &mut frame, true)?;
         lower.leave("");
+        lower.step()?;
+        let (blocks, regs) = (lower.code.blocks.len(), lower.code.regs.len());
+        if blocks.saturating_mul(regs) > MOST_PAIRS {
+            return lower.fault(format!(
+                "the shader is too large: {blocks} blocks and {regs} registers with all calls"
+            ));
+        }
         Ok(lower.code)
+    }
+
+    /// Values are trees of the shape of their types.
+    fn check_types(&self) -> Fallible<()> {
+        let mut depths: Vec<usize> = Vec::new();
+        for (_, ty) in self.module.types.iter() {
+            let depth = |ty: &Handle<Type>| depths.get(ty.index()).map_or(0, |depth| depth + 1);
+            let depth = match &ty.inner {
+                TypeInner::Array { base, .. } | TypeInner::BindingArray { base, .. } => depth(base),
+                TypeInner::Struct { members, .. } => {
+                    members.iter().map(|member| depth(&member.ty)).max().unwrap_or(0)
+                }
+                _ => 0,
+            };
+            if depth > MOST_DEPTH {
+                return self.fault(format!("types are nested over {MOST_DEPTH} deep"));
+            }
+            depths.push(depth);
+        }
+        Ok(())
     }
 
     pub(super) fn fault<T>(&self, message: impl Into<String>) -> Fallible<T> {
@@ -178,21 +233,25 @@ impl<'a> Lower<'a> {
     }
 
     fn place_of(&self, span: Span) -> Option<Place> {
-        if !span.is_defined() || self.source.is_empty() || span.to_range()?.start > self.source.len() {
+        let start = span.to_range()?.start;
+        if start > self.source.len() {
             return None;
         }
-        let location = span.location(self.source);
-        Some((location.line_number, location.line_position))
+        let line = self.lines.partition_point(|line| *line <= start);
+        let first = *self.lines.get(line.checked_sub(1)?)?;
+        Some((line as u32, (start - first) as u32 + 1))
     }
 
     fn step(&mut self) -> Fallible<()> {
         self.steps += 1;
-        match self.steps > MOST_STEPS {
-            true => {
-                self.fault(format!("the shader is too large: over {MOST_STEPS} expressions with all calls"))
-            }
-            false => Ok(()),
+        if self.steps > MOST_STEPS {
+            return self
+                .fault(format!("the shader is too large: over {MOST_STEPS} expressions with all calls"));
         }
+        if self.copied > MOST_COPIED {
+            return self.fault(format!("the shader is too large: over {MOST_COPIED} numbers are copied"));
+        }
+        Ok(())
     }
 
     // Blocks.
@@ -219,6 +278,7 @@ impl<'a> Lower<'a> {
             let (mut homes, mut lanes) = (Vec::new(), Vec::new());
             flatten(&self.variables[number as usize].home, &mut homes);
             flatten(&val, &mut lanes);
+            self.copied += homes.len();
             for (home, lane) in homes.into_iter().zip(lanes) {
                 if let (Lane::Reg(reg, at), true) = (home, home != lane) {
                     writes.push(((reg, at), lane));
@@ -256,6 +316,50 @@ impl<'a> Lower<'a> {
         (0..lanes).map(|lane| Lane::Reg(reg, lane as u8)).collect()
     }
 
+    /// What a value of a block is now: what home registers held then is kept if the block has ended.
+    fn as_of(&mut self, block: Option<usize>, mut val: Val) -> Val {
+        match block {
+            Some(block) if self.current != Some(block) => self.keep_homes(block, &mut val),
+            _ => {}
+        }
+        val
+    }
+
+    fn keep_homes(&mut self, block: usize, val: &mut Val) {
+        match val {
+            Val::Lanes(lanes) => lanes.iter_mut().for_each(|lane| *lane = self.keep_home(block, *lane)),
+            Val::Group(parts) => parts.iter_mut().for_each(|part| self.keep_homes(block, part)),
+            Val::Pointer(pointer) => {
+                for step in &mut pointer.path {
+                    if let Step::By(lanes) = step {
+                        lanes.iter_mut().for_each(|lane| *lane = self.keep_home(block, *lane));
+                    }
+                }
+            }
+            Val::Opaque(_) => {}
+        }
+    }
+
+    fn keep_home(&mut self, block: usize, lane: Lane) -> Lane {
+        let Some((home, at)) = lane.register().filter(|(reg, _)| self.homes.contains(reg)) else {
+            return lane;
+        };
+        let (copy, lanes) = match self.kept.get(&(block, home)) {
+            Some(kept) => *kept,
+            None => {
+                let Reg { class, lanes, name } = self.code.regs[home as usize].clone();
+                let copy = self.register(class, lanes.into(), format!("{name}={block}"));
+                self.code.copies.push(Copied { copy, home });
+                (copy, 0)
+            }
+        };
+        if lanes >> at & 1 == 0 {
+            self.code.blocks[block].writes.push(((copy, at), Lane::Reg(home, at)));
+        }
+        self.kept.insert((block, home), (copy, lanes | 1 << at));
+        lane.of(copy)
+    }
+
     fn constant(&mut self, text: String) -> Lane {
         let next = self.code.constants.len() as u32;
         let number = *self.constants.entry(text).or_insert_with_key(|text| {
@@ -271,16 +375,56 @@ impl<'a> Lower<'a> {
         self.constant(text)
     }
 
+    /// The same with a minus sign.
+    pub(super) fn minus(&mut self, lanes: &[Lane]) -> Vec<Lane> {
+        let mut minus = |lane: &Lane| match *lane {
+            Lane::Reg(reg, at) => Lane::Minus(reg, at),
+            Lane::Minus(reg, at) => Lane::Reg(reg, at),
+            Lane::Const(number) => {
+                let text = &self.code.constants[number as usize];
+                let text = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_string);
+                self.constant(text)
+            }
+        };
+        lanes.iter().map(&mut minus).collect()
+    }
+
+    /// One over constants.
+    pub(super) fn inverse(&mut self, lanes: &[Lane]) -> Vec<Lane> {
+        let mut inverse = |lane: &Lane| match *lane {
+            Lane::Const(number) => {
+                let text = &self.code.constants[number as usize];
+                let text =
+                    text.parse().map_or_else(|_| format!("1/{text}"), |value: f64| (1.0 / value).to_string());
+                self.constant(text)
+            }
+            lane => lane,
+        };
+        lanes.iter().map(&mut inverse).collect()
+    }
+
     /// An operation without effects. One of constants is none, and one that was done before is not done again.
     pub(super) fn op(&mut self, opcode: &'static str, lanes: usize, operands: &[&[Lane]]) -> Vec<Lane> {
+        self.op_of(opcode, 0, lanes, operands)
+    }
+
+    /// One of several operations with the same opcode.
+    pub(super) fn op_of(
+        &mut self,
+        opcode: &'static str,
+        variant: Variant,
+        lanes: usize,
+        operands: &[&[Lane]],
+    ) -> Vec<Lane> {
         if operands.iter().all(|operand| operand.iter().all(|lane| matches!(lane, Lane::Const(_)))) {
             return (0..lanes).map(|_| self.folded()).collect();
         }
-        let key = (opcode, operands.iter().map(|operand| operand.to_vec()).collect::<Vec<_>>());
+        let key =
+            (opcode, variant, lanes, operands.iter().map(|operand| operand.to_vec()).collect::<Vec<_>>());
         if let Some(reg) = self.known.get(&key) {
             return Self::whole(*reg, lanes);
         }
-        let operands = key.1.clone();
+        let operands = key.3.clone();
         let result = self.emit(opcode, lanes, operands, Effect::None);
         if let Lane::Reg(reg, _) = result[0] {
             self.known.insert(key, reg);
@@ -310,14 +454,20 @@ impl<'a> Lower<'a> {
 
     /// Lanes as one operand: what comes from several registers is put together first.
     fn gathered(&mut self, lanes: Vec<Lane>) -> Vec<Lane> {
-        let regs: FxHashSet<u32> = (lanes.iter())
-            .filter_map(|lane| if let Lane::Reg(reg, _) = lane { Some(*reg) } else { None })
-            .collect();
+        let regs: FxHashSet<u32> = lanes.iter().filter_map(|lane| Some(lane.register()?.0)).collect();
         match regs.len() > 1 {
             true => self.op("mov", lanes.len(), &[&lanes]),
             false => lanes,
         }
     }
+}
+
+/// Where each line of a text begins; none without text.
+fn lines_of(source: &str) -> Vec<usize> {
+    if source.is_empty() {
+        return Vec::new();
+    }
+    std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
 fn part(val: &Val, index: usize) -> Option<Val> {
@@ -337,8 +487,16 @@ pub(super) fn flatten(val: &Val, lanes: &mut Vec<Lane>) {
     }
 }
 
+/// How many vectors a value has, and how many things beside.
+fn size(val: &Val) -> usize {
+    match val {
+        Val::Group(parts) => parts.iter().map(size).sum::<usize>() + 1,
+        _ => 1,
+    }
+}
+
 /// All vectors of a value, in order.
-fn leaf_lanes(val: &Val, leaves: &mut Vec<Vec<Lane>>) {
+pub(super) fn leaf_lanes(val: &Val, leaves: &mut Vec<Vec<Lane>>) {
     match val {
         Val::Lanes(own) => leaves.push(own.clone()),
         Val::Group(parts) => parts.iter().for_each(|part| leaf_lanes(part, leaves)),

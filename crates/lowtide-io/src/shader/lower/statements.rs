@@ -1,8 +1,8 @@
 //! Statements: control flow ends blocks, calls are put in place.
 
-use naga::{Expression, Function, Handle, Statement, SwitchValue};
+use naga::{AtomicFunction, Expression, Function, Handle, Statement, SwitchValue};
 
-use super::{Fallible, Frame, Jumps, Lower, Root, Val, Variable, leaf_lanes};
+use super::{Fallible, Frame, Jumps, Lower, MOST_DEPTH, Root, Val, Variable, leaf_lanes, size};
 use crate::shader::code::Effect;
 
 impl<'a> Lower<'a> {
@@ -13,6 +13,21 @@ impl<'a> Lower<'a> {
         frame: &mut Frame<'a>,
         is_tail: bool,
     ) -> Fallible<()> {
+        self.deeper(|this| this.statements(block, frame, is_tail))
+    }
+
+    /// One level deeper: what recurses on the shader does so here.
+    pub(super) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Fallible<T>) -> Fallible<T> {
+        if self.depth == MOST_DEPTH {
+            return self.fault(format!("blocks and calls are nested over {MOST_DEPTH} deep"));
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn statements(&mut self, block: &'a naga::Block, frame: &mut Frame<'a>, is_tail: bool) -> Fallible<()> {
         let count = block.len();
         for (position, (statement, span)) in block.span_iter().enumerate() {
             if self.current.is_none() {
@@ -37,7 +52,8 @@ impl<'a> Lower<'a> {
                     self.place =
                         self.place_of(frame.function.expressions.get_span(expression)).or(self.place);
                     let val = self.evaluate(frame, expression)?;
-                    frame.values.insert(expression, val);
+                    self.copied += size(&val);
+                    frame.values.insert(expression, (self.current, val));
                 }
             }
             Statement::Block(block) => self.block(block, frame, is_tail)?,
@@ -144,7 +160,7 @@ impl<'a> Lower<'a> {
                     (Some(result), Some(val)) => self.hold(result, val),
                     _ => {}
                 }
-                let is_entry = frame.result.is_none() && frame.returns.is_empty() && is_tail;
+                let is_entry = frame.result.is_none();
                 if !is_tail || is_entry {
                     let end = self.leave("return");
                     frame.returns.extend(end);
@@ -168,11 +184,18 @@ impl<'a> Lower<'a> {
                     operands.push(self.lanes(frame, *index)?);
                 }
                 operands.push(self.lanes(frame, *value)?);
+                operands.extend(self.choice(frame, *image)?);
                 let memory = self.image_memory(frame, *image)?;
                 self.emit_gathered("txs", 0, operands, Effect::Write(memory));
             }
-            Statement::Atomic { pointer, value, result, .. } => {
+            Statement::Atomic { pointer, fun, value, result } => {
                 let value = self.lanes(frame, *value)?;
+                let compared = match fun {
+                    AtomicFunction::Exchange { compare: Some(compared) } => {
+                        Some(self.lanes(frame, *compared)?)
+                    }
+                    _ => None,
+                };
                 let Val::Pointer(pointer) = self.value(frame, *pointer)? else {
                     return self.fault("an atomic operation needs a pointer");
                 };
@@ -180,6 +203,7 @@ impl<'a> Lower<'a> {
                     return self.fault("an atomic operation needs memory");
                 };
                 let mut operands = self.address(&pointer);
+                operands.extend(compared.clone());
                 operands.push(value);
                 // The result of a compare-and-exchange is a structure of the old value and a flag.
                 let lanes = if result.is_some() { 1 } else { 0 };
@@ -187,12 +211,12 @@ impl<'a> Lower<'a> {
                 if let Some(result) = result {
                     let val = match frame.function.expressions[*result] {
                         Expression::AtomicResult { comparison: true, .. } => {
-                            let flag = self.op("seq", 1, &[&old]);
+                            let flag = self.op("seq", 1, &[&old, &compared.unwrap_or_default()]);
                             Val::Group(vec![Val::Lanes(old), Val::Lanes(flag)])
                         }
                         _ => Val::Lanes(old),
                     };
-                    frame.values.insert(*result, val);
+                    frame.values.insert(*result, (self.current, val));
                 }
             }
             Statement::WorkGroupUniformLoad { pointer, result } => {
@@ -200,7 +224,7 @@ impl<'a> Lower<'a> {
                 self.join(&[end]);
                 let pointer = self.value(frame, *pointer)?;
                 let val = self.load(&pointer)?;
-                frame.values.insert(*result, val);
+                frame.values.insert(*result, (self.current, val));
                 let end = self.leave("barrier");
                 self.join(&[end]);
             }
@@ -211,7 +235,7 @@ impl<'a> Lower<'a> {
                 }
                 let val = self.call(*function, values)?;
                 if let (Some(result), Some(val)) = (result, val) {
-                    frame.values.insert(*result, val);
+                    frame.values.insert(*result, (self.current, val));
                 }
             }
             _ => return self.fault("ray queries, subgroup operations and matrix units are not supported"),
