@@ -13,6 +13,7 @@ use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use lowtide::InstrId;
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::check;
 use lowtide::pack::list::pack_by_list;
@@ -56,6 +57,10 @@ pub struct PackSolver {
 
 /// Programs with more bits than these are not tried.
 const MOST_BITS: u64 = 30_000;
+/// Nor longer ones: a solver is right up to a millionth, which has to be less than a cycle.
+const MOST_CYCLES: u32 = 100_000;
+/// Nor those where dependences have more terms: one for each two cycles.
+const MOST_TERMS: u64 = 50_000_000;
 
 impl PackSolver {
     /// Loads the library beside the one that [`crate::Solver::find`] finds.
@@ -84,7 +89,7 @@ impl PackSolver {
         time: Duration,
     ) -> Result<u32, SolverError> {
         let mut ranges = Ranges::new(problem);
-        check_size(&ranges, longest)?;
+        check_size(problem, &ranges, longest)?;
         ranges.length = 0;
         let Some(program) = Built::new(problem, &ranges, longest, Form::Minimising) else {
             return Ok(longest);
@@ -137,7 +142,7 @@ impl PackSolver {
         let began = Instant::now();
         let time = time.min(LONGEST);
         let mut ranges = Ranges::new(problem);
-        check_size(&ranges, start.length())?;
+        check_size(problem, &ranges, start.length())?;
         let mut answer =
             ProgramAnswer { packing: start.clone(), bound, proved: false, by_linear: false, seconds: 0.0 };
         match form {
@@ -168,6 +173,9 @@ impl PackSolver {
                 while answer.bound < answer.packing.length() {
                     let length = answer.bound;
                     let left = time.saturating_sub(began.elapsed());
+                    if left.is_zero() {
+                        break;
+                    }
                     let solved = match Built::new(problem, &ranges, length, form) {
                         None => Solved::Infeasible,
                         Some(program) => match self.library.solve(program.program(), false, left) {
@@ -229,12 +237,23 @@ fn checked(problem: &PackProblem, packing: &Packing) -> Result<Packing, SolverEr
     }
 }
 
-fn check_size(ranges: &Ranges, length: u32) -> Result<(), SolverError> {
-    let cycles = ranges
-        .cycles(length)
-        .map(|(first, last)| last.map_or(0, |last| u64::from(last + 1 - first.min(last))));
-    match cycles.sum::<u64>() <= MOST_BITS {
+fn check_size(problem: &PackProblem, ranges: &Ranges, length: u32) -> Result<(), SolverError> {
+    if length > MOST_CYCLES {
+        return Err(SolverError::TooLarge { limit: "100,000 cycles" });
+    }
+    let cycles: Vec<u64> = (ranges.cycles(length))
+        .map(|(first, last)| last.map_or(0, |last| u64::from(last + 1 - first.min(last))))
+        .collect();
+    if cycles.iter().sum::<u64>() > MOST_BITS {
+        return Err(SolverError::TooLarge { limit: "30,000 pairs of operation and cycle" });
+    }
+    let terms = (0..problem.len()).flat_map(|from| {
+        let succs = problem.succs(InstrId::at(from)).iter();
+        let cycles = &cycles;
+        succs.map(move |edge| cycles[from] * (cycles[from] + cycles[edge.instr.index()]))
+    });
+    match terms.sum::<u64>() <= MOST_TERMS {
         true => Ok(()),
-        false => Err(SolverError::TooLarge { limit: "30,000 pairs of operation and cycle" }),
+        false => Err(SolverError::TooLarge { limit: "50 million pairs of cycles of dependent operations" }),
     }
 }

@@ -125,14 +125,15 @@ impl SplitProgram {
                 }
             }
         }
+        // The most that any format issues.
+        let most = own.formats.iter().map(|format| format.needs[0] + format.needs[1]).max().unwrap_or(0);
+        let slack = f64::from(most.max(2) - 1);
         for format in own.formats.iter().filter(|format| format.number > 0) {
-            let parts = format.needs[0] + format.needs[1];
             for start in 0..own.bits.len() {
                 let window = own.bits.iter().skip(start).take(format.apart as usize);
                 let bits = window.flat_map(|bits| bits[..2].iter().flatten());
                 let mut sum: Vec<(f64, Column)> = bits.map(|bit| (1.0, *bit)).collect();
                 // No more than one, if it is this format.
-                let slack = f64::from(parts.max(2) - 1);
                 sum.push((slack, format.chosen));
                 self.program.at_most(&sum, 1.0 + slack);
             }
@@ -174,10 +175,9 @@ impl SplitProgram {
             let own = &mut self.own[at];
             own.done = own.bits.iter().map(|_| self.program.column(0.0, 1.0, 0.0, false)).collect();
             for (position, &done) in own.done.iter().enumerate() {
-                for bits in &own.bits[position + 1..] {
-                    for &bit in bits.iter().flatten() {
-                        self.program.at_most(&[(1.0, done), (1.0, bit)], 1.0);
-                    }
+                // In the next cycle; those after it follow, as what is done stays so.
+                for &bit in own.bits.get(position + 1).into_iter().flatten().flatten() {
+                    self.program.at_most(&[(1.0, done), (1.0, bit)], 1.0);
                 }
                 if position > 0 {
                     self.program.at_most(&[(1.0, own.done[position - 1]), (-1.0, done)], 0.0);
