@@ -51,7 +51,12 @@ pub(crate) fn machine(random: &mut Random) -> Target {
                 "parts = ['m1', 'm1'], units = { v = 2 }",
             ]);
             let apart = 1 + random.below(5) / 3;
-            text += &format!("split = [{{ {split}, apart = {apart} }}]\n");
+            // Sometimes a second one, whose parts are further apart than the first one has parts.
+            let second = match random.clone().chance(25) {
+                true => ", { parts = ['m1', 'x1'], units = { v = 1, s = 1 }, apart = 3 }",
+                false => "",
+            };
+            text += &format!("split = [{{ {split}, apart = {apart} }}{second}]\n");
         }
     }
     Target::parse(&text).expect("made machines are valid")
