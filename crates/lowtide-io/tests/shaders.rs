@@ -192,6 +192,8 @@ fn memory_keeps_its_order() {
         .collect();
     order.sort_unstable();
     assert_eq!(order, [(0, 3), (3, 4), (3, 7), (4, 7)], "loads of b are free to move");
+    let flags: Vec<&str> = region.instrs().map(|instr| region.flags(instr)).collect();
+    assert_eq!(flags, ["l", "lr", "r", "s", "l", "lr", "r", "s"], "and only they can be done again");
 }
 
 #[test]

@@ -369,7 +369,9 @@ impl Code {
             let latency = latency(op.opcode);
             let flags = match op.effect {
                 Effect::None => "r",
-                Effect::Fetch | Effect::Read(_) => "lr",
+                Effect::Fetch => "lr",
+                // Computed again later, it may read something else.
+                Effect::Read(_) => "l",
                 Effect::Write(_) if op.result.is_some() => "ls",
                 Effect::Write(_) => "s",
             };
