@@ -541,17 +541,17 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   // would have found a way by itself. What is spilled is not taken, so that both are tried.
   unsigned Held = canHoldAllocator() ? Promised : 0;
   Plans.push_back({Same, Where::Better, Held});
+  Plans.push_back({WithRoom, Where::Better});
   // The stock orders wherever they leave that much room; and elsewhere, the fewest registers.
-  for (unsigned Waves : {0u, Held}) {
-    Plans.push_back({WithRoom, Where::Better, Waves});
-    Plans.push_back({WithRoom, Where::Needed, Waves});
-  }
-  for (const char *Algorithm : {"default", "exact"})
-    for (unsigned Waves : {0u, Held})
-      Plans.push_back({By(Algorithm), Where::Needed, Waves});
+  Plans.push_back({By("default"), Where::Needed});
+  Plans.push_back({WithRoom, Where::Better, Held});
+  Plans.push_back({WithRoom, Where::Needed, Held});
+  Plans.push_back({By("default"), Where::Needed, Held});
+  Plans.push_back({By("exact"), Where::Needed});
+  Plans.push_back({By("exact"), Where::Needed, Held});
   // How values lie beside each other counts, too: what keeps the operations on one value together suits the allocator.
-  for (const char *Algorithm : {"su-cluster", "sethi-ullman", "default"})
-    Plans.push_back({By(Algorithm), Where::Better, Held});
+  Plans.push_back({By("su-cluster"), Where::Better, Held});
+  Plans.push_back({By("default"), Where::Better, Held});
   Plans.push_back({By("su-cluster"), Where::Everywhere, Held});
   // Some of the waves.
   for (unsigned Fewer = Held; Fewer-- > Before + 1;) {
