@@ -525,6 +525,8 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
     return;
   lowtide_options Same = Plans.front().Options, WithRoom = Same;
   WithRoom.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
+  // There are several of these, and the first search has found nearly all that there is.
+  WithRoom.nanoseconds_per_instr /= 4;
   lowtide_options Fewest = WithRoom;
   Fewest.goal = LOWTIDE_MIN_REG;
   auto By = [&](const char *Algorithm) {
