@@ -4,8 +4,9 @@
 // beyond reordering, such as rematerialisation. Lowtide then takes all regions of the function at once, starts from the
 // stock orders, and replaces those that it can better. Before new orders are taken, the register allocator tries them
 // (Trial.h). Where it needs more registers than the waves that the orders promise can have, it is held to these, and
-// Lowtide looks for other orders, which leave it more room. What would end with fewer waves, more scratch memory, more spills or, at equal waves, more registers than
-// the stock orders is dropped; so is whatever cannot be described to Lowtide.
+// Lowtide looks for other orders, which leave it more room. What would end with fewer waves, more scratch memory, more
+// spills or, at equal waves, more registers than the stock orders is dropped; so is whatever cannot be described to
+// Lowtide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -526,7 +527,7 @@ void Scheduler::addPlans(std::vector<Plan> &Plans) const {
   lowtide_options Same = Plans.front().Options, WithRoom = Same;
   WithRoom.registers = std::max(1u, Wanted - std::min(Wanted, Excess));
   // There are several of these, and the first search has found nearly all that there is.
-  WithRoom.nanoseconds_per_instr /= 4;
+  WithRoom.nanoseconds_per_instr = (WithRoom.nanoseconds_per_instr + 3) / 4; // 0 would be no limit
   lowtide_options Fewest = WithRoom;
   Fewest.goal = LOWTIDE_MIN_REG;
   auto By = [&](const char *Algorithm) {
