@@ -1,9 +1,9 @@
 //! Schedules a kernel, and lets nothing out that the independent checker refuses.
 
+use lowtide::check::check;
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Options, schedule_kernel};
 use lowtide::region::{Kernel, Region};
-use lowtide::schedule::Outcome;
-use lowtide::schedule::check::check;
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 
@@ -93,10 +93,11 @@ impl RegionResult {
 
 #[cfg(test)]
 mod tests {
+    use lowtide::budget::Budget;
     use lowtide::generate::{Shape, region};
     use lowtide::pipeline::{Algorithm, schedule_region};
     use lowtide::problem::{Goal, Problem};
-    use lowtide::schedule::{Budget, Schedule};
+    use lowtide::schedule::Schedule;
 
     use super::*;
     use crate::lowtide_status;
@@ -111,7 +112,7 @@ mod tests {
 
         let mut order = outcome.schedule.order().to_vec();
         order.reverse();
-        let illegal = Schedule::new(order, outcome.schedule.cycles().to_vec());
+        let illegal = Schedule::from_parts(order, outcome.schedule.cycles().to_vec());
         let failure = verify(&region, &target, &Outcome { schedule: illegal, ..outcome.clone() });
         assert_eq!(failure.unwrap_err().status, lowtide_status::LOWTIDE_INTERNAL);
 

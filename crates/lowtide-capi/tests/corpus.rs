@@ -9,10 +9,11 @@ mod calls;
 use std::ffi::CString;
 
 use calls::*;
+use lowtide::budget::Budget;
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel};
 use lowtide::problem::Goal;
 use lowtide::region::{HintKind, Kernel};
-use lowtide::schedule::{Budget, Outcome};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use lowtide_capi::*;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use lowtide::budget::Budget;
 use lowtide::colony::Parameters;
 use lowtide::pipeline::Algorithm;
 use lowtide::problem::Goal;
-use lowtide::schedule::Budget;
 use lowtide_cp::Model;
 use lowtide_gpu::Device;
 

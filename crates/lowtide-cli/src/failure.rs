@@ -1,4 +1,4 @@
-use lowtide::passes::PassError;
+use lowtide::multipass::PassError;
 use lowtide::target::TargetError;
 use lowtide_io::ReadError;
 use thiserror::Error;

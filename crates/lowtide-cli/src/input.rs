@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
+use lowtide::multipass::PassModel;
+use lowtide::pack::PackModel;
 use lowtide::region::Kernel;
-use lowtide::target::Target;
+use lowtide::target::{Target, TargetError};
 use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
 use rayon::prelude::*;
 
@@ -199,5 +201,13 @@ pub(crate) fn load_target(name: &str) -> Result<Target, Failure> {
     }
     let text = std::fs::read_to_string(name)
         .map_err(|error| Failure::Message(format!("{name}: cannot be read: {error}")))?;
-    Target::parse(&text).map_err(|error| Failure::Message(format!("{name}: {error}")))
+    parse_target(&text).map_err(|error| Failure::Message(format!("{name}: {error}")))
+}
+
+/// A target with all its sections, also those that this run does not need: a mistake in a file is told at once.
+fn parse_target(text: &str) -> Result<Target, TargetError> {
+    let target = Target::parse(text)?;
+    PackModel::of(&target)?;
+    PassModel::of(&target)?;
+    Ok(target)
 }

@@ -9,9 +9,9 @@ use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lowtide::budget::Budget;
+use lowtide::progress::{Event, Log, Observed, Observer, Phase, Quantity};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::progress::{Event, Log, Observed, Observer, Phase, Quantity};
 use lowtide::solved::Solved;
 
 use crate::report::{command_line, grouped, shorten};

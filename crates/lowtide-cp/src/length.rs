@@ -15,9 +15,9 @@ use std::time::Instant;
 
 use lowtide::InstrId;
 use lowtide::analysis::closure::Closure;
+use lowtide::check::{check, check_order};
 use lowtide::problem::Problem;
 use lowtide::schedule::Schedule;
-use lowtide::schedule::check::{check, check_order};
 
 use crate::builder::{Builder, Number, Sum, Time, value_of_number};
 use crate::messages::Status;

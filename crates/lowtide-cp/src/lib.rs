@@ -34,8 +34,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lowtide::analysis::pressure_bound::pressure_at_ends;
+use lowtide::check::check_order;
 use lowtide::region::Region;
-use lowtide::schedule::check::check_order;
 use lowtide::{ClassId, InstrId};
 use prost::Message;
 use thiserror::Error;

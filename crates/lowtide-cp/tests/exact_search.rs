@@ -6,11 +6,11 @@ mod made;
 
 use std::time::Instant;
 
+use lowtide::budget::Budget;
+use lowtide::check::check_order;
 use lowtide::generate::{self, Random, Shape, families};
 use lowtide::minreg::exact::{Options, minimise};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check_order;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 use made::Made;
 

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use lowtide::InstrId;
 use lowtide::analysis::fingerprint::fingerprint;
+use lowtide::budget::Budget;
+use lowtide::check::{check, check_order};
 use lowtide::generate::{self, Random, Shape, families};
 use lowtide::minreg::exact;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{Kernel, Region};
-use lowtide::schedule::check::{check, check_order};
-use lowtide::schedule::{Budget, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide::twopass::length::{Options, shortest};
 use lowtide_cp::{LengthAnswer, Limits, Solver, SolverError};

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lowtide::check::check_order;
 use lowtide::generate::{self, Shape};
 use lowtide::random::Random;
 use lowtide::region::Region;
-use lowtide::schedule::check::check_order;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 

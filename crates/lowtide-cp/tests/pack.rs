@@ -7,13 +7,13 @@ mod pack_cases;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use lowtide::budget::Budget;
 use lowtide::generate::Random;
 use lowtide::generate::shaders;
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::list::pack_by_list;
 use lowtide::pack::{PackProblem, Packing, Placed, pack};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};

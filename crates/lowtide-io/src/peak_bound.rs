@@ -1,9 +1,9 @@
 //! Bounds on peaks with their reasons, as schedule files and `--json` carry them.
 
 use lowtide::InstrId;
-use lowtide::analysis::pressure_bound::Moment;
+use lowtide::proof::Moment;
+use lowtide::proof::{Bounds, Reason};
 use lowtide::region::Region;
-use lowtide::schedule::{Bounds, Reason};
 use serde::{Deserialize, Serialize};
 
 use crate::json::Object;

@@ -134,7 +134,7 @@ impl ScheduleReader {
             kernel: line.kernel.into_string(),
             origin: line.origin.into_string(),
             region: line.region.into_string(),
-            schedule: Schedule::new(line.order.into_iter().map(InstrId).collect(), line.cycles),
+            schedule: Schedule::from_parts(line.order.into_iter().map(InstrId).collect(), line.cycles),
             bounds: line.peak_bounds.unwrap_or_default().0.into_iter().map(bound).collect(),
         }))
     }

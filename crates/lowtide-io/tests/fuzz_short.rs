@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use lowtide::InstrId;
-use lowtide::analysis::pressure_bound::Moment;
 use lowtide::generate::{Random, register_program};
+use lowtide::proof::Moment;
 use lowtide::schedule::Schedule;
 use lowtide_io::{BoundReason, PeakBound};
 
@@ -197,7 +197,7 @@ fn damaged_dumps_are_refused_or_round_trip() {
 fn damaged_schedules_are_refused_or_round_trip() {
     let region = register_program(6, 1);
     let order: Vec<_> = region.instrs().collect();
-    let schedule = Schedule::new(order, vec![0, 3, 7, 9, 12, 40]);
+    let schedule = Schedule::from_parts(order, vec![0, 3, 7, 9, 12, 40]);
     let bound = |class: &str, value, by| PeakBound { class: class.to_string(), value, by };
     let bounds = [
         bound("vgpr", 3, BoundReason::Cut(Moment::Before(InstrId(4)))),

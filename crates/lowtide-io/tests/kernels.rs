@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use lowtide::analysis::fingerprint::fingerprint;
+use lowtide::budget::Budget;
+use lowtide::check::check;
 use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, run, schedule_kernel};
 use lowtide::problem::{Goal, Measure};
+use lowtide::progress::{SearchLog, Step};
 use lowtide::region::Kernel;
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check;
-use lowtide::schedule::progress::{SearchLog, Step};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use lowtide_io::KernelReader;

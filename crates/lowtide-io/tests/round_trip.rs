@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use harness::{format_kernels, read_kernels, read_schedules};
 use lowtide::InstrId;
-use lowtide::analysis::pressure_bound::Moment;
 use lowtide::generate::{Random, Shape, random_order, region, register_program};
+use lowtide::proof::Moment;
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide_io::{
@@ -143,7 +143,7 @@ fn bound(class: usize, random: &mut Random) -> PeakBound {
 
 #[test]
 fn a_schedule_without_bounds_is_still_of_version_1() {
-    let schedule = Schedule::new(vec![InstrId(1), InstrId(0)], vec![4, 0]);
+    let schedule = Schedule::from_parts(vec![InstrId(1), InstrId(0)], vec![4, 0]);
     let line = format_schedule("k", "", "r", &schedule, &[]);
     assert_eq!(line, r#"{"lowtide-schedule":1,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0]}"#);
     let [zero, one] = [InstrId(0), InstrId(1)];
@@ -175,7 +175,7 @@ fn schedules_round_trip_plain_and_packed() {
                 kernel: format!("k\t{seed}"),
                 origin: if seed % 2 == 0 { String::new() } else { "\"o\"".to_string() },
                 region: region.name().to_string(),
-                schedule: Schedule::new(order, cycles),
+                schedule: Schedule::from_parts(order, cycles),
                 bounds: (0..random.below(4)).map(|class| bound(class, &mut random)).collect(),
             }
         })

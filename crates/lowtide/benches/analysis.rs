@@ -5,10 +5,10 @@ use lowtide::analysis::closure::Closure;
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::analysis::pressure_bound::pressure_bound;
+use lowtide::budget::Budget;
 use lowtide::generate::{Shape, region};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 

@@ -6,13 +6,13 @@
 use std::time::Instant;
 
 use divan::counter::ItemsCount;
+use lowtide::budget::Budget;
 use lowtide::generate::{Shape, families, region};
 use lowtide::minreg::Rules;
 use lowtide::minreg::exact::{Answer, Options, minimise};
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 

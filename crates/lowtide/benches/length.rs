@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use divan::counter::ItemsCount;
 use lowtide::InstrId;
+use lowtide::budget::Budget;
+use lowtide::check::check_order;
 use lowtide::generate::{Shape, region};
-use lowtide::list::minreg::few_registers;
+use lowtide::list::few_registers::few_registers;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check_order;
 use lowtide::target::Target;
 use lowtide::twopass::Rules;
 use lowtide::twopass::length::{Answer, Options, shortest};

@@ -1,11 +1,11 @@
 //! List schedulers on generated regions of growing size: `cargo bench -p lowtide --bench list`.
 
 use divan::counter::ItemsCount;
+use lowtide::budget::Budget;
 use lowtide::generate::{Shape, region};
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 
 fn main() {

@@ -7,13 +7,14 @@
 //!    [`Problem`](problem::Problem).
 //! 3. [`analysis`] finds the facts that never change: closure, times, bounds.
 //! 4. A scheduler of [`list`], [`minreg`] or [`twopass`] makes a [`Schedule`](schedule::Schedule); [`pipeline`] says which one when.
-//! 5. The independent [checker](schedule::check) tells whether it is legal and what it amounts to.
+//! 5. The independent [checker](check) tells whether it is legal and what it amounts to.
 //!
 //! ```
 //! use lowtide::generate::{Shape, region};
 //! use lowtide::pipeline::{Algorithm, schedule_region};
 //! use lowtide::problem::{Goal, Problem};
-//! use lowtide::schedule::{Budget, check::check};
+//! use lowtide::budget::Budget;
+//! use lowtide::schedule::check::check;
 //! use lowtide::target::Target;
 //!
 //! let region = region(Shape::UnrolledLoop, 100, 1);
@@ -33,15 +34,21 @@
 extern crate self as lowtide;
 
 pub mod analysis;
+pub mod budget;
+pub mod check;
 pub mod colony;
 pub mod generate;
 mod index;
+mod issue;
 pub mod list;
 pub mod minreg;
+pub mod multipass;
+pub mod outcome;
 pub mod pack;
-pub mod passes;
 pub mod pipeline;
 pub mod problem;
+pub mod progress;
+pub mod proof;
 pub mod random;
 pub mod region;
 pub mod schedule;
@@ -50,3 +57,4 @@ pub mod target;
 pub mod twopass;
 
 pub use index::{ClassId, InstrId, RegisterId, ValueId};
+pub use issue::IssueTable;

@@ -1,9 +1,7 @@
 //! A [`Problem`]: a region on a target with a goal, and what a schedule is worth for it.
 
-use crate::analysis::pressure::Tracker;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
-use crate::schedule::Schedule;
 use crate::target::{ANY_CLASS, Registers, Target, TargetError};
 
 /// What a schedule should be best at. The rest breaks ties.
@@ -145,22 +143,6 @@ impl<'a> Problem<'a> {
     /// The units of the target that an instruction keeps busy: (position in the target, cycles).
     pub fn unit_needs(&self, instr: InstrId) -> &[(u32, u32)] {
         self.unit_needs.row(instr.index())
-    }
-
-    /// Peaks, occupancy and length of a schedule.
-    pub fn measure(&self, schedule: &Schedule) -> Measure {
-        let mut tracker = Tracker::new(self.region);
-        for &instr in schedule.order() {
-            tracker.schedule(instr);
-        }
-        let peaks = tracker.peaks();
-        let between: Vec<u32> = peaks.iter().map(|peak| peak.between).collect();
-        Measure {
-            occupancy: self.registers.occupancy(&between),
-            spilled: self.registers.spilled(&between),
-            length: schedule.length(),
-            peaks,
-        }
     }
 
     /// The worth of a schedule for this problem's goal.

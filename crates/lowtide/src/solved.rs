@@ -19,15 +19,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::closure::Closure;
 use crate::analysis::fingerprint::fingerprint;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, Moment, pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::budget::Budget;
 use crate::colony::{self, Parameters, Task};
 use crate::index::InstrId;
-use crate::list::minreg::few_registers;
+use crate::list::few_registers::few_registers;
 use crate::minreg::exact::{self, Decision};
 use crate::problem::Problem;
+use crate::progress::{Log, Observed, Observer, Quantity, SearchLog};
+use crate::proof::Moment;
+use crate::proof::Reason;
 use crate::region::Region;
-use crate::schedule::progress::{Log, Observed, Observer, Quantity, SearchLog};
-use crate::schedule::{Budget, Reason};
 use crate::twopass::length::{self, shortest};
 
 /// The answers of a run.
@@ -188,7 +190,7 @@ impl Solved {
     /// Tells someone how searches go, while they run.
     ///
     /// ```
-    /// use lowtide::schedule::progress::Event;
+    /// use lowtide::progress::Event;
     /// use lowtide::solved::Solved;
     ///
     /// let solved = Solved::new().observed_by(Box::new(|event: &Event| {
@@ -202,7 +204,7 @@ impl Solved {
     /// A problem whose questions are answered from here. It counts as one more region of the run, unless it is there only to note its questions ([`Solved::asked_of_ants`]).
     pub fn share<'a>(&'a self, problem: &'a Problem<'a>, budget: Budget) -> Shared<'a> {
         let mut hasher = DefaultHasher::new();
-        problem.target().hash(&mut hasher);
+        (problem.target().issue(), problem.target().files()).hash(&mut hasher);
         // How many threads search makes no difference to what they find.
         let budget = Budget { threads: 1, ..budget };
         let graph = Graph { fingerprint: fingerprint(problem.region()), target: hasher.finish(), budget };

@@ -15,11 +15,10 @@
 //! ```
 
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
 
 use crate::index::ClassId;
-use crate::pack::PackModel;
-use crate::passes::PassModel;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
@@ -60,19 +59,30 @@ pub enum TargetError {
     },
 }
 
-/// A GPU, as far as scheduling needs to know it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A GPU: register files and issue model.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
+    name: String,
+    description: String,
+    issue: Issue,
+    files: Vec<RegisterFile>,
+    /// The file itself, for the sections that packing and partitioning read.
+    text: Box<str>,
+}
+
+/// The fields of a target file. The sections `[pack]` and `[passes]` belong to those who use them: see [`Target::section`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
     name: String,
     description: String,
     issue: Issue,
     #[serde(rename = "file")]
     files: Vec<RegisterFile>,
-    #[serde(default)]
-    pack: Option<PackModel>,
-    #[serde(default)]
-    passes: Option<PassModel>,
+    #[serde(rename = "pack")]
+    _pack: Option<IgnoredAny>,
+    #[serde(rename = "passes")]
+    _passes: Option<IgnoredAny>,
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.
@@ -175,12 +185,22 @@ impl RegisterFile {
     }
 }
 
+fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, TargetError> {
+    toml::from_str(text).map_err(|error| TargetError::Syntax(error.to_string()))
+}
+
 impl Target {
     /// Reads a target file.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
-        let target: Target = toml::from_str(text).map_err(|error| TargetError::Syntax(error.to_string()))?;
+        let Fields { name, description, issue, files, .. } = parse_toml(text)?;
+        let target = Target { name, description, issue, files, text: text.into() };
         target.validate().map_err(TargetError::Invalid)?;
         Ok(target)
+    }
+
+    /// Reads a section of the target file that this module does not know: `Section` has it as a field.
+    pub(crate) fn section<Section: DeserializeOwned>(&self) -> Result<Section, TargetError> {
+        parse_toml(&self.text)
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -197,9 +217,6 @@ impl Target {
         }
         if self.files.is_empty() {
             return Err("a target needs at least one [[file]] of registers".to_string());
-        }
-        if let Some(passes) = &self.passes {
-            passes.validate()?;
         }
         let mut names: Vec<&str> = Vec::new();
         for file in &self.files {
@@ -228,7 +245,7 @@ impl Target {
                 ));
             }
         }
-        self.pack.as_ref().map_or(Ok(()), PackModel::validate)
+        Ok(())
     }
 
     /// The built-in target of that name.
@@ -256,19 +273,9 @@ impl Target {
         &self.issue
     }
 
-    /// How two operations issue together, if they do.
-    pub fn pack(&self) -> Option<&PackModel> {
-        self.pack.as_ref()
-    }
-
     /// The register files.
     pub fn files(&self) -> &[RegisterFile] {
         &self.files
-    }
-
-    /// Limits and costs of passes, for targets that run shaders in several.
-    pub fn passes(&self) -> Option<&PassModel> {
-        self.passes.as_ref()
     }
 
     /// Most waves, if registers do not limit them.

@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use lowtide::analysis::closure::Closure;
 use lowtide::analysis::pressure::Tracker;
-use lowtide::analysis::pressure_bound::{Moment, pressure_at_ends, pressure_bound, sharper_bound};
+use lowtide::analysis::pressure_bound::{pressure_at_ends, pressure_bound, sharper_bound};
+use lowtide::budget::Budget;
+use lowtide::check::bound::{CutFault, check_cut, least_pressure};
+use lowtide::check::check_order;
 use lowtide::generate::{self, Random, Shape};
+use lowtide::proof::Moment;
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check_order;
-use lowtide::schedule::check_bound::{CutFault, check_cut, least_pressure};
 use lowtide::{ClassId, InstrId};
 
 /// Regions of every kind, from one instruction to `most`.

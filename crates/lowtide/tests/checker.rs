@@ -2,11 +2,11 @@
 //! wrong.
 
 use lowtide::analysis::pressure::Tracker;
+use lowtide::check::{MOST_VIOLATIONS, Report, Violation, check, check_order};
 use lowtide::generate::{self, Random, Shape};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{InstrSpec, Peak, Region, RegionBuilder};
 use lowtide::schedule::Schedule;
-use lowtide::schedule::check::{MOST_VIOLATIONS, Report, Violation, check, check_order};
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId, RegisterId};
 
@@ -308,7 +308,7 @@ fn mutate(region: &Region, schedule: &Schedule, random: &mut Random) -> Schedule
             }
         }
     }
-    Schedule::new(order, cycles)
+    Schedule::from_parts(order, cycles)
 }
 
 #[test]
@@ -355,7 +355,8 @@ fn figures_agree_with_the_measure_of_a_problem() {
         for target in &targets {
             let Ok(problem) = Problem::new(&region, target, Goal::Occupancy) else {
                 // Both refuse a region whose classes the target lacks.
-                let schedule = Schedule::new(region.instrs().collect(), (0..region.len() as u32).collect());
+                let schedule =
+                    Schedule::from_parts(region.instrs().collect(), (0..region.len() as u32).collect());
                 let violations = check(&region, target, &schedule).unwrap_err();
                 assert!(violations.iter().any(|found| matches!(found, Violation::UnknownClass { .. })));
                 continue;
@@ -442,10 +443,10 @@ fn garbage_is_refused_without_panic() {
             }
             let target = &targets[random.below(2)];
             assert_eq!(check_order(&region, &order).is_ok(), {
-                let rules = broken_rules(&region, target, &Schedule::new(order.clone(), Vec::new()));
+                let rules = broken_rules(&region, target, &Schedule::from_parts(order.clone(), Vec::new()));
                 !rules[0] && !rules[1]
             });
-            let rules = judge(&region, target, &Schedule::new(order, cycles));
+            let rules = judge(&region, target, &Schedule::from_parts(order, cycles));
             accepted += usize::from(rules == [false; 8]);
         }
     }
@@ -462,11 +463,11 @@ fn large_schedules_are_checked_quickly() {
     let schedule = Schedule::in_order(&problem, order);
     let far = u32::MAX - schedule.length();
     let cycles = schedule.cycles().iter().map(|cycle| cycle + far).collect();
-    let schedule = Schedule::new(schedule.order().to_vec(), cycles);
+    let schedule = Schedule::from_parts(schedule.order().to_vec(), cycles);
     let start = std::time::Instant::now();
     assert_eq!(check(&region, target, &schedule).unwrap().length, u32::MAX);
     let backwards: Vec<InstrId> = region.instrs().rev().collect();
-    let schedule = Schedule::new(backwards, schedule.cycles().to_vec());
+    let schedule = Schedule::from_parts(backwards, schedule.cycles().to_vec());
     assert_eq!(check(&region, target, &schedule).unwrap_err().len(), MOST_VIOLATIONS);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
@@ -474,7 +475,7 @@ fn large_schedules_are_checked_quickly() {
 /// The checker is worth something only while it does not lean on what it checks.
 #[test]
 fn the_checker_shares_nothing_with_the_schedulers() {
-    let source = include_str!("../src/schedule/check.rs");
+    let source = include_str!("../src/check/mod.rs");
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code = lines.collect::<Vec<_>>().join("\n");

@@ -3,11 +3,12 @@
 mod made;
 
 use lowtide::InstrId;
+use lowtide::budget::Budget;
+use lowtide::check::check;
 use lowtide::colony::{Options, Parameters, Task};
 use lowtide::pipeline::{Algorithm, schedule_region};
 use lowtide::problem::{Goal, Problem};
-use lowtide::schedule::check::check;
-use lowtide::schedule::{Budget, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use made::seven;
 

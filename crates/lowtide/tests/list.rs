@@ -1,19 +1,19 @@
 //! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `default`.
 
 use lowtide::analysis::pressure::{ReverseTracker, Tracker};
-use lowtide::analysis::walk::{LiveGraph, Packing, Walk};
+use lowtide::analysis::walk::{LiveGraph, PressureFields, Walk};
+use lowtide::budget::Budget;
+use lowtide::check::check;
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::baselines::CriticalPath;
 use lowtide::list::engine::{self, Direction, Timing};
+use lowtide::list::few_registers::few_registers;
 use lowtide::list::latency_hiding::hide_latency;
-use lowtide::list::minreg::few_registers;
 use lowtide::list::sethi_ullman::{Variant, policy, sethi_ullman};
 use lowtide::list::tree::tree;
 use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 
@@ -374,7 +374,7 @@ fn pressure_is_the_same_from_both_ends() {
             assert_eq!(i64::from(change[class.index()]), expected);
         }
         for direction in [Direction::TopDown, Direction::BottomUp] {
-            let graph = LiveGraph::new(&region, direction, &Packing::one(&region, class));
+            let graph = LiveGraph::new(&region, direction, &PressureFields::one(&region, class));
             let mut walk = Walk::new(&graph);
             let count = order.len();
             let at = |step: usize| match direction {

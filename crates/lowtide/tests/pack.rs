@@ -3,13 +3,13 @@
 mod pack_cases;
 
 use lowtide::InstrId;
+use lowtide::budget::Budget;
 use lowtide::generate::Random;
 use lowtide::generate::shaders::{Group, block as shader, suite};
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::{PackViolation, check};
 use lowtide::pack::{Kind, PackError, PackProblem, Packing, Placed, Proof, Units, measure, pack};
 use lowtide::region::{InstrSpec, Region, RegionBuilder};
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use pack_cases::{Within, block, brute_force, by_states, cases, machine};
 

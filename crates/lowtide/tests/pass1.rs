@@ -2,11 +2,11 @@
 
 mod made;
 
+use lowtide::budget::Budget;
+use lowtide::check::check_order;
 use lowtide::generate::Random;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::check::check_order;
 use lowtide::solved::{Shared, Solved};
 use lowtide::target::Target;
 use lowtide::twopass::occupancy::{Options, most_waves};

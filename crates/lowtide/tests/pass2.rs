@@ -3,13 +3,14 @@
 mod made;
 
 use lowtide::analysis::length_bound::lower_bound;
+use lowtide::budget::Budget;
+use lowtide::check::{check, check_order};
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::baselines;
-use lowtide::list::minreg::few_registers;
+use lowtide::list::few_registers::few_registers;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::schedule::check::{check, check_order};
-use lowtide::schedule::{Budget, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::solved::{Shared, Solved};
 use lowtide::target::Target;
 use lowtide::twopass::Rules;

@@ -3,9 +3,9 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::time::Duration;
 
+use lowtide::budget::Budget;
 use lowtide::pipeline::{Algorithm, Filter, Options};
 use lowtide::problem::Goal;
-use lowtide::schedule::Budget;
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
+use lowtide::check::{Violation, check, check_order};
 use lowtide::region::{Kernel, Peak, Region};
-use lowtide::schedule::check::{Violation, check, check_order};
 use lowtide_io::{ScheduleEntry, ScheduleReader};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lowtide::ClassId;
+use lowtide::check::bound::check_cut;
 use lowtide::region::{Peak, Region};
-use lowtide::schedule::check_bound::check_cut;
 use lowtide_io::{BoundReason, PeakBound};
 use serde::Serialize;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use lowtide::check::check;
 use lowtide::pipeline::{Algorithm, run_with};
 use lowtide::problem::Problem;
-use lowtide::schedule::check::check;
 use serde::Serialize;
 
 use super::{print, print_json};

@@ -6,10 +6,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Algorithm, KernelOutcome, Options, schedule_region};
 use lowtide::problem::{Goal, Problem};
+use lowtide::proof::Reason;
 use lowtide::region::Kernel;
-use lowtide::schedule::{Outcome, Reason, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use lowtide::budget::Budget;
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::{PackReport, check};
 use lowtide::pack::list::pack_by_list;
-use lowtide::pack::{PackOutcome, PackProblem, Packing, Proof, Units, pack_watched};
+use lowtide::pack::{PackError, PackModel, PackOutcome, PackProblem, Packing, Proof, Units, pack_watched};
+use lowtide::progress::Quantity;
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
-use lowtide::schedule::progress::Quantity;
 use lowtide::target::Target;
 use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};
@@ -116,13 +116,14 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
 
 /// A region on a target that packs, or what to do about it.
 pub(crate) fn problem<'a>(region: &'a Region, target: &'a Target) -> Result<PackProblem<'a>, String> {
-    PackProblem::new(region, target).map_err(|error| match target.pack() {
-        Some(_) => error.to_string(),
-        None => {
-            let known = Target::all_builtin().filter(|target| target.pack().is_some());
+    PackProblem::new(region, target).map_err(|error| match error {
+        PackError::NoModel(_) => {
+            let known = Target::all_builtin()
+                .filter(|target| PackModel::of(target).is_ok_and(|model| model.is_some()));
             let known: Vec<String> = known.map(|target| target.name().to_string()).collect();
             format!("{error}; choose one that does with --target (known are {})", known.join(", "))
         }
+        _ => error.to_string(),
     })
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use lowtide::passes::check::{PassReport, check_passes};
-use lowtide::passes::{Partition, PassProblem, dpmpp, exact, mio, rds};
+use lowtide::budget::Budget;
+use lowtide::multipass::check::{PassReport, check_passes};
+use lowtide::multipass::{Partition, PassProblem, dpmpp, exact, mio, rds};
+use lowtide::progress::Quantity;
 use lowtide::region::{Kernel, Region};
-use lowtide::schedule::Budget;
-use lowtide::schedule::progress::Quantity;
 use lowtide::target::Target;
 use lowtide::{InstrId, RegisterId};
 use lowtide_io::shader_place;

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Algorithm, Filter, Options, explain, schedule_kernel};
 use lowtide::problem::Problem;
+use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
-use lowtide::schedule::progress::{SearchLog, Step};
-use lowtide::schedule::{Outcome, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use lowtide_io::{BoundReason, LineWriter, PeakBound, format_schedule};

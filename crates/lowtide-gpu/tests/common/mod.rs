@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use lowtide::budget::Budget;
 use lowtide::colony::{Options, Parameters, Task};
 use lowtide::generate::{self, Random, Shape};
-use lowtide::list::minreg::few_registers;
+use lowtide::list::few_registers::few_registers;
 use lowtide::pipeline::{self, Algorithm, schedule_kernel};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
-use lowtide::schedule::{Budget, Schedule};
+use lowtide::schedule::Schedule;
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use lowtide_gpu::Device;

@@ -7,12 +7,12 @@ use std::io::Cursor;
 
 use lowtide::ClassId;
 use lowtide::analysis::pressure::Tracker;
+use lowtide::check::bound::check_cut;
+use lowtide::check::{check, check_order};
 use lowtide::generate::{Random, random_order, register_program};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
-use lowtide::schedule::check::{check, check_order};
-use lowtide::schedule::check_bound::check_cut;
 use lowtide::target::Target;
 use lowtide_io::{
     BoundReason, KernelReader, ReadError, ScheduleEntry, ScheduleReader, dot, format_line, format_schedule,

@@ -33,9 +33,8 @@
 //! - *Any flow is a lower bound* on the minimum, so the work can end as soon as it reaches a given limit, or
 //!   when the effort is spent, and still says something.
 
-use std::time::Instant;
-
 use super::closure::{Closure, contains, members};
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
@@ -53,49 +52,6 @@ pub enum Side {
     Free,
     /// Not in the downset: a sink.
     Out,
-}
-
-/// How much may still be spent. One step is one look at a node of a network.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Steps left.
-    pub steps: u64,
-    /// The moment to stop at.
-    pub deadline: Option<Instant>,
-}
-
-impl Effort {
-    /// No limit.
-    pub const UNBOUNDED: Effort = Effort { steps: u64::MAX, deadline: None };
-
-    /// Whether nothing is left.
-    pub fn is_spent(&self) -> bool {
-        self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    pub(crate) fn spend(&mut self, steps: u64) {
-        self.steps = self.steps.saturating_sub(steps);
-    }
-
-    /// One of so many parts of what is left, for something that must not take all of it. What it took is for the caller to subtract.
-    pub(crate) fn share(&self, parts: u32) -> Effort {
-        let deadline = self.deadline.map(|deadline| {
-            let now = Instant::now();
-            now + deadline.saturating_duration_since(now) / parts
-        });
-        Effort {
-            steps: if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) },
-            deadline,
-        }
-    }
-
-    /// All but one of so many parts of what is left: the last one is for something that comes after.
-    pub(crate) fn all_but(&self, parts: u32) -> Effort {
-        let now = Instant::now();
-        let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
-        let steps = if self.steps == u64::MAX { 0 } else { self.steps / u64::from(parts) };
-        Effort { steps: self.steps - steps, deadline: self.deadline.map(kept) }
-    }
 }
 
 /// What is known about a minimum.

@@ -37,30 +37,15 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHashSet;
 
 use super::closure::{Closure, contains, members};
-use super::flow::{DownsetMin, Effort, LastUses, Minimum, Side, class_values};
+use super::flow::{DownsetMin, LastUses, Minimum, Side, class_values};
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, Rows, ValueId};
+use crate::proof::Moment;
 use crate::region::Region;
-use crate::schedule::Budget;
 
 /// Regions up to this size are worth a bound by cuts: the closure that it needs grows with the square.
 pub const MOST_FOR_CUTS: usize = 1 << 15;
-
-/// A moment that occurs in every order.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Moment {
-    /// Before the first instruction.
-    Start,
-    /// Just before an instruction.
-    Before(InstrId),
-    /// Just after an instruction.
-    After(InstrId),
-    /// After the last instruction.
-    End,
-    /// After all that comes before both of two instructions, and before all that comes after all of that.
-    BeforeBoth(InstrId, InstrId),
-    /// Before all that comes after both of two instructions, and after all that comes before all of that.
-    AfterBoth(InstrId, InstrId),
-}
 
 impl Moment {
     /// Tells for each instruction whether it has certainly, possibly or certainly not been scheduled.
@@ -190,7 +175,7 @@ pub fn pressure_bound(
     budget: Budget,
 ) -> PressureBound {
     let mut effort = budget.effort(region.len());
-    let mut walk = Walk::new(region, class, hint);
+    let mut walk = OrderPressure::new(region, class, hint);
     walk.lower_limits();
     let hint_peak = walk.peak();
     let mut result = PressureBound {
@@ -295,7 +280,7 @@ pub(crate) struct Seeker<'a> {
     region: &'a Region,
     closure: &'a Closure,
     cut: DownsetMin<'a>,
-    walk: Walk<'a>,
+    walk: OrderPressure<'a>,
     /// Where the instructions lie of which that is known.
     fixed: Vec<Side>,
     sides: Vec<Side>,
@@ -311,7 +296,7 @@ impl<'a> Seeker<'a> {
             region,
             closure,
             cut: DownsetMin::new(region, class, closure),
-            walk: Walk::new(region, class, &source),
+            walk: OrderPressure::new(region, class, &source),
             fixed: vec![Side::Free; region.len()],
             sides: vec![Side::Free; region.len()],
             smallest: vec![0; closure.words()],
@@ -606,7 +591,7 @@ fn add_around(moments: &mut [u32], set: &[u64], weight: u32) {
 }
 
 /// An order, the pressure along it, and what that says about the moments.
-struct Walk<'a> {
+struct OrderPressure<'a> {
     region: &'a Region,
     order: Vec<InstrId>,
     spare_order: Vec<InstrId>,
@@ -628,7 +613,7 @@ struct Walk<'a> {
     last: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> OrderPressure<'a> {
     fn new(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
         let count = region.values().len();
         let mut weights = vec![0; count];
@@ -642,7 +627,7 @@ impl<'a> Walk<'a> {
                 at_start += value.weight;
             }
         }
-        Walk {
+        OrderPressure {
             region,
             order: order.to_vec(),
             spare_order: Vec::with_capacity(order.len()),

@@ -26,17 +26,17 @@ pub enum Direction {
 /// subtraction, no field can borrow from the next one, and a spare bit is still set afterwards exactly where
 /// nothing had to be borrowed: where one field is not above the other. So all classes are compared at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Packing {
+pub struct PressureFields {
     /// For each class that counts, where its field starts and how many bits it has, without the spare one.
     fields: Vec<Option<(u32, u32)>>,
     spare: i64,
 }
 
-impl Packing {
+impl PressureFields {
     /// Counts one class only.
     pub fn one(region: &Region, class: ClassId) -> Self {
         let fields = region.class_ids().map(|other| (other == class).then_some((0, 62))).collect();
-        Packing { fields, spare: 1 << 62 }
+        PressureFields { fields, spare: 1 << 62 }
     }
 
     /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be
@@ -44,21 +44,23 @@ impl Packing {
     pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let most = |class, limit| u64::from(limit) + most_of_one_instr(region, class);
         let limits = limits.iter().enumerate();
-        Packing::with_room(limits.map(|(class, limit)| limit.map(|limit| most(ClassId::at(class), limit))))
+        PressureFields::with_room(
+            limits.map(|(class, limit)| limit.map(|limit| most(ClassId::at(class), limit))),
+        )
     }
 
-    /// As [`Packing::within`], but whatever is live in any order has room.
+    /// As [`PressureFields::within`], but whatever is live in any order has room.
     pub fn without_limits(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
         region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
-        Packing::with_room(
+        PressureFields::with_room(
             limits.iter().zip(most).map(|(limit, most)| limit.map(|limit| most.max(limit.into()))),
         )
     }
 
     /// Fields that have room for so much.
     fn with_room(most: impl Iterator<Item = Option<u64>>) -> Option<Self> {
-        let mut packing = Packing { fields: Vec::new(), spare: 0 };
+        let mut packing = PressureFields { fields: Vec::new(), spare: 0 };
         let mut taken = 0;
         for most in most {
             let bits = most.map(|most| u64::BITS - most.leading_zeros());
@@ -85,7 +87,7 @@ impl Packing {
         limits.map(|(class, limit)| self.unit(ClassId::at(class)) * i64::from(limit)).sum()
     }
 
-    /// As [`Packing::pack`]; a limit that there is no room for becomes the highest one that has it.
+    /// As [`PressureFields::pack`]; a limit that there is no room for becomes the highest one that has it.
     pub(crate) fn pack_within(&self, limits: &[Option<u32>]) -> i64 {
         let field = |class: ClassId| {
             let most = self.unpack(self.everything(), class);
@@ -157,7 +159,7 @@ fn most_of_one_instr(region: &Region, class: ClassId) -> u64 {
 #[derive(Clone, Debug)]
 pub struct LiveGraph {
     count: usize,
-    packing: Packing,
+    packing: PressureFields,
     /// What waits for an instruction.
     next: Rows<u32>,
     /// How many others an instruction waits for.
@@ -181,7 +183,7 @@ pub(crate) const NEVER: u32 = 1 << 30;
 
 impl LiveGraph {
     /// The graph of a region, with the classes that `packing` counts.
-    pub fn new(region: &Region, direction: Direction, packing: &Packing) -> Self {
+    pub fn new(region: &Region, direction: Direction, packing: &PressureFields) -> Self {
         let weigh = |class| packing.unit(class);
         let count = region.len();
         let neighbours = |instr: InstrId| match direction {
@@ -265,7 +267,7 @@ impl LiveGraph {
     }
 
     /// How pressures are written as numbers.
-    pub fn packing(&self) -> &Packing {
+    pub fn packing(&self) -> &PressureFields {
         &self.packing
     }
 }

@@ -12,13 +12,14 @@ use super::{Guide, LANES, MOST_INSTRS, Parameters, Rules};
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::times::Times;
-use crate::analysis::walk::Packing;
+use crate::analysis::walk::PressureFields;
+use crate::budget::Budget;
 use crate::index::InstrId;
 use crate::problem::Problem;
+use crate::progress::Watch;
 use crate::random::bits_at;
 use crate::region::Region;
-use crate::schedule::progress::Watch;
-use crate::schedule::{Budget, Schedule};
+use crate::schedule::Schedule;
 use crate::twopass::length::is_within;
 use crate::twopass::timed::MOST_SLOTS;
 
@@ -70,7 +71,8 @@ impl Task {
     ) -> Option<Task> {
         let region = problem.region();
         let counted = steps.first()?;
-        let packing = Packing::without_limits(region, counted).filter(|_| region.len() <= MOST_INSTRS)?;
+        let packing =
+            PressureFields::without_limits(region, counted).filter(|_| region.len() <= MOST_INSTRS)?;
         let terrain = Terrain::new(problem, &packing, &Times::on(problem).tail);
         let aim = Aim::Pressure { steps: steps.iter().map(|limits| packing.pack_within(limits)).collect() };
         let start_cost = aim.cost(&terrain, packing.pack_within(&peaks(region, start)), 0);
@@ -94,7 +96,8 @@ impl Task {
         let (length, start) = lengths.zip(&within).min_by_key(|(length, _)| *length)?;
         let fewest = within.iter().min_by_key(|order| peaks(region, order))?;
         let is_short = u64::from(length) * u64::from(problem.target().issue().width) <= MOST_SLOTS;
-        let packing = Packing::within(region, limits).filter(|_| is_short && region.len() <= MOST_INSTRS)?;
+        let packing =
+            PressureFields::within(region, limits).filter(|_| is_short && region.len() <= MOST_INSTRS)?;
         let bound = lower_bound(problem);
         let terrain = Terrain::new(problem, &packing, &bound.tail);
         Some(Task {

@@ -2,7 +2,7 @@
 
 use crate::analysis::closure::{Closure, InstrSet};
 use crate::analysis::times::separation;
-use crate::analysis::walk::{Direction, LiveGraph, Packing};
+use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::index::Rows;
 use crate::problem::Problem;
 use crate::region::Region;
@@ -20,7 +20,7 @@ pub(super) struct Link {
 /// A region as ants see it.
 #[derive(Clone, Debug)]
 pub(super) struct Terrain {
-    pub(super) packing: Packing,
+    pub(super) packing: PressureFields,
     pub(super) width: u32,
     /// What waits for an instruction, and how many others each one waits for.
     pub(super) next: Rows<Link>,
@@ -51,7 +51,7 @@ pub(super) struct Terrain {
 
 impl Terrain {
     /// `tail` is as in [`Times`](crate::analysis::times::Times).
-    pub(super) fn new(problem: &Problem, packing: &Packing, tail: &[u32]) -> Self {
+    pub(super) fn new(problem: &Problem, packing: &PressureFields, tail: &[u32]) -> Self {
         let region = problem.region();
         let graph = LiveGraph::new(region, Direction::TopDown, packing);
         let mut next = Rows::with_capacity(region.len(), region.edge_count());

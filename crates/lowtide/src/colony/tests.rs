@@ -7,15 +7,16 @@ use super::pheromone::Pheromones;
 use super::terrain::Terrain;
 use super::{Guide, LANES, Options, Parameters, Rules, Task};
 use crate::analysis::length_bound::lower_bound;
-use crate::analysis::walk::Packing;
+use crate::analysis::walk::PressureFields;
+use crate::budget::Budget;
+use crate::check::check_order;
 use crate::generate::{self, Shape};
 use crate::index::InstrId;
-use crate::list::minreg::few_registers;
+use crate::list::few_registers::few_registers;
 use crate::minreg::made::fits;
 use crate::problem::{Goal, Problem};
 use crate::random::Random;
-use crate::schedule::check::check_order;
-use crate::schedule::{Budget, Schedule};
+use crate::schedule::Schedule;
 use crate::target::Target;
 use crate::twopass::cases::Case;
 
@@ -31,7 +32,7 @@ fn ants_do_what_the_definition_says() {
     for case in Case::all(0..150, 9, 40, &mut cases) {
         let problem = case.problem();
         let count = case.region.len();
-        let packing = Packing::within(&case.region, &case.limits).expect("small limits");
+        let packing = PressureFields::within(&case.region, &case.limits).expect("small limits");
         let bound = lower_bound(&problem);
         let terrain = Terrain::new(&problem, &packing, &bound.tail);
         let limit = packing.pack(&case.limits);

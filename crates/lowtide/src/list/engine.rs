@@ -17,9 +17,10 @@ use std::collections::BinaryHeap;
 use crate::analysis::pressure::{ReverseTracker, Tracker};
 pub use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId};
+use crate::issue::IssueTable;
 use crate::problem::Problem;
 use crate::region::Edge;
-use crate::schedule::{IssueTable, Schedule};
+use crate::schedule::Schedule;
 
 /// Whether latencies keep an instruction from being a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

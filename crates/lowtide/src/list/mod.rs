@@ -7,11 +7,11 @@
 //! | [`tree`] | optimal orders of trees | paper 1, Section II |
 //! | [`latency_hiding`] | the second phase: cycles under a limit on registers | paper 1, Section IV |
 //! | [`baselines`] | critical path, last-use count, Goodman-Hsu, LLVM-like | papers 2 and 4 |
-//! | [`minreg`] | `default`: our own | |
+//! | [`few_registers`] | `few-registers`: our own | |
 
 pub mod baselines;
 pub mod engine;
+pub mod few_registers;
 pub mod latency_hiding;
-pub mod minreg;
 pub mod sethi_ullman;
 pub mod tree;

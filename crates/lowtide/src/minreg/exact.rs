@@ -12,12 +12,13 @@ use super::race::FIRST_STRIDE;
 use super::search::Verdict;
 use super::solver::{Solver, bound_by_cuts, is_within, peaks};
 use crate::analysis::closure::Closure;
-use crate::analysis::flow::Effort;
 use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
+use crate::progress::Watch;
+use crate::proof::Reason;
 use crate::region::Region;
-use crate::schedule::progress::Watch;
-use crate::schedule::{Budget, Reason};
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +78,7 @@ const STEP_OF_BOUND: u64 = 16;
 /// ```
 /// use lowtide::generate::{Shape, region};
 /// use lowtide::minreg::exact::{Options, minimise};
-/// use lowtide::schedule::Budget;
+/// use lowtide::budget::Budget;
 /// use lowtide::ClassId;
 ///
 /// let region = region(Shape::UnrolledLoop, 80, 3);

@@ -9,7 +9,8 @@
 //! For each b one cut settles many a: all those that a minimiser holds that is within the limit.
 
 use crate::analysis::closure::{Closure, contains, members};
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::analysis::flow::{DownsetMin, Minimum, Side};
+use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::region::Region;
 
@@ -96,10 +97,10 @@ fn before(closure: &Closure, a: InstrId, b: InstrId, sides: &mut [Side]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::check_order;
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
     use crate::region::Peak;
-    use crate::schedule::check::check_order;
 
     #[test]
     fn all_orders_within_the_limits_respect_what_is_found() {

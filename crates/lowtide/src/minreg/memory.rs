@@ -77,15 +77,15 @@ impl Memory {
 mod tests {
     use super::*;
     use crate::analysis::closure::Closure;
-    use crate::analysis::flow::Effort;
-    use crate::analysis::walk::{Direction, LiveGraph, Packing};
+    use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
+    use crate::budget::Effort;
+    use crate::check::check_order;
     use crate::generate::{Random, random_order};
     use crate::index::InstrId;
     use crate::minreg::Rules;
     use crate::minreg::made::{Small, regions};
     use crate::minreg::part::Part;
     use crate::minreg::search::{Search, Verdict};
-    use crate::schedule::check::check_order;
 
     fn keys(count: usize, random: &mut Random) -> Vec<u128> {
         (0..count).map(|_| u128::from(random.bits()) << 64 | u128::from(random.bits())).collect()
@@ -136,7 +136,7 @@ mod tests {
             let mut limits = vec![None; region.classes().len()];
             for limit in [optimum, optimum.saturating_sub(1)] {
                 limits[0] = Some(limit);
-                let packing = Packing::within(&region, &limits).unwrap();
+                let packing = PressureFields::within(&region, &limits).unwrap();
                 let (end, _) = crate::analysis::pressure_bound::pressure_at_ends(&region)[0];
                 if end > limit {
                     continue;

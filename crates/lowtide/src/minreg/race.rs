@@ -13,9 +13,9 @@ use super::memory::Memory;
 use super::part::Part;
 use super::search::{Search, Verdict};
 use crate::analysis::closure::Closure;
-use crate::analysis::flow::Effort;
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::analysis::walk::{Direction, LiveGraph, Packing};
+use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
+use crate::budget::Effort;
 
 /// The first stride, in steps.
 pub(super) const FIRST_STRIDE: u64 = 100_000;
@@ -52,7 +52,7 @@ pub(super) fn race(
     }
     // Each of the two can have a full turn then.
     let turn = turn.min(effort.steps / 2);
-    let packing = Packing::within(region, limits).filter(|_| turn >= LEAST_EFFORT);
+    let packing = PressureFields::within(region, limits).filter(|_| turn >= LEAST_EFFORT);
     let Some(packing) = packing else {
         // Nothing is left, or too many classes have too high limits.
         effort.steps = 0;

@@ -36,9 +36,9 @@ use super::local_min::LocalMin;
 use super::memory::Memory;
 use super::part::Part;
 use crate::analysis::closure::{Closure, contains};
-use crate::analysis::flow::Effort;
 use crate::analysis::pressure_bound::{Judgement, Seeker};
 use crate::analysis::walk::{Direction, LiveGraph, Walk};
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 

@@ -26,12 +26,13 @@ use super::race::race;
 use super::search::Verdict;
 use super::superiority::superiority;
 use crate::analysis::closure::{Closure, contains};
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side};
+use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{Judgement, PressureBound, Seeker, pressure_bound, sharper_bound};
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
-use crate::schedule::Budget;
 
 /// States that a search remembers at most: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;

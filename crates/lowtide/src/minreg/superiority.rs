@@ -55,8 +55,8 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::closure::{Closure, contains};
 use crate::analysis::distance::Distances;
-use crate::analysis::flow::Effort;
 use crate::analysis::times::separation;
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::problem::Problem;
 use crate::region::{Edge, Region};

@@ -20,12 +20,15 @@ use super::Packing;
 use crate::index::InstrId;
 use crate::pack::{OperationRule, PackModel};
 use crate::region::{DepKind, Operand, Region};
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 
 /// What is wrong with a packing.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PackViolation {
-    /// The target has no part `[pack]`.
+    /// The section `[pack]` of the target is not valid.
+    #[error("{0}")]
+    Target(TargetError),
+    /// The target has no section `[pack]`.
     #[error("the target does not say how two operations issue together")]
     NoModel,
     /// An operation that does not exist.
@@ -116,7 +119,8 @@ struct Found<'a> {
 
 /// Checks a packing and measures it.
 pub fn check(region: &Region, target: &Target, packing: &Packing) -> Result<PackReport, Vec<PackViolation>> {
-    let model = target.pack().ok_or_else(|| vec![PackViolation::NoModel])?;
+    let model = PackModel::of(target).map_err(|error| vec![PackViolation::Target(error)])?;
+    let model = &model.ok_or_else(|| vec![PackViolation::NoModel])?;
     let mut wrong = Vec::new();
     let unknown = packing.placed().iter().filter(|placed| placed.instr.index() >= region.len());
     wrong.extend(

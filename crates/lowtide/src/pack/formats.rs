@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::bound::Ranges;
 use super::problem::PackProblem;
 use super::search::{Answer, Graph, Question, Search};
-use crate::analysis::flow::Effort;
+use crate::budget::Effort;
 
 /// What a decision costs in states of the search.
 const STEPS: u64 = 100;

@@ -6,17 +6,21 @@
 //! registers they read together, or by the banks of their registers.
 //!
 //! ```
+//! use lowtide::pack::PackModel;
 //! use lowtide::target::Target;
 //!
 //! let machine = Target::builtin("vs").unwrap();
-//! let pack = machine.pack().unwrap();
+//! let pack = PackModel::of(&machine)?.unwrap();
 //! assert_eq!(pack.units, ["v", "s"]);
 //! assert!(pack.operations.iter().any(|rule| rule.names.contains(&"dp3".to_string())));
+//! # Ok::<(), lowtide::target::TargetError>(())
 //! ```
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+
+use crate::target::{Target, TargetError};
 
 /// The issue model of a machine with two units.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
@@ -121,9 +125,24 @@ pub struct BankRule {
     pub numbered: String,
 }
 
+/// The section `[pack]` of a target file.
+#[derive(Deserialize)]
+struct Section {
+    pack: Option<PackModel>,
+}
+
 impl PackModel {
+    /// The issue model of a target, if it has one.
+    pub fn of(target: &Target) -> Result<Option<PackModel>, TargetError> {
+        let Section { pack } = target.section()?;
+        if let Some(model) = &pack {
+            model.validate().map_err(TargetError::Invalid)?;
+        }
+        Ok(pack)
+    }
+
     /// What is wrong with it.
-    pub(crate) fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if self.units[0] == self.units[1] {
             return Err(format!("pack: unit {:?} is listed twice", self.units[0]));
         }

@@ -15,7 +15,7 @@
 //! ```
 //! use lowtide::generate::shaders::{Group, block};
 //! use lowtide::pack::{PackProblem, check::check, pack};
-//! use lowtide::schedule::Budget;
+//! use lowtide::budget::Budget;
 //! use lowtide::target::Target;
 //!
 //! let target = Target::builtin("vs").unwrap();

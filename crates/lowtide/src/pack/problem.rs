@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::machine::{BankRule, OperationRule, PackModel, ReadRule};
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{DepKind, Edge, Operand, Region};
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 
 /// Most operations of a block: the matrix of conflicts grows with their square.
 pub const MOST_OPERATIONS: usize = 2048;
@@ -15,8 +15,11 @@ pub const MOST_OPERATIONS: usize = 2048;
 /// Why a region cannot be packed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PackError {
+    /// The section `[pack]` of the target is not valid.
+    #[error(transparent)]
+    Target(#[from] TargetError),
     /// The target issues one operation at a time.
-    #[error("target {0} has no part [pack]: it does not say how two operations issue together")]
+    #[error("target {0} has no section [pack]: it does not say how two operations issue together")]
     NoModel(String),
     /// The target does not know an operation.
     #[error("operation {instr} with {lanes} lanes of results meets no [[pack.operation]] of target {target}")]
@@ -180,7 +183,7 @@ impl Operation {
 pub struct PackProblem<'a> {
     region: &'a Region,
     target: &'a Target,
-    model: &'a PackModel,
+    model: PackModel,
     operations: Vec<Operation>,
     preds: Rows<Edge>,
     succs: Rows<Edge>,
@@ -193,7 +196,7 @@ pub struct PackProblem<'a> {
 impl<'a> PackProblem<'a> {
     /// Finds what each operation of a region may take on a target.
     pub fn new(region: &'a Region, target: &'a Target) -> Result<Self, PackError> {
-        let model = target.pack().ok_or_else(|| PackError::NoModel(target.name().to_string()))?;
+        let model = PackModel::of(target)?.ok_or_else(|| PackError::NoModel(target.name().to_string()))?;
         if region.len() > MOST_OPERATIONS {
             return Err(PackError::TooLarge(region.len()));
         }
@@ -218,7 +221,7 @@ impl<'a> PackProblem<'a> {
             let splits: Vec<Split> = splits
                 .map(|split| Split { counts: [count(split, 0), count(split, 1)], apart: split.apart })
                 .collect();
-            let kind = Kind::of(found, model);
+            let kind = Kind::of(found, &model);
             let formats = 1 + splits.len();
             let is_load = found.load;
             operations.push(Operation { kind, splits, must_be: None, is_load, rule, slot: slots });
@@ -303,8 +306,8 @@ impl<'a> PackProblem<'a> {
     }
 
     /// The machine.
-    pub fn model(&self) -> &'a PackModel {
-        self.model
+    pub fn model(&self) -> &PackModel {
+        &self.model
     }
 
     /// How many operations there are.
@@ -346,7 +349,7 @@ impl<'a> PackProblem<'a> {
     }
 
     /// The name of a part of an operation, or of the whole.
-    pub fn part_name(&self, instr: InstrId, format: usize, part: u32) -> &'a str {
+    pub fn part_name(&self, instr: InstrId, format: usize, part: u32) -> &str {
         match format.checked_sub(1) {
             None => self.region.opcode(instr),
             Some(split) => {

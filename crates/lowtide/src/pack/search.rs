@@ -29,7 +29,7 @@ use super::matching::most_pairs;
 use super::memory::Memory;
 use super::problem::{Kind, PackProblem, Split};
 use super::{Packing, Placed};
-use crate::analysis::flow::Effort;
+use crate::budget::Effort;
 use crate::index::{InstrId, Rows, ValueId};
 use crate::random::Random;
 

@@ -7,12 +7,12 @@ use super::measure::measure;
 use super::problem::PackProblem;
 use super::search::{Answer, Graph, Question, Search};
 use super::{Packing, Placed};
-use crate::analysis::flow::Effort;
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::InstrId;
-use crate::list::minreg::few_registers;
+use crate::list::few_registers::few_registers;
 use crate::problem::{Goal, Problem};
-use crate::schedule::Budget;
-use crate::schedule::progress::Watch;
+use crate::progress::Watch;
 
 /// Larger blocks are not searched: the search calls itself for each operation.
 const MOST_FOR_SEARCH: usize = 512;

@@ -5,12 +5,14 @@ use super::{
     shortest_within,
 };
 use crate::analysis::length_bound::lower_bound;
+use crate::budget::Budget;
 use crate::colony::Parameters;
 use crate::index::{ClassId, InstrId};
+use crate::outcome::Outcome;
 use crate::problem::{Goal, Measure, Problem};
+use crate::progress::SearchLog;
 use crate::region::{Kernel, Region};
-use crate::schedule::progress::SearchLog;
-use crate::schedule::{Budget, Outcome, Schedule};
+use crate::schedule::Schedule;
 use crate::solved::{Shared, Solved};
 use crate::target::{FileClass, Target, TargetError};
 use crate::twopass::occupancy::{self, KernelWaves, RegionWaves, most_waves};

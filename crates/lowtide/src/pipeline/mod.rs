@@ -8,18 +8,21 @@ mod kernel;
 pub use kernel::{Filter, KernelOutcome, Options, Passes, schedule_kernel};
 
 use crate::analysis::length_bound;
-use crate::analysis::pressure_bound::Moment;
+use crate::budget::Budget;
+use crate::check::check;
 use crate::colony::{self, Parameters};
 use crate::index::InstrId;
 use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCount};
 use crate::list::engine::{self, Decision, Direction, Policy, Timing};
 use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
-use crate::list::{latency_hiding, minreg, tree};
+use crate::list::{few_registers, latency_hiding, tree};
 use crate::minreg::exact;
+use crate::outcome::Outcome;
 use crate::problem::{Goal, Problem};
-use crate::schedule::check::check;
-use crate::schedule::progress::Quantity;
-use crate::schedule::{Bounds, Budget, Outcome, Reason, Schedule};
+use crate::progress::Quantity;
+use crate::proof::Moment;
+use crate::proof::{Bounds, Reason};
+use crate::schedule::Schedule;
 use crate::solved::{Shared, Solved};
 use crate::twopass::{By, length, weighted};
 
@@ -32,7 +35,7 @@ pub enum Algorithm {
     Source,
     /// The order that the production compiler chose, where it is recorded; else the source order.
     Production,
-    /// Few registers in near-linear time: [`minreg`].
+    /// Few registers in near-linear time: [`few_registers`].
     Default,
     /// The fewest registers possible, proven where the budget allows: [`crate::minreg`].
     Exact,
@@ -166,7 +169,7 @@ pub fn run_with(problem: &Problem, algorithm: Algorithm, budget: Budget, solved:
             Some(production) => Schedule::in_order(problem, production.order.clone()),
             None => Schedule::source(problem),
         },
-        (None, Algorithm::Default) => Schedule::in_order(problem, minreg::few_registers(problem)),
+        (None, Algorithm::Default) => Schedule::in_order(problem, few_registers::few_registers(problem)),
         (None, Algorithm::Tree) => {
             tree::tree(problem).unwrap_or_else(|| sethi_ullman::sethi_ullman(problem, Variant::default()))
         }

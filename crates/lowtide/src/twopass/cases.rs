@@ -2,14 +2,14 @@
 
 use super::timed::Timed;
 use crate::analysis::length_bound::lower_bound;
-use crate::analysis::walk::{Direction, Packing};
+use crate::analysis::walk::{Direction, PressureFields};
+use crate::check::check;
 use crate::index::InstrId;
 use crate::minreg::made::{Machine, Small, State, fits, regions, retimed};
 use crate::problem::{Goal, Problem};
 use crate::random::Random;
 use crate::region::Region;
 use crate::schedule::Schedule;
-use crate::schedule::check::check;
 use crate::target::Target;
 
 const UNITS: [&[(&str, u32)]; 6] =
@@ -78,7 +78,7 @@ impl Case {
     /// From both ends of time.
     pub(crate) fn graphs(&self) -> [Timed; 2] {
         let problem = self.problem();
-        let packing = Packing::within(&self.region, &self.limits).expect("small limits");
+        let packing = PressureFields::within(&self.region, &self.limits).expect("small limits");
         [Direction::TopDown, Direction::BottomUp]
             .map(|end| Timed::new(&problem, end, &packing, &self.limits, &lower_bound(&problem)))
     }

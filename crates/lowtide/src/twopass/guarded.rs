@@ -224,13 +224,13 @@ mod tests {
     use super::super::cases::targets;
     use super::*;
     use crate::analysis::length_bound::{binding_units, lower_bound};
-    use crate::analysis::walk::{Direction, Packing};
+    use crate::analysis::walk::{Direction, PressureFields};
+    use crate::check::{check, check_order};
     use crate::generate::{self, Shape};
     use crate::minreg::made::{Made, retimed};
     use crate::problem::{Goal, Problem};
     use crate::random::Random;
     use crate::schedule::Schedule;
-    use crate::schedule::check::{check, check_order};
 
     fn random_priority(graph: &Timed, random: &mut Random) -> Priority {
         let (most, with_tail) = (random.pick(&[1, 100, 5_000]), random.chance(50));
@@ -264,7 +264,7 @@ mod tests {
             let guard = generate::random_order(&region, &mut random);
             let peaks = check_order(&region, &guard).expect("a legal order");
             let limits: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between)).collect();
-            let Some(packing) = Packing::within(&region, &limits) else { continue };
+            let Some(packing) = PressureFields::within(&region, &limits) else { continue };
             let times = lower_bound(&problem);
             let has_units = !binding_units(&problem).is_empty();
             let start = Schedule::in_order(&problem, guard.clone()).length();

@@ -14,19 +14,20 @@
 
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
-use crate::analysis::flow::Effort;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
 use crate::analysis::pressure::Tracker;
-use crate::analysis::walk::{Direction, Packing};
+use crate::analysis::walk::{Direction, PressureFields};
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::minreg::forced_order::forced_order;
 use crate::minreg::part::Part;
 use crate::minreg::superiority::timed_superiority;
 use crate::problem::Problem;
+use crate::progress::Watch;
 use crate::random::Random;
 use crate::region::Region;
-use crate::schedule::progress::Watch;
-use crate::schedule::{Budget, Schedule};
+use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::prover::Prover;
@@ -79,7 +80,7 @@ pub fn shortest(
     let times = lower_bound(problem);
     let mut answer = Answer { order: order.to_vec(), length, bound: times.best(), nodes: 0 };
     options.watch.begin(answer.length, answer.bound);
-    let Some(packing) = Packing::within(region, &limits) else { return Some(answer) };
+    let Some(packing) = PressureFields::within(region, &limits) else { return Some(answer) };
     if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {
         return Some(answer);
     }
@@ -120,7 +121,7 @@ struct Pass<'a> {
     rules: Rules,
     watch: Watch<'a>,
     limits: Vec<Option<u32>>,
-    packing: Packing,
+    packing: PressureFields,
     /// Orders within the limits, as different as they come.
     known: Vec<Vec<InstrId>>,
 }
@@ -149,7 +150,7 @@ impl<'a> Pass<'a> {
     fn new(
         problem: &'a Problem<'a>,
         limits: &[Option<u32>],
-        packing: &Packing,
+        packing: &PressureFields,
         times: &LengthBound,
         guards: &[&[InstrId]],
         options: Options<'a>,

@@ -4,11 +4,11 @@
 //! [`Meter`] keeps it up to date. States with the same instructions behind them then also differ in what they have spent: a state that has failed says
 //! nothing about one that has spent less. What is left to spend is part of what the [history](super::history) compares.
 
-use crate::analysis::walk::Packing;
+use crate::analysis::walk::PressureFields;
 
 /// The cost of the current path, and the most that a whole one may cost.
 pub(crate) struct Meter<'a> {
-    packing: &'a Packing,
+    packing: &'a PressureFields,
     pub(crate) most: u64,
     kind: Kind<'a>,
 }
@@ -37,12 +37,16 @@ enum Kind<'a> {
 
 impl<'a> Meter<'a> {
     /// Sums what is live over all moments, both ends included. `certain` is what is live just before each instruction in every order.
-    pub(crate) fn sum(packing: &'a Packing, certain: &'a [u64], end: u64) -> Self {
+    pub(crate) fn sum(packing: &'a PressureFields, certain: &'a [u64], end: u64) -> Self {
         Meter { packing, most: u64::MAX, kind: Kind::Sum { so_far: 0, rest: 0, certain, end } }
     }
 
     /// Judges by the peaks of all classes. Every order has at least the peaks `least`, and at the first moment no more.
-    pub(crate) fn peaks(packing: &'a Packing, least: &'a [u32], cost: &'a dyn Fn(&[u32]) -> u64) -> Self {
+    pub(crate) fn peaks(
+        packing: &'a PressureFields,
+        least: &'a [u32],
+        cost: &'a dyn Fn(&[u32]) -> u64,
+    ) -> Self {
         let kind = Kind::Peaks { cost, least, trail: Vec::new(), then: Vec::new() };
         Meter { packing, most: u64::MAX, kind }
     }
@@ -113,12 +117,12 @@ impl<'a> Meter<'a> {
 }
 
 /// What is live of all classes together.
-fn total(packing: &Packing, live: i64) -> u64 {
+fn total(packing: &PressureFields, live: i64) -> u64 {
     packing.classes().map(|class| u64::from(packing.unpack(live, class))).sum()
 }
 
 /// Raises peaks to what is live.
-fn raise(packing: &Packing, peaks: &mut [u32], live: i64) {
+fn raise(packing: &PressureFields, peaks: &mut [u32], live: i64) {
     for class in packing.classes() {
         let peak = &mut peaks[class.index()];
         *peak = (*peak).max(packing.unpack(live, class));

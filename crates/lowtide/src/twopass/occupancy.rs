@@ -16,13 +16,15 @@
 use std::cmp::Reverse;
 use std::time::Instant;
 
-use crate::analysis::pressure_bound::{Moment, pressure_at_ends};
+use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::budget::Budget;
 use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
 use crate::problem::Problem;
-use crate::schedule::progress::{Log, Quantity};
-use crate::schedule::{Budget, Schedule};
+use crate::progress::{Log, Quantity};
+use crate::proof::Moment;
+use crate::schedule::Schedule;
 use crate::solved::{Shared, Taken};
 use crate::target::FileClass;
 use crate::twopass::By;

@@ -4,10 +4,10 @@ use super::Rules;
 use super::search::{Search, Verdict};
 use super::timed::Timed;
 use super::windows::{self, Windows};
-use crate::analysis::flow::Effort;
+use crate::budget::Effort;
 use crate::index::InstrId;
+use crate::progress::Watch;
 use crate::region::Region;
-use crate::schedule::progress::Watch;
 
 /// Windows and searches of one graph, and what they have found.
 pub(crate) struct Prover<'a> {

@@ -21,8 +21,8 @@ use super::Rules;
 use super::history::{COSTS, History, Known, Pending};
 use super::meter::Meter;
 use super::timed::{Clock, Timed};
-use crate::analysis::flow::Effort;
 use crate::analysis::walk::{Direction, Walk};
+use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::random::Random;
 

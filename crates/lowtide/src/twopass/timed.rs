@@ -9,7 +9,7 @@
 
 use crate::analysis::length_bound::{LengthBound, binding_units};
 use crate::analysis::times::separation;
-use crate::analysis::walk::{Direction, LiveGraph, Packing};
+use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -50,7 +50,7 @@ impl Timed {
     pub(crate) fn new(
         problem: &Problem,
         direction: Direction,
-        packing: &Packing,
+        packing: &PressureFields,
         limits: &[Option<u32>],
         times: &LengthBound,
     ) -> Self {

@@ -16,16 +16,17 @@
 //! costs (`meter`).
 
 use crate::analysis::closure::{Closure, members};
-use crate::analysis::flow::Effort;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends};
-use crate::analysis::walk::{Direction, Packing};
+use crate::analysis::walk::{Direction, PressureFields};
+use crate::budget::Budget;
+use crate::budget::Effort;
 use crate::index::{InstrId, ValueId};
 use crate::problem::Problem;
+use crate::progress::Watch;
 use crate::region::Region;
-use crate::schedule::progress::Watch;
-use crate::schedule::{Budget, Schedule};
+use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::meter::Meter;
 use crate::twopass::search::{Search, Verdict};
@@ -260,7 +261,7 @@ impl<'a> Pass<'a> {
         let cost_of_peaks = move |peaks: &[u32]| cost.of_peaks(problem, peaks).unwrap_or(0);
         while let Some(most) = self.most_cost() {
             let limits = self.limits(most);
-            let Some(packing) = Packing::within(problem.region(), &limits.each) else { break };
+            let Some(packing) = PressureFields::within(problem.region(), &limits.each) else { break };
             let graph = Timed::new(problem, Direction::TopDown, &packing, &limits.each, times);
             let mut search = Search::new(&graph, rules);
             search.meter = match limits.are_enough {

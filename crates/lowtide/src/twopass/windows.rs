@@ -33,7 +33,8 @@
 
 use super::timed::Timed;
 use crate::analysis::closure::{Closure, members};
-use crate::analysis::flow::{DownsetMin, Effort, Minimum, Side, Weights};
+use crate::analysis::flow::{DownsetMin, Minimum, Side, Weights};
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 

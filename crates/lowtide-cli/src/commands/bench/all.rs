@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use lowtide::pack::PackModel;
 use lowtide::target::Target;
 use lowtide_io::ShaderLanguage;
 use serde_json::{Map, Value};
@@ -166,7 +167,9 @@ impl Files {
                 "every benchmark reads its input anew: give files, not -".to_string(),
             ));
         }
-        let packing: Vec<Target> = Target::all_builtin().filter(|target| target.pack().is_some()).collect();
+        let packing: Vec<Target> = Target::all_builtin()
+            .filter(|target| PackModel::of(target).is_ok_and(|model| model.is_some()))
+            .collect();
         let input = InputArgs { files: vec![file.to_path_buf()], kernel: None };
         let mut packs = true;
         for_each_kernel(

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use lowtide::budget::Budget;
+use lowtide::check::bound::check_cut;
+use lowtide::check::check;
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Algorithm, run, schedule_region_with};
 use lowtide::problem::Problem;
-use lowtide::schedule::check::check;
-use lowtide::schedule::check_bound::check_cut;
-use lowtide::schedule::{Budget, Outcome, Reason, Schedule};
+use lowtide::proof::Reason;
+use lowtide::schedule::Schedule;
 
 use serde::{Serialize, Serializer};
 

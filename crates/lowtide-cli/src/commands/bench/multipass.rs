@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
-use lowtide::passes::generate::{Look, shader};
-use lowtide::passes::{Partition, PassProblem, dpmpp, mio, rds};
+use lowtide::budget::Budget;
+use lowtide::multipass::generate::{Look, shader};
+use lowtide::multipass::{Partition, PassProblem, dpmpp, mio, rds};
 use lowtide::region::Region;
-use lowtide::schedule::Budget;
 use lowtide::target::Target;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;

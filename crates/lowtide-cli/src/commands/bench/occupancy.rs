@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
+use lowtide::budget::Budget;
+use lowtide::check::check;
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, run, schedule_kernel};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
-use lowtide::schedule::check::check;
-use lowtide::schedule::{Budget, Outcome};
 use lowtide::solved::Solved;
 use lowtide::target::Target;
 use rayon::prelude::*;

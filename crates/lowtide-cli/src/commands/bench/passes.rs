@@ -1,9 +1,9 @@
 //! What each of the two passes did, counted as in paper 2, Table 3.
 
 use lowtide::analysis::length_bound::lower_bound;
+use lowtide::outcome::Outcome;
 use lowtide::pipeline::Passes;
 use lowtide::problem::Problem;
-use lowtide::schedule::Outcome;
 use serde::Serialize;
 
 use crate::book::papers::shobaki_2020::{Counted, Pass, TABLE_3};

@@ -4,10 +4,10 @@
 
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::analysis::pressure::Tracker;
+use lowtide::check::bound::least_pressure;
 use lowtide::problem::Problem;
 use lowtide::region::{DepKind, Lanes, Region, Value};
 use lowtide::schedule::Schedule;
-use lowtide::schedule::check_bound::least_pressure;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_io::BoundReason;
 use serde::Serialize;

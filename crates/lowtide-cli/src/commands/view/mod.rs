@@ -10,10 +10,10 @@ mod layout;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use lowtide::check::check;
 use lowtide::problem::{Measure, Problem};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
-use lowtide::schedule::check::check;
 use lowtide::target::Target;
 use lowtide_io::LineWriter;
 use serde::Serialize;

@@ -47,15 +47,17 @@
 //!
 //! All of it takes O(n log n + operands + dependences).
 
+pub mod bound;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use super::Schedule;
 use crate::index::InstrId;
 use crate::region::{DepKind, Lanes, Operand, Peak, Region};
+use crate::schedule::Schedule;
 use crate::target::Target;
 
 /// The most violations that are listed; a schedule that is wrong throughout would drown the reader in more.
@@ -211,6 +213,19 @@ pub enum Violation {
         /// The target's name.
         target: String,
     },
+}
+
+impl Schedule {
+    /// A schedule from its parts (see [`Schedule::from_parts`]), if it is legal for the region on the target.
+    pub fn new(
+        region: &Region,
+        target: &Target,
+        order: Vec<InstrId>,
+        cycles: Vec<u32>,
+    ) -> Result<Self, Vec<Violation>> {
+        let schedule = Schedule::from_parts(order, cycles);
+        check(region, target, &schedule).map(|_| schedule)
+    }
 }
 
 /// Whether a schedule is legal on a target, and what it amounts to; else the first reasons why it is not
@@ -633,7 +648,7 @@ mod tests {
     }
 
     fn check_on(target: &Target, order: &[u32], cycles: &[u32]) -> Result<Report, Vec<Violation>> {
-        check(&loads(), target, &Schedule::new(ids(order), cycles.to_vec()))
+        check(&loads(), target, &Schedule::from_parts(ids(order), cycles.to_vec()))
     }
 
     #[test]
@@ -710,7 +725,7 @@ mod tests {
         builder.depend(a, b, DepKind::Anti, 0);
         builder.depend(b, c, DepKind::Barrier, 1);
         let region = builder.build().unwrap();
-        let schedule = |cycles: [u32; 3]| Schedule::new(vec![a, b, c], cycles.to_vec());
+        let schedule = |cycles: [u32; 3]| Schedule::from_parts(vec![a, b, c], cycles.to_vec());
         let narrow = Target::builtin("gfx906").unwrap();
         assert!(check(&region, &dual(), &schedule([0, 0, 1])).is_ok());
         assert!(check(&region, &dual(), &schedule([0, 1, 1])).is_err());
@@ -728,7 +743,7 @@ mod tests {
             builder.instr(InstrSpec::new("op", 1));
         }
         let region = builder.build().unwrap();
-        let schedule = |cycles: [u32; 5]| Schedule::new(region.instrs().collect(), cycles.to_vec());
+        let schedule = |cycles: [u32; 5]| Schedule::from_parts(region.instrs().collect(), cycles.to_vec());
         assert_eq!(check(&region, &dual(), &schedule([0, 0, 1, 1, 9])).unwrap().length, 10);
         assert_eq!(
             messages(check(&region, &dual(), &schedule([0, 0, 1, 1, 1]))),
@@ -751,7 +766,7 @@ mod tests {
             builder.instr(InstrSpec { units: &[("alu", busy)], ..InstrSpec::new("op", 1) });
         }
         let region = builder.build().unwrap();
-        let schedule = |cycles: [u32; 5]| Schedule::new(region.instrs().collect(), cycles.to_vec());
+        let schedule = |cycles: [u32; 5]| Schedule::from_parts(region.instrs().collect(), cycles.to_vec());
         assert!(check(&region, &dual(), &schedule([0, 0, 1, 2, 5])).is_ok());
         assert_eq!(
             messages(check(&region, &dual(), &schedule([0, 0, 1, 2, 4]))),
@@ -877,7 +892,7 @@ mod tests {
         }
         let instr = builder.instr(InstrSpec::new("op", 1));
         let region = builder.build().unwrap();
-        let report = check(&region, target, &Schedule::new(vec![instr], vec![0])).unwrap();
+        let report = check(&region, target, &Schedule::from_parts(vec![instr], vec![0])).unwrap();
         (report.occupancy, report.spilled)
     }
 

@@ -18,11 +18,11 @@ use super::sethi_ullman::{Variant, sethi_ullman};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::analysis::walk::{LiveGraph, Packing, Walk};
+use crate::analysis::walk::{LiveGraph, PressureFields, Walk};
+use crate::budget::Budget;
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::random::Random;
-use crate::schedule::Budget;
 
 /// How far an excursion may look before it commits to something.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,7 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     if best.peak() <= bound {
         return best.order;
     }
-    let packing = Packing::one(region, problem.primary_class());
+    let packing = PressureFields::one(region, problem.primary_class());
     let directions = [Direction::BottomUp, Direction::TopDown];
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
     let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end]));

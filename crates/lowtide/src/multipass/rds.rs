@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use super::order::{Inside, in_source_order, quick};
 use super::{Partition, PassProblem};
-use crate::analysis::flow::Effort;
-use crate::schedule::Budget;
+use crate::budget::Budget;
+use crate::budget::Effort;
 
 /// Most operations of the passes that are made when the budget is spent: every subtree is looked at, which takes long if they are large.
 const LATE_OPERATIONS: usize = 64;

@@ -1,16 +1,22 @@
 //! A region as a pass model sees it: operations, values and what each costs, in flat arrays.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use super::{Partition, Pass, PassModel};
 use crate::index::{InstrId, RegisterId, Rows};
 use crate::region::{DepKind, Dependence, Operand, Region, limits};
+use crate::target::{Target, TargetError};
 
 /// Why a region cannot be put into passes.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PassError {
+    /// The section `[passes]` of the target is not valid.
+    #[error(transparent)]
+    Target(#[from] TargetError),
     /// The target says nothing about passes.
-    #[error("target {0} has no part [passes]: `lowtide targets` lists those that have one")]
+    #[error("target {0} has no section [passes]: `lowtide targets` lists those that have one")]
     NoModel(String),
     /// A register that is written more than once.
     #[error("register {register} is written more than once: passes need code in single-assignment form")]
@@ -56,21 +62,21 @@ pub(super) struct Caps {
 ///
 /// ```
 /// use lowtide::generate::{Shape, region};
-/// use lowtide::passes::{PassProblem, check::check_passes, dpmpp};
+/// use lowtide::multipass::{PassProblem, check::check_passes, dpmpp};
 /// use lowtide::target::Target;
 ///
 /// let region = region(Shape::Tree, 60, 1);
 /// let target = Target::builtin("ps14").unwrap();
 /// let problem = PassProblem::new(&region, &target)?;
 /// let found = dpmpp::partition(&problem);
-/// let report = check_passes(&region, target.passes().unwrap(), &found.partition.passes).expect("legal passes");
+/// let report = check_passes(&region, problem.model(), &found.partition.passes).expect("legal passes");
 /// assert_eq!(report.cost, found.partition.cost);
-/// # Ok::<(), lowtide::passes::PassError>(())
+/// # Ok::<(), lowtide::multipass::PassError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct PassProblem<'a> {
     region: &'a Region,
-    model: &'a PassModel,
+    model: Cow<'a, PassModel>,
     pub(super) caps: Caps,
     /// By operation: the values read, each once; those of class and model only.
     pub(super) uses: Rows<u32>,
@@ -96,15 +102,17 @@ pub struct PassProblem<'a> {
 
 impl<'a> PassProblem<'a> {
     /// The problem of a region on a target that has a pass model.
-    pub fn new(region: &'a Region, target: &'a crate::target::Target) -> Result<Self, PassError> {
-        match target.passes() {
-            Some(model) => PassProblem::with_model(region, model),
-            None => Err(PassError::NoModel(target.name().to_string())),
-        }
+    pub fn new(region: &'a Region, target: &Target) -> Result<Self, PassError> {
+        let model = PassModel::of(target)?.ok_or_else(|| PassError::NoModel(target.name().to_string()))?;
+        PassProblem::with(region, Cow::Owned(model))
     }
 
     /// The problem of a region on a pass model.
     pub fn with_model(region: &'a Region, model: &'a PassModel) -> Result<Self, PassError> {
+        PassProblem::with(region, Cow::Borrowed(model))
+    }
+
+    fn with(region: &'a Region, model: Cow<'a, PassModel>) -> Result<Self, PassError> {
         let count = region.registers().len();
         let mut def: Vec<Option<u32>> = vec![None; count];
         for instr in region.instrs() {
@@ -205,7 +213,7 @@ impl<'a> PassProblem<'a> {
         before.sort_and_merge(|last, next| *last == next);
         let after = Rows::group(region.len(), orders.iter().map(|(from, to)| (*from as usize, *to)));
         let users = uses.transposed(registers.len(), |op, value: u32| (value as usize, op as u32));
-        let given = &model.limits;
+        let given = model.limits;
         let cap = |limit: Option<u32>| limit.unwrap_or(NONE);
         let problem = PassProblem {
             region,
@@ -267,8 +275,8 @@ impl<'a> PassProblem<'a> {
     }
 
     /// The pass model.
-    pub fn model(&self) -> &'a PassModel {
-        self.model
+    pub fn model(&self) -> &PassModel {
+        &self.model
     }
 
     /// Number of operations.

@@ -24,9 +24,9 @@ use rustc_hash::FxHashMap;
 
 use super::order::{Answer, Inside, quick, search};
 use super::{Partition, PassProblem};
-use crate::analysis::flow::Effort;
-use crate::schedule::Budget;
-use crate::schedule::progress::Watch;
+use crate::budget::Budget;
+use crate::budget::Effort;
+use crate::progress::Watch;
 
 /// The best partition known, and what is proven about all others.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::index::{InstrId, RegisterId};
+use crate::target::{Target, TargetError};
 
 pub use problem::{PassError, PassProblem};
 
@@ -116,9 +117,24 @@ pub struct Costs {
     pub operations: BTreeMap<String, u32>,
 }
 
+/// The section `[passes]` of a target file.
+#[derive(Deserialize)]
+struct Section {
+    passes: Option<PassModel>,
+}
+
 impl PassModel {
+    /// Limits and costs of passes on a target, if it has them.
+    pub fn of(target: &Target) -> Result<Option<PassModel>, TargetError> {
+        let Section { passes } = target.section()?;
+        if let Some(model) = &passes {
+            model.validate().map_err(TargetError::Invalid)?;
+        }
+        Ok(passes)
+    }
+
     /// What makes no sense about it.
-    pub(crate) fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let Limits { registers, instructions, textures, pending, interpolants, outputs } = self.limits;
         let limits = [
             ("registers", registers),

@@ -178,7 +178,8 @@ impl<'a> Log<'a> {
     /// ```
     /// use lowtide::generate::{Shape, region};
     /// use lowtide::minreg::exact::{Options, minimise};
-    /// use lowtide::schedule::{Budget, progress::{Log, Quantity}};
+    /// use lowtide::budget::Budget;
+    /// use lowtide::schedule::{progress::{Log, Quantity};
     /// use lowtide::ClassId;
     ///
     /// let region = region(Shape::UnrolledLoop, 80, 3);

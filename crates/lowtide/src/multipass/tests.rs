@@ -8,11 +8,15 @@ use rustc_hash::FxHashMap;
 use super::check::check_passes;
 use super::generate::{Look, shader};
 use super::{Costs, Limits, Partition, Pass, PassError, PassModel, PassProblem, dpmpp, exact, mio, rds};
+use crate::budget::Budget;
 use crate::index::{InstrId, RegisterId};
 use crate::random::Random;
 use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
-use crate::schedule::Budget;
 use crate::target::Target;
+
+fn model_of(target: &Target) -> PassModel {
+    PassModel::of(target).expect("a valid section").expect("a pass model")
+}
 
 /// A model with tight limits, some of which are missing.
 fn model(random: &mut Random) -> PassModel {
@@ -604,7 +608,7 @@ fn all_algorithms_are_legal_on_larger_shaders() {
         let region = shader(look, random.bits());
         let targets = ["ps14", "ps20", "one-pass"];
         let target = Target::builtin(random.pick(&targets)).expect("a target");
-        let model = target.passes().expect("a pass model");
+        let model = &model_of(&target);
         let budget = Budget { nodes: Some(3000), ..Budget::UNLIMITED };
         let Some((costs, proven)) = all(&region, model, budget) else { continue };
         assert!(costs.iter().all(|cost| *cost >= proven.bound), "seed {seed}");
@@ -632,7 +636,7 @@ fn the_longest_shaders_do_not_end_the_stack() {
         let problem = PassProblem::new(&region, &target).expect("a problem");
         let budget = Budget { nodes: Some(6000), ..Budget::UNLIMITED };
         let proven = exact::partition(&problem, &dpmpp::partition(&problem).partition, budget);
-        checked(&region, target.passes().expect("a pass model"), name, &proven.partition);
+        checked(&region, &model_of(&target), name, &proven.partition);
     }
 }
 
@@ -732,7 +736,7 @@ fn many_equal_outputs_do_not_take_for_ever() {
         let target = Target::builtin(name).expect("a target");
         let problem = PassProblem::new(&region, &target).expect("a problem");
         let found = dpmpp::partition(&problem);
-        checked(&region, target.passes().expect("a pass model"), name, &found.partition);
+        checked(&region, &model_of(&target), name, &found.partition);
         assert!(found.is_cut && found.widths.contains(&1));
     }
 }
@@ -746,7 +750,7 @@ fn cuts_keep_their_time_on_long_shaders() {
     let budget = Budget { time_per_instr: Some(Duration::from_micros(1)), ..Budget::UNLIMITED };
     let clock = Instant::now();
     let found = rds::partition(&problem, budget);
-    checked(&region, target.passes().expect("a pass model"), "rds", &found);
+    checked(&region, &model_of(&target), "rds", &found);
     // It took minutes.
     assert!(clock.elapsed() < Duration::from_secs(10), "{:?}", clock.elapsed());
 }
@@ -760,7 +764,7 @@ fn many_passes_of_many_outputs_do_not_end_the_stack() {
     let start = mio::partition(&problem);
     let budget = Budget { nodes: Some(200_000), ..Budget::UNLIMITED };
     let proven = exact::partition(&problem, &start, budget);
-    checked(&region, target.passes().expect("a pass model"), "exact", &proven.partition);
+    checked(&region, &model_of(&target), "exact", &proven.partition);
     assert!(proven.partition.cost < start.cost);
 }
 
@@ -848,8 +852,7 @@ fn operations_with_many_results_are_not_searched() {
 #[test]
 fn the_checker_refuses_what_is_wrong() {
     let region = shader(Look::real(60), 5);
-    let mut model =
-        Target::builtin("ps14").and_then(|target| target.passes().cloned()).expect("a pass model");
+    let mut model = model_of(&Target::builtin("ps14").expect("a built-in target"));
     // Short enough for all sets of waits.
     model.limits.instructions = Some(8);
     let problem = PassProblem::with_model(&region, &model).expect("a problem");
@@ -890,8 +893,7 @@ fn the_checker_refuses_what_is_wrong() {
 #[test]
 fn what_fits_nowhere_is_an_error() {
     let region = shader(Look::real(30), 1);
-    let mut model =
-        Target::builtin("ps14").and_then(|target| target.passes().cloned()).expect("a pass model");
+    let mut model = model_of(&Target::builtin("ps14").expect("a built-in target"));
     model.limits.registers = Some(1);
     let error = PassProblem::with_model(&region, &model).expect_err("too few registers");
     assert!(matches!(error, PassError::TooSmall { what: "registers", .. }), "{error}");

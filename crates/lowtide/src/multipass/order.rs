@@ -10,7 +10,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::PassProblem;
-use crate::analysis::flow::Effort;
+use crate::budget::Effort;
 use crate::random::Random;
 
 /// The operations of a pass, with what they mean to each other.

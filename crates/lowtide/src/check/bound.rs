@@ -48,8 +48,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use thiserror::Error;
 
-use crate::analysis::pressure_bound::Moment;
 use crate::index::{ClassId, InstrId};
+use crate::proof::Moment;
 use crate::region::{Operand, Region};
 
 /// Why a claim about a moment is not accepted.
@@ -428,8 +428,8 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::check_order;
     use crate::region::{DefFlags, DepKind, InstrSpec, RegionBuilder};
-    use crate::schedule::check::check_order;
 
     /// Two loads, an addition, a store; and a load and store of their own.
     fn region() -> Region {

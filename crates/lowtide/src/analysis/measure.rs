@@ -1,0 +1,23 @@
+//! The figures of a schedule: peaks, occupancy, spills and length.
+
+use super::pressure::Tracker;
+use crate::problem::{Measure, Problem};
+use crate::schedule::Schedule;
+
+impl Problem<'_> {
+    /// Peaks, occupancy and length of a schedule.
+    pub fn measure(&self, schedule: &Schedule) -> Measure {
+        let mut tracker = Tracker::new(self.region());
+        for &instr in schedule.order() {
+            tracker.schedule(instr);
+        }
+        let peaks = tracker.peaks();
+        let between: Vec<u32> = peaks.iter().map(|peak| peak.between).collect();
+        Measure {
+            occupancy: self.registers().occupancy(&between),
+            spilled: self.registers().spilled(&between),
+            length: schedule.length(),
+            peaks,
+        }
+    }
+}
