@@ -12,6 +12,5 @@
 mod draft;
 mod failure;
 mod interface;
-mod run;
 
 pub use interface::*;

@@ -9,12 +9,14 @@ mod calls;
 use std::ffi::CString;
 
 use calls::*;
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
+use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel};
+use lowtide::pipeline::{Filter, Options, schedule_kernel};
 use lowtide::problem::Goal;
 use lowtide::region::{HintKind, Kernel};
-use lowtide::solved::Solved;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide_capi::*;
 
@@ -53,7 +55,7 @@ fn told(outcome: &lowtide_outcome) -> ([u32; 3], Vec<Told>) {
 /// The same of the Rust interface.
 fn expected(outcome: &KernelOutcome) -> ([u32; 3], Vec<Told>) {
     let region = |outcome: &Outcome| {
-        let Outcome { schedule, measure, bounds, proven_waves, optimal } = outcome;
+        let Outcome { schedule, measure, bounds, proven_waves, optimal, .. } = outcome;
         let figures = [
             measure.length,
             bounds.length,
@@ -80,7 +82,7 @@ fn results_are_those_of_the_rust_interface() {
     let target = Target::builtin("gfx906").unwrap();
     let list = CString::new("list").unwrap();
     let budget = Budget { nodes: Some(NODES), ..Budget::UNLIMITED };
-    let auto = Options { budget, ..Options::default() };
+    let auto = Options::default().with_budget(budget);
     let cases = [
         (options(lowtide_goal::LOWTIDE_OCCUPANCY), auto),
         (
@@ -89,7 +91,7 @@ fn results_are_those_of_the_rust_interface() {
                 algorithm: list.as_ptr(),
                 ..options(lowtide_goal::LOWTIDE_OCCUPANCY)
             },
-            Options { algorithm: Algorithm::List, filter: Some(Filter::default()), ..auto },
+            auto.with_algorithm(Algorithm::LIST).with_filter(Some(Filter::default())),
         ),
         (
             lowtide_options {
@@ -97,11 +99,11 @@ fn results_are_those_of_the_rust_interface() {
                 algorithm: list.as_ptr(),
                 ..options(lowtide_goal::LOWTIDE_LENGTH)
             },
-            Options { goal: Goal::Length, algorithm: Algorithm::List, registers: Some(32), ..auto },
+            auto.with_goal(Goal::Length).with_algorithm(Algorithm::LIST).with_registers(Some(32)),
         ),
         (
             lowtide_options { threads: 0, ..options(lowtide_goal::LOWTIDE_MIN_REG) },
-            Options { goal: Goal::MinReg, ..auto },
+            auto.with_goal(Goal::MinReg),
         ),
     ];
     let kernels: Vec<(Kernel, Box<lowtide_kernel>)> = corpus()
@@ -114,10 +116,10 @@ fn results_are_those_of_the_rust_interface() {
     assert_eq!(kernels.len(), 26);
     for (number, (options, theirs)) in cases.into_iter().enumerate() {
         let session = session("gfx906");
-        let solved = Solved::new();
+        let own = Session::new();
         for (kernel, built) in &kernels {
             let outcome = schedule(&session, built, &options).unwrap();
-            let expected = expected(&schedule_kernel(kernel, &target, theirs, &solved).unwrap());
+            let expected = expected(&schedule_kernel(kernel, &target, &theirs, &own).unwrap());
             assert!(told(&outcome) == expected, "case {number}, kernel {}", kernel.name);
             lowtide_outcome_free(Some(outcome));
         }

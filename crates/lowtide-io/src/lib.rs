@@ -6,9 +6,11 @@
 //! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules, which can carry [`PeakBound`]s.
 //! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
 //! - [`dot()`] draws a dependence graph.
+//! - [`describe_internal_error`] writes a region that a scheduler has failed on to a file.
 //!
 //! Every error names the file, the line and the element.
 
+mod bug_report;
 mod cursor;
 mod dot;
 mod error;
@@ -23,6 +25,7 @@ mod schedule_file;
 #[cfg(feature = "shaders")]
 mod shader;
 
+pub use bug_report::describe_internal_error;
 pub use dot::dot;
 pub use error::ReadError;
 pub use lines::MAX_LINE;

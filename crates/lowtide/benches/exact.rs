@@ -8,9 +8,9 @@ use std::time::Instant;
 use divan::counter::ItemsCount;
 use lowtide::budget::Budget;
 use lowtide::generate::{Shape, families, region};
+use lowtide::list::few_registers::few_registers;
 use lowtide::minreg::Rules;
 use lowtide::minreg::exact::{Answer, Options, minimise};
-use lowtide::pipeline::{Algorithm, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
 use lowtide::target::Target;
@@ -53,7 +53,7 @@ fn start(name: &str) -> (Region, Vec<InstrId>) {
     };
     let target = Target::builtin("generic").expect("a built-in target");
     let problem = Problem::new(&region, &target, Goal::MinReg).expect("generic takes all classes");
-    let order = run(&problem, Algorithm::Default, Budget::default()).order().to_vec();
+    let order = few_registers(&problem);
     (region, order)
 }
 

@@ -1,11 +1,13 @@
 //! List schedulers on generated regions of growing size: `cargo bench -p lowtide --bench list`.
 
 use divan::counter::ItemsCount;
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::generate::{Shape, region};
-use lowtide::pipeline::{Algorithm, run};
+use lowtide::pipeline::run;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
+use lowtide::session::Session;
 use lowtide::target::Target;
 
 fn main() {
@@ -24,7 +26,7 @@ fn algorithm<const SIZE: usize>(bencher: divan::Bencher, name: &str) {
         Problem::new(region, &target, Goal::MinReg).expect("the generator's classes are known")
     });
     let instructions: usize = regions.iter().map(Region::len).sum();
-    bencher
-        .counter(ItemsCount::new(instructions))
-        .bench_local(|| problems.each_ref().map(|problem| run(problem, algorithm, Budget::default())));
+    bencher.counter(ItemsCount::new(instructions)).bench_local(|| {
+        problems.each_ref().map(|problem| run(problem, algorithm, Budget::default(), &Session::new()))
+    });
 }

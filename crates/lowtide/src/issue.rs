@@ -25,6 +25,14 @@ impl Schedule {
     pub fn source(problem: &Problem) -> Self {
         Schedule::in_order(problem, problem.region().instrs().collect())
     }
+
+    /// The recorded order of the production compiler, with necessary stalls. Where none is recorded, the source order.
+    pub fn production(problem: &Problem) -> Self {
+        match problem.region().production() {
+            Some(production) => Schedule::in_order(problem, production.order.clone()),
+            None => Schedule::source(problem),
+        }
+    }
 }
 
 /// Which issue slots and units are taken, for building a schedule from the first cycle to the last.

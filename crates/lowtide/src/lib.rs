@@ -11,7 +11,8 @@
 //!
 //! ```
 //! use lowtide::generate::{Shape, region};
-//! use lowtide::pipeline::{Algorithm, schedule_region};
+//! use lowtide::algorithm::Algorithm;
+//! use lowtide::pipeline::schedule_region;
 //! use lowtide::problem::{Goal, Problem};
 //! use lowtide::budget::Budget;
 //! use lowtide::schedule::check::check;
@@ -21,7 +22,7 @@
 //! let target = Target::builtin("gfx906").unwrap();
 //! let problem = Problem::new(&region, &target, Goal::Length)?;
 //! let budget = Budget { nodes: Some(10_000), ..Budget::UNLIMITED };
-//! let outcome = schedule_region(&problem, Algorithm::Auto, budget);
+//! let outcome = schedule_region(&problem, Algorithm::AUTO, budget);
 //! assert!(outcome.bounds.length <= outcome.measure.length);
 //!
 //! let report = check(&region, &target, &outcome.schedule).expect("a legal schedule");
@@ -33,6 +34,7 @@
 #[cfg(test)]
 extern crate self as lowtide;
 
+pub mod algorithm;
 pub mod analysis;
 pub mod budget;
 pub mod check;
@@ -52,7 +54,7 @@ pub mod proof;
 pub mod random;
 pub mod region;
 pub mod schedule;
-pub mod solved;
+pub mod session;
 pub mod target;
 pub mod twopass;
 

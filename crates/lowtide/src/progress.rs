@@ -1,7 +1,7 @@
 //! How searches go: what they find and what they prove, and when.
 //!
 //! A search that can take long keeps a [`Log`]: where it starts, every improvement of the best schedule or of the bound, and where it ends. The same steps are told
-//! to an [`Observer`] while the search runs, if there is one ([`Solved::observed_by`](crate::solved::Solved::observed_by)), and are part of the outcome when it has ended
+//! to an [`Observer`] while the search runs, if there is one ([`Session::observed_by`](crate::session::Session::observed_by)), and are part of the outcome when it has ended
 //! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). There is something to note a few times in a search, never in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.
@@ -126,7 +126,7 @@ impl Event<'_> {
 }
 
 /// Who wants to know of every step while it happens. It may be called from several threads.
-pub type Observer = dyn Fn(&Event) + Send + Sync;
+pub type Observer<'o> = dyn Fn(&Event) + Send + Sync + 'o;
 
 /// The log of a search that runs.
 ///
@@ -144,7 +144,7 @@ pub struct Log<'a> {
 #[derive(Clone, Copy)]
 pub struct Observed<'a> {
     /// Who.
-    pub observer: &'a Observer,
+    pub observer: &'a Observer<'a>,
     /// The kernel of the region, if it is known.
     pub kernel: Option<&'a str>,
     /// The region.

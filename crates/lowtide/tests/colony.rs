@@ -3,12 +3,14 @@
 mod made;
 
 use lowtide::InstrId;
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::check;
 use lowtide::colony::{Options, Parameters, Task};
-use lowtide::pipeline::{Algorithm, schedule_region};
+use lowtide::pipeline::schedule_region;
 use lowtide::problem::{Goal, Problem};
 use lowtide::schedule::Schedule;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use made::seven;
 
@@ -51,9 +53,9 @@ fn both_passes_together_find_the_optimum_of_the_example() {
     let region = seven();
     let problem = Problem::new(&region, &target, Goal::Occupancy).expect("known classes");
     let budget = Budget { nodes: Some(10_000), ..Budget::UNLIMITED };
-    let outcome = schedule_region(&problem, Algorithm::Colony, budget);
+    let outcome = schedule_region(&problem, Algorithm::COLONY, budget, &Session::new()).unwrap();
     assert_eq!((outcome.measure.occupancy, outcome.measure.length), (4, 10));
     let longer = Problem::new(&region, &target, Goal::Length).expect("known classes").with_register_limit(3);
-    let outcome = schedule_region(&longer, Algorithm::Colony, budget);
+    let outcome = schedule_region(&longer, Algorithm::COLONY, budget, &Session::new()).unwrap();
     assert_eq!((outcome.measure.peaks[0].between, outcome.measure.length), (3, 10));
 }

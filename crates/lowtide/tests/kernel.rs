@@ -3,26 +3,28 @@
 mod made;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use lowtide::InstrId;
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::check;
 use lowtide::generate::Random;
 use lowtide::list::few_registers::few_registers;
-use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel};
+use lowtide::outcome::KernelOutcome;
+use lowtide::pipeline::{Filter, Options, schedule_kernel};
 use lowtide::problem::{Goal, Measure, Problem};
-use lowtide::progress::{Phase, Quantity, SearchLog, Step};
+use lowtide::progress::{Event, Phase, Quantity, SearchLog, Step};
 use lowtide::region::{DepKind, InstrSpec, Kernel, Production, Region, RegionBuilder};
 use lowtide::schedule::Schedule;
-use lowtide::solved::Solved;
+use lowtide::session::{Context, Session, Statistics};
 use lowtide::target::Target;
 use made::{regions, retimed};
 
 const BUDGET: Budget = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
 
 fn options(algorithm: Algorithm, filter: Option<Filter>) -> Options {
-    Options { algorithm, budget: BUDGET, filter, ..Options::default() }
+    Options::default().with_algorithm(algorithm).with_budget(BUDGET).with_filter(filter)
 }
 
 fn kernel(regions: Vec<Region>) -> Kernel {
@@ -127,12 +129,11 @@ fn bounds_hold_against_brute_force() {
         let count = (1 + random.below(3)).min(all.len());
         let kernel = kernel(all.split_off(all.len() - count));
         for (number, target) in targets().iter().enumerate() {
-            for algorithm in [Algorithm::TwoPass, Algorithm::List] {
+            for algorithm in [Algorithm::TWO_PASS, Algorithm::LIST] {
                 let outcome =
-                    schedule_kernel(&kernel, target, options(algorithm, None), &Solved::new()).unwrap();
-                for ((region, result), passes) in
-                    kernel.regions.iter().zip(&outcome.regions).zip(&outcome.passes)
-                {
+                    schedule_kernel(&kernel, target, &options(algorithm, None), &Session::new()).unwrap();
+                for (region, result) in kernel.regions.iter().zip(&outcome.regions) {
+                    let passes = result.passes.expect("both passes have run");
                     check(region, target, &result.schedule).expect("a legal schedule");
                     let problem = Problem::new(region, target, Goal::Occupancy).unwrap();
                     let spills = |class: usize, peak: u32| peak.saturating_sub(problem.limits()[class]);
@@ -171,15 +172,15 @@ fn spilled(outcome: &KernelOutcome) -> u32 {
 #[test]
 fn waves_has_the_waves_of_both_passes() {
     let targets = [targets(), vector_first()].concat();
-    let unlimited = |algorithm| Options { budget: Budget::UNLIMITED, ..options(algorithm, None) };
+    let unlimited = |algorithm| options(algorithm, None).with_budget(Budget::UNLIMITED);
     let (mut count, mut more_than_list, mut longer) = (0, 0, 0);
     for kernel in kernels(1_000..1_400) {
         let number = count % targets.len();
         let target = &targets[number];
         let of = |algorithm| {
-            schedule_kernel(&kernel, target, unlimited(algorithm), &Solved::new()).expect("all classes")
+            schedule_kernel(&kernel, target, &unlimited(algorithm), &Session::new()).expect("all classes")
         };
-        let [waves, both, list] = [Algorithm::Waves, Algorithm::TwoPass, Algorithm::List].map(of);
+        let [waves, both, list] = [Algorithm::WAVES, Algorithm::TWO_PASS, Algorithm::LIST].map(of);
         let name = kernel.regions[0].name();
         assert_eq!(
             (waves.occupancy, waves.occupancy_bound),
@@ -215,7 +216,7 @@ fn waves_has_the_waves_of_both_passes() {
 fn a_limit_on_registers_is_kept_without_losing_waves() {
     let mut random = Random::new(6);
     let targets = [targets(), vector_first()].concat();
-    let algorithms = [Algorithm::TwoPass, Algorithm::Waves, Algorithm::List];
+    let algorithms = [Algorithm::TWO_PASS, Algorithm::WAVES, Algorithm::LIST];
     let (mut count, mut longer, mut over, mut proven, mut better_exists) = (0, 0, 0, 0, 0);
     for kernel in kernels(2_100..2_500) {
         let number = count % targets.len();
@@ -232,23 +233,24 @@ fn a_limit_on_registers_is_kept_without_losing_waves() {
         let peaks = &random.pick(&all[some].iter().collect::<Vec<_>>()).peaks;
         let peak = peaks[problems[some].primary_class().index()].between;
         let registers = Some(peak.saturating_sub(u32::from(random.chance(20))));
-        let free = Options { budget: Budget::UNLIMITED, ..options(algorithm, None) };
-        let limited = Options { registers, ..free };
+        let free = options(algorithm, None).with_budget(Budget::UNLIMITED);
+        let limited = free.with_registers(registers);
         // What has been found without the limit is no answer to what is asked with it.
-        let solved = Solved::new();
-        let free = schedule_kernel(&kernel, target, free, &solved).expect("all classes");
-        let found = schedule_kernel(&kernel, target, limited, &solved).expect("all classes");
-        let alone = schedule_kernel(&kernel, target, limited, &Solved::new()).expect("all classes");
+        let session = Session::new();
+        let free = schedule_kernel(&kernel, target, &free, &session).expect("all classes");
+        let found = schedule_kernel(&kernel, target, &limited, &session).expect("all classes");
+        let alone = schedule_kernel(&kernel, target, &limited, &Session::new()).expect("all classes");
         assert_eq!(found.regions, alone.regions);
         assert_eq!(found.occupancy_bound, free.occupancy_bound);
         // Without searches, there can be more by chance.
-        let is_searched = algorithm != Algorithm::List;
+        let is_searched = algorithm != Algorithm::LIST;
         if is_searched {
             assert_eq!((found.occupancy, spilled(&found)), (free.occupancy, spilled(&free)));
         }
         for (position, region) in kernel.regions.iter().enumerate() {
-            let (result, waves) = (&found.regions[position], found.passes[position].waves);
-            let (free, passes) = (&free.regions[position], &free.passes[position]);
+            let (result, waves) =
+                (&found.regions[position], found.regions[position].passes.expect("passes").waves);
+            let (free, passes) = (&free.regions[position], free.regions[position].passes.expect("passes"));
             let text = || format!("{} within {registers:?} by {algorithm:?} on {}", region.name(), number);
             check(region, target, &result.schedule).expect("a legal schedule");
             assert_eq!(waves, passes.waves, "{}", text());
@@ -286,7 +288,7 @@ fn a_limit_on_registers_is_kept_without_losing_waves() {
                 text()
             );
             // Where no class shares its file, and nothing is spilled, all is proven but for what is over the limit.
-            if number % 2 == 0 && algorithm == Algorithm::TwoPass && ours[0] == 0 {
+            if number % 2 == 0 && algorithm == Algorithm::TWO_PASS && ours[0] == 0 {
                 assert_eq!((result.measure.length, result.bounds.length), (shortest, shortest), "{}", text());
             }
             longer += u32::from(ours[2] == 0 && shortest > free.measure.length);
@@ -327,7 +329,7 @@ fn few_waves_more_must_not_cost_many_cycles() {
     let vega = Target::builtin("gfx906").unwrap();
     let kernel = kernel(vec![loads_and_stores(30)]);
     let with =
-        |filter| schedule_kernel(&kernel, &vega, options(Algorithm::Auto, filter), &Solved::new()).unwrap();
+        |filter| schedule_kernel(&kernel, &vega, &options(Algorithm::AUTO, filter), &Session::new()).unwrap();
     let length = |outcome: &KernelOutcome| outcome.regions[0].measure.length;
     let without = with(None);
     assert_eq!((without.occupancy, without.is_filtered), (10, false));
@@ -351,8 +353,8 @@ fn waves_are_not_given_up_for_nothing() {
     let vega = Target::builtin("gfx906").unwrap();
     let kernel = kernel(vec![loads_and_stores(30)]);
     let with = |registers, filter| {
-        let options = Options { registers: Some(registers), ..options(Algorithm::Auto, filter) };
-        schedule_kernel(&kernel, &vega, options, &Solved::new()).unwrap()
+        let options = options(Algorithm::AUTO, filter).with_registers(Some(registers));
+        schedule_kernel(&kernel, &vega, &options, &Session::new()).unwrap()
     };
     let without = with(20, None);
     assert_eq!((without.occupancy, without.regions[0].measure.peaks[0].between), (10, 20));
@@ -394,15 +396,19 @@ fn answers_do_not_depend_on_who_asks_first() {
     let vega = Target::builtin("gfx906").unwrap();
     let kernels = [(false, 0), (true, 0), (false, 7), (true, 7)]
         .map(|(reversed, through)| kernel(vec![region(reversed, through)]));
-    let options = options(Algorithm::Auto, None);
-    let solved = Solved::new();
+    let options = options(Algorithm::AUTO, None);
+    let (session, statistics) = (Session::new(), Statistics::default());
+    let context = Context::new(&session).counted_by(&statistics);
     let orders = kernels.each_ref().map(|kernel| {
-        let alone = schedule_kernel(kernel, &vega, options, &Solved::new()).unwrap();
-        let shared = schedule_kernel(kernel, &vega, options, &solved).unwrap();
-        assert_eq!(alone.regions, shared.regions);
+        let alone = schedule_kernel(kernel, &vega, &options, &Session::new()).unwrap();
+        let shared = schedule_kernel(kernel, &vega, &options, context).unwrap();
+        let measures = |outcome: &KernelOutcome| outcome.regions[0].measure.clone();
+        assert_eq!(measures(&alone), measures(&shared));
+        assert_eq!(alone.regions[0].schedule, shared.regions[0].schedule);
+        assert_eq!(alone.regions[0].bounds, shared.regions[0].bounds);
         shared.regions[0].schedule.order().to_vec()
     });
-    assert_eq!(solved.repeated(), 3);
+    assert_eq!(statistics.repeated(), 3);
     assert_eq!([&orders[0], &orders[2]], [&orders[1], &orders[3]]);
 }
 
@@ -427,31 +433,30 @@ fn logs_tell_how_the_result_was_found() {
     let mut seen = BTreeMap::new();
     let [target, _] = targets();
     let cases = [
-        (Goal::MinReg, Algorithm::Auto),
-        (Goal::Length, Algorithm::Auto),
-        (Goal::Occupancy, Algorithm::Auto),
-        (Goal::Occupancy, Algorithm::Colony),
-        (Goal::Occupancy, Algorithm::Weighted),
+        (Goal::MinReg, Algorithm::AUTO),
+        (Goal::Length, Algorithm::AUTO),
+        (Goal::Occupancy, Algorithm::AUTO),
+        (Goal::Occupancy, Algorithm::COLONY),
+        (Goal::Occupancy, Algorithm::WEIGHTED),
     ];
     for (goal, algorithm) in cases {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let solved = Solved::new().observed_by({
-            let told = Arc::clone(&told);
-            Box::new(move |event| {
-                let name = event.region.name().to_string();
-                assert_eq!(event.kernel, Some("k"));
-                told.lock().unwrap().push((name, event.quantity, event.phase, event.step()));
-            })
-        });
+        let told = Mutex::new(Vec::new());
+        let session = Session::new();
+        let observer = |event: &Event| {
+            let name = event.region.name().to_string();
+            assert_eq!(event.kernel, Some("k"));
+            told.lock().unwrap().push((name, event.quantity, event.phase, event.step()));
+        };
+        let context = Context::new(&session).observed_by(&observer);
         for kernel in kernels(0..60) {
-            let options = Options { goal, ..options(algorithm, None) };
-            let outcome = schedule_kernel(&kernel, &target, options, &solved).unwrap();
-            for log in outcome.searches.iter().flatten() {
+            let options = options(algorithm, None).with_goal(goal);
+            let outcome = schedule_kernel(&kernel, &target, &options, context).unwrap();
+            for log in outcome.regions.iter().flat_map(|region| &region.searches) {
                 assert_log(log);
                 *seen.entry(log.quantity.name()).or_insert(0) += 1;
             }
-            let regions = kernel.regions.iter().zip(&outcome.regions).zip(&outcome.searches);
-            for ((graph, region), logs) in regions {
+            for (graph, region) in kernel.regions.iter().zip(&outcome.regions) {
+                let logs = &region.searches;
                 let primary = options.problem(graph, &target).unwrap().primary_class().index();
                 let last = |quantity| {
                     let of_it = logs.iter().filter(|log| log.quantity == quantity);
@@ -465,7 +470,9 @@ fn logs_tell_how_the_result_was_found() {
                         }
                         None => assert!(region.optimal),
                     },
-                    (_, Algorithm::Weighted) => assert!(logs.iter().all(|log| log.quantity == Quantity::Sum)),
+                    (_, weighted) if weighted == Algorithm::WEIGHTED => {
+                        assert!(logs.iter().all(|log| log.quantity == Quantity::Sum))
+                    }
                     _ => match last(Quantity::Length) {
                         Some(step) => {
                             assert_eq!(step.bound, region.bounds.length.into());
@@ -474,15 +481,15 @@ fn logs_tell_how_the_result_was_found() {
                         None => assert_eq!(region.measure.length, region.bounds.length),
                     },
                 }
-                if goal == Goal::Occupancy && algorithm == Algorithm::Auto && last(Quantity::Waves).is_none()
+                if goal == Goal::Occupancy && algorithm == Algorithm::AUTO && last(Quantity::Waves).is_none()
                 {
                     assert!(region.proven_waves || region.measure.spilled > 0);
                 }
             }
             // Every region of its own name: what it was told is what is in its logs, if they are its own.
             let mut told = told.lock().unwrap();
-            for (region, logs) in kernel.regions.iter().zip(&outcome.searches) {
-                for log in logs.iter().filter(|log| !log.is_copied) {
+            for (region, found) in kernel.regions.iter().zip(&outcome.regions) {
+                for log in found.searches.iter().filter(|log| !log.is_copied) {
                     let about = told
                         .iter()
                         .filter(|(name, quantity, ..)| name == region.name() && *quantity == log.quantity);

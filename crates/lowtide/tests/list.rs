@@ -1,5 +1,6 @@
 //! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `default`.
 
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::pressure::{ReverseTracker, Tracker};
 use lowtide::analysis::walk::{LiveGraph, PressureFields, Walk};
 use lowtide::budget::Budget;
@@ -11,9 +12,10 @@ use lowtide::list::few_registers::few_registers;
 use lowtide::list::latency_hiding::hide_latency;
 use lowtide::list::sethi_ullman::{Variant, policy, sethi_ullman};
 use lowtide::list::tree::tree;
-use lowtide::pipeline::{Algorithm, run};
+use lowtide::pipeline::run;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 
@@ -253,25 +255,26 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     let few = Budget { nodes: Some(300), ..Budget::UNLIMITED };
     // A group of ants makes a choice for every instruction of every schedule.
     let for_ants = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
-    let source = run(problem, Algorithm::Source, few);
+    let source = run(problem, Algorithm::SOURCE, few, &Session::new()).unwrap();
     let before = problem.measure(&source);
-    for algorithm in Algorithm::ALL {
-        let searches = [Algorithm::TwoPass, Algorithm::Weighted, Algorithm::Exact, Algorithm::Colony];
+    for &algorithm in Algorithm::ALL {
+        let searches = [Algorithm::TWO_PASS, Algorithm::WEIGHTED, Algorithm::EXACT, Algorithm::COLONY];
         if searches.contains(&algorithm) && !with_searches {
             continue; // these take most of the time
         }
-        let budget = if algorithm == Algorithm::Colony { for_ants } else { few };
-        let schedule = run(problem, algorithm, budget);
+        let budget = if algorithm == Algorithm::COLONY { for_ants } else { few };
+        let schedule = run(problem, algorithm, budget, &Session::new()).unwrap();
         let report = check(problem.region(), problem.target(), &schedule).unwrap_or_else(|violations| {
             panic!("{} on {}: {violations:?}", algorithm.name(), problem.region().name())
         });
         let measure = problem.measure(&schedule);
         assert_eq!((report.peaks, report.length), (measure.peaks.clone(), measure.length));
         let class = problem.primary_class().index();
-        match algorithm {
-            Algorithm::Default => assert!(measure.peaks[class].between <= before.peaks[class].between),
-            Algorithm::Auto => assert!(problem.cost(&measure) <= problem.cost(&before)),
-            _ => {}
+        if algorithm == Algorithm::FEW_REGISTERS {
+            assert!(measure.peaks[class].between <= before.peaks[class].between);
+        }
+        if algorithm == Algorithm::AUTO {
+            assert!(problem.cost(&measure) <= problem.cost(&before));
         }
     }
 }

@@ -5,11 +5,11 @@ mod made;
 use lowtide::budget::Budget;
 use lowtide::check::check_order;
 use lowtide::generate::Random;
+use lowtide::pipeline::first_pass::{Options, most_waves};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
-use lowtide::solved::{Shared, Solved};
+use lowtide::session::{Session, SharedProblem};
 use lowtide::target::Target;
-use lowtide::twopass::occupancy::{Options, most_waves};
 use made::{Small, regions};
 
 /// Small files with many steps, so that small regions differ. `vector` is for the first class, alone or shared
@@ -50,7 +50,7 @@ fn best(problem: &Problem, region: &Region) -> (u32, u32, u32) {
 #[test]
 fn waves_are_those_of_brute_force() {
     let mut random = Random::new(5);
-    let solved = Solved::new();
+    let session = Session::new();
     let targets = [separate(), shared()];
     let mut all: Vec<Region> = regions(0..500, 8).collect();
     let (mut kernels, mut limited, mut searched, mut spills, mut short) = (0, 0, 0, 0, 0);
@@ -62,8 +62,10 @@ fn waves_are_those_of_brute_force() {
             let problems: Vec<Problem> = (kernel.iter())
                 .map(|region| Problem::new(region, target, Goal::Occupancy).expect("all classes are known"))
                 .collect();
-            let shared: Vec<Shared> =
-                problems.iter().map(|problem| solved.share(problem, Budget::UNLIMITED)).collect();
+            let shared: Vec<SharedProblem> = problems
+                .iter()
+                .map(|problem| SharedProblem::new(problem.clone(), Budget::UNLIMITED, (&session).into()))
+                .collect();
             let found = most_waves(&shared, most, Options::default());
             let best: Vec<(u32, u32, u32)> =
                 problems.iter().zip(&kernel).map(|(problem, region)| best(problem, region)).collect();

@@ -8,14 +8,14 @@ use lowtide::check::{check, check_order};
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::baselines;
 use lowtide::list::few_registers::few_registers;
+use lowtide::pipeline::first_pass::{self, most_waves};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
 use lowtide::schedule::Schedule;
-use lowtide::solved::{Shared, Solved};
+use lowtide::session::{Session, SharedProblem};
 use lowtide::target::Target;
 use lowtide::twopass::Rules;
 use lowtide::twopass::length::{Answer, Options, shortest};
-use lowtide::twopass::occupancy::{self, most_waves};
 use lowtide::{InstrId, ValueId};
 use made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
 
@@ -358,9 +358,12 @@ fn both_passes_give_what_brute_force_gives() {
         };
         let waves = each.into_iter().min().expect("at least one region");
         let problems: Vec<Problem> = kernel.iter().map(|region| problem(region, &target)).collect();
-        let solved = Solved::new();
-        let shared: Vec<Shared> = problems.iter().map(|problem| solved.share(problem, UNBOUNDED)).collect();
-        let found = most_waves(&shared, most.min(target.max_waves()), occupancy::Options::default());
+        let session = Session::new();
+        let shared: Vec<SharedProblem> = problems
+            .iter()
+            .map(|problem| SharedProblem::new(problem.clone(), UNBOUNDED, (&session).into()))
+            .collect();
+        let found = most_waves(&shared, most.min(target.max_waves()), first_pass::Options::default());
         assert_eq!((found.waves, found.bound), (waves, waves), "kernel {kernels} with {}", kernel[0].name());
         for ((problem, small), first) in problems.iter().zip(&small).zip(&found.regions) {
             let limits: Vec<Option<u32>> = baselines::limits(problem, waves).into_iter().map(Some).collect();

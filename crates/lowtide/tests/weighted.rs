@@ -3,16 +3,18 @@
 mod made;
 
 use lowtide::InstrId;
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::budget::Budget;
 use lowtide::check::check;
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::few_registers::few_registers;
-use lowtide::pipeline::{Algorithm, run};
+use lowtide::pipeline::run;
 use lowtide::problem::{Goal, Problem};
 use lowtide::progress::Watch;
 use lowtide::region::Region;
 use lowtide::schedule::Schedule;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide::twopass::weighted::{Answer, Objective, PressureCost, lowest_sum};
 use made::{Machine, Made, Small, State, regions, retimed, seven};
@@ -290,11 +292,11 @@ fn the_algorithm_is_never_worse_than_its_starts() {
             let region = generate::region(shape, 20 + 10 * seed as usize, seed);
             let problem = problem(&region, &target);
             let sum = |algorithm| {
-                let schedule = run(&problem, algorithm, nodes(2_000));
+                let schedule = run(&problem, algorithm, nodes(2_000), &Session::new()).unwrap();
                 objective.sum(schedule.length(), objective.cost.of(&problem, schedule.order()))
             };
-            let starts = [Algorithm::Source, Algorithm::Production, Algorithm::Default].map(sum);
-            let found = sum(Algorithm::Weighted);
+            let starts = [Algorithm::SOURCE, Algorithm::PRODUCTION, Algorithm::FEW_REGISTERS].map(sum);
+            let found = sum(Algorithm::WEIGHTED);
             assert!(starts.iter().all(|&start| found <= start), "{found} and {starts:?}: {}", region.name());
             improved += u32::from(starts.iter().all(|&start| found < start));
         }

@@ -3,24 +3,26 @@ use std::mem::MaybeUninit;
 use std::ptr::null;
 use std::time::Duration;
 
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
-use lowtide::pipeline::{Algorithm, Filter, Options};
+use lowtide::outcome::{KernelOutcome, Outcome};
+use lowtide::pipeline::{Filter, Options, ScheduleError, schedule_kernel};
 use lowtide::problem::Goal;
-use lowtide::solved::Solved;
+use lowtide::session::Session;
 use lowtide::target::Target;
+use lowtide_io::describe_internal_error;
 
 use super::{
     answer, free, lowtide_kernel, lowtide_status, lowtide_target, make, optional_text, present, report,
 };
 use crate::failure::Failure;
-use crate::run::{KernelResult, run};
 
-/// A target, and the answers for the graphs that were solved for it: code repeats itself, and nothing is
+/// A target, and the answers for the graphs that were scheduled for it: code repeats itself, and nothing is
 /// sought twice. The answers are kept until the session is freed. Threads can use one session at once.
 #[derive(Debug)]
 pub struct lowtide_session {
     target: Target,
-    solved: Solved,
+    answers: Session,
 }
 
 // Threads share it.
@@ -73,7 +75,29 @@ pub struct lowtide_options {
 
 /// The schedules of a kernel. It never changes.
 #[derive(Debug)]
-pub struct lowtide_outcome(KernelResult);
+pub struct lowtide_outcome {
+    kernel: KernelOutcome,
+    /// For each region, what C reads as arrays of numbers.
+    arrays: Vec<Arrays>,
+}
+
+#[derive(Debug)]
+struct Arrays {
+    order: Vec<u32>,
+    peaks: Vec<u32>,
+    peaks_at: Vec<u32>,
+}
+
+impl lowtide_outcome {
+    fn new(kernel: KernelOutcome) -> Self {
+        let arrays = |region: &Outcome| Arrays {
+            order: region.schedule.order().iter().map(|instr| instr.0).collect(),
+            peaks: region.measure.peaks.iter().map(|peak| peak.between).collect(),
+            peaks_at: region.measure.peaks.iter().map(|peak| peak.at).collect(),
+        };
+        lowtide_outcome { arrays: kernel.regions.iter().map(arrays).collect(), kernel }
+    }
+}
 
 /// What the schedules of all regions mean for their kernel.
 #[repr(C)]
@@ -131,7 +155,7 @@ pub extern "C" fn lowtide_session_new(
 ) -> lowtide_status {
     make(out, message, || {
         let lowtide_target(target) = present(target, "target")?;
-        Ok(lowtide_session { target: target.clone(), solved: Solved::new() })
+        Ok(lowtide_session { target: target.clone(), answers: Session::new() })
     })
 }
 
@@ -181,7 +205,12 @@ pub unsafe extern "C" fn lowtide_schedule(
         let kernel = present(kernel, "kernel")?.0.get()?;
         // SAFETY: the caller promises that strings are strings.
         let options = unsafe { checked(present(options, "options")?) }?;
-        Ok(lowtide_outcome(run(kernel, &session.target, options, &session.solved)?))
+        let outcome = schedule_kernel(kernel, &session.target, &options, &session.answers);
+        outcome.map(lowtide_outcome::new).map_err(|error| match error {
+            ScheduleError::Internal(error) => Failure::internal(describe_internal_error(kernel, &error)),
+            ScheduleError::Target(error) => error.into(),
+            other => Failure::internal(other.to_string()),
+        })
     })
 }
 
@@ -192,15 +221,10 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
     let algorithm = unsafe { optional_text(options.algorithm, "the name of an algorithm") }?;
     let goal = GOALS.iter().find(|(number, _)| *number as u32 == options.goal);
     let (_, goal) = *goal.ok_or_else(|| Failure::argument(format!("{} is not a goal", options.goal)))?;
-    let algorithm = algorithm.map_or(Ok(Algorithm::Auto), |name| {
+    let algorithm = algorithm.map_or(Ok(Algorithm::AUTO), |name| {
         Algorithm::named(name).ok_or_else(|| {
-            let mut known = String::new();
-            for algorithm in Algorithm::ALL {
-                // One by one: the optimiser takes many minutes over the sum of all lengths that `join` needs.
-                known.push_str(if known.is_empty() { "" } else { ", " });
-                known.push_str(algorithm.name());
-            }
-            Failure::argument(format!("unknown algorithm {name:?} (known: {known})"))
+            let known: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
+            Failure::argument(format!("unknown algorithm {name:?} (known: {})", known.join(", ")))
         })
     })?;
     let filter = match options.filter {
@@ -215,7 +239,12 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         threads: options.threads.max(1) as usize,
     };
     let registers = Some(options.registers).filter(|registers| *registers > 0);
-    Ok(Options { goal, algorithm, budget, registers, filter, ..Options::default() })
+    Ok(Options::default()
+        .with_goal(goal)
+        .with_algorithm(algorithm)
+        .with_budget(budget)
+        .with_registers(registers)
+        .with_filter(filter))
 }
 
 /// Frees an outcome, with the arrays of its results. NULL is fine.
@@ -233,12 +262,12 @@ pub extern "C" fn lowtide_outcome_kernel(
 ) -> lowtide_status {
     let nothing = lowtide_kernel_result { occupancy: 0, occupancy_bound: 0, regions: 0, filtered: 0 };
     answer(out, nothing, message, || {
-        let lowtide_outcome(result) = present(outcome, "outcome")?;
+        let kernel = &present(outcome, "outcome")?.kernel;
         Ok(lowtide_kernel_result {
-            occupancy: result.occupancy,
-            occupancy_bound: result.occupancy_bound,
-            regions: result.regions.len(),
-            filtered: u32::from(result.is_filtered),
+            occupancy: kernel.occupancy,
+            occupancy_bound: kernel.occupancy_bound,
+            regions: kernel.regions.len(),
+            filtered: u32::from(kernel.is_filtered),
         })
     })
 }
@@ -252,25 +281,25 @@ pub extern "C" fn lowtide_outcome_region(
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
     answer(out, lowtide_region_result::NOTHING, message, || {
-        let lowtide_outcome(result) = present(outcome, "outcome")?;
-        let region = result.regions.get(position).ok_or_else(|| {
-            let count = result.regions.len();
+        let lowtide_outcome { kernel, arrays } = present(outcome, "outcome")?;
+        let (region, arrays) = kernel.regions.get(position).zip(arrays.get(position)).ok_or_else(|| {
+            let count = kernel.regions.len();
             Failure::argument(format!("there is no region at position {position}: the kernel has {count}"))
         })?;
         Ok(lowtide_region_result {
-            count: region.order.len(),
-            order: region.order.as_ptr(),
-            cycles: region.cycles.as_ptr(),
-            length: region.length,
-            length_bound: region.length_bound,
-            occupancy: region.occupancy,
-            spilled: region.spilled,
-            classes: region.peaks.len(),
-            peaks: region.peaks.as_ptr(),
-            peaks_at: region.peaks_at.as_ptr(),
-            peak_bounds: region.peak_bounds.as_ptr(),
-            optimal: u32::from(region.is_optimal),
-            proven_waves: u32::from(region.is_proven_waves),
+            count: arrays.order.len(),
+            order: arrays.order.as_ptr(),
+            cycles: region.schedule.cycles().as_ptr(),
+            length: region.measure.length,
+            length_bound: region.bounds.length,
+            occupancy: region.measure.occupancy,
+            spilled: region.measure.spilled,
+            classes: arrays.peaks.len(),
+            peaks: arrays.peaks.as_ptr(),
+            peaks_at: arrays.peaks_at.as_ptr(),
+            peak_bounds: region.bounds.peaks.as_ptr(),
+            optimal: u32::from(region.optimal),
+            proven_waves: u32::from(region.proven_waves),
         })
     })
 }

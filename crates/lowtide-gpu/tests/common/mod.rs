@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::colony::{Options, Parameters, Task};
 use lowtide::generate::{self, Random, Shape};
 use lowtide::list::few_registers::few_registers;
-use lowtide::pipeline::{self, Algorithm, schedule_kernel};
+use lowtide::pipeline::{self, KernelPlan, open_tasks};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::schedule::Schedule;
-use lowtide::solved::Solved;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide_gpu::Device;
 use lowtide_io::KernelReader;
@@ -38,20 +39,18 @@ pub(crate) fn real_kernels() -> Vec<Kernel> {
 pub(crate) fn asked(kernels: &[Kernel], nodes: u64) -> Vec<Task> {
     let target = Target::builtin("gfx906").expect("built in");
     let budget = Budget { nodes: Some(nodes), ..Budget::UNLIMITED };
-    let options = pipeline::Options { algorithm: Algorithm::Colony, budget, ..pipeline::Options::default() };
-    let solved = Solved::new();
+    let options = pipeline::Options::default().with_algorithm(Algorithm::COLONY).with_budget(budget);
+    let session = Session::new();
+    let plan = |kernel| KernelPlan::new(kernel, &target, &options, (&session).into()).expect("known classes");
+    let mut plans: Vec<KernelPlan> = kernels.iter().map(plan).collect();
     let mut tasks = Vec::new();
-    for pass in [1, 2] {
-        let asked = solved.asked_of_ants(pass, || {
-            for kernel in kernels {
-                schedule_kernel(kernel, &target, options, &solved).expect("known classes");
-            }
-        });
-        for asked in asked {
-            tasks.push(asked.task().clone());
-            let answer = asked.task().run(2);
-            solved.tell(asked, answer);
+    while plans.iter().any(|plan| !plan.is_done()) {
+        for open in open_tasks(&plans) {
+            tasks.push(open.task().clone());
+            let answer = open.task().run(2);
+            open.answer(answer);
         }
+        plans.iter_mut().for_each(|plan| plan.advance().expect("legal schedules"));
     }
     tasks
 }

@@ -7,11 +7,12 @@
 //!
 //! Where the first order itself is over the limit, more parallelism would only add spills: it is returned as it is.
 
+use super::baselines;
 use super::engine::{Direction, Key, Policy, State, Timing, run};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::times::Times;
 use crate::index::{ClassId, InstrId};
-use crate::problem::Problem;
+use crate::problem::{Goal, Problem};
 use crate::schedule::Schedule;
 
 /// Hides latencies within the sub-blocks of `order`. `limits` has the most registers of each class.
@@ -33,6 +34,20 @@ pub fn hide_latency(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Sch
     }
     let mut policy = SubBlocks { times: Times::on(problem), last, ends };
     run(problem, Direction::TopDown, Timing::Cycles, &mut policy, None)
+}
+
+/// Hides latencies within the registers that the problem allows or, where waves count, within those that as
+/// many waves can have as fit with the schedule `few`.
+pub(crate) fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
+    let for_waves;
+    let limits = match problem.goal() {
+        Goal::Occupancy => {
+            for_waves = baselines::limits(problem, problem.measure(few).occupancy.min(problem.most_waves()));
+            &for_waves
+        }
+        Goal::MinReg | Goal::Length => problem.limits(),
+    };
+    hide_latency(problem, few.order(), limits)
 }
 
 /// Longest path to the end first, one sub-block after the other.

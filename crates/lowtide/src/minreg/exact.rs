@@ -5,6 +5,7 @@
 //! the best order is optimal. One such answer is enough, since good heuristics find the optimum nearly
 //! always. While it stays open, the same question is asked for the bound, too, which then rises.
 
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Rules;
@@ -93,15 +94,26 @@ pub fn minimise(
     start: &[InstrId],
     options: Options,
 ) -> Answer {
+    minimise_on(region, &Closure::new(region), class, others, start, options)
+}
+
+/// As [`minimise`], with the closure of the region.
+pub(crate) fn minimise_on(
+    region: &Region,
+    closure: &Closure,
+    class: ClassId,
+    others: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+) -> Answer {
     let mut effort = options.budget.effort(region.len());
-    let closure = Closure::new(region);
     let mut limits = limits_that_matter(region, others);
     limits[class.index()] = None;
     let watch = options.watch;
     if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
         watch.begin(peaks(region, start)[class.index()], *bound);
     }
-    let cuts = bound_by_cuts(region, class, &closure, start, options.rules, &mut effort);
+    let cuts = bound_by_cuts(region, class, closure, start, options.rules, &mut effort);
     let mut answer = Answer {
         order: start.to_vec(),
         peak: cuts.hint_peak,
@@ -118,7 +130,7 @@ pub fn minimise(
         return answer;
     }
     limits[class.index()] = Some(answer.peak);
-    let mut solver = Solver::new(region, &closure, limits, &answer.order, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits, &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // With the new dependences, cuts say more.
@@ -189,12 +201,14 @@ fn ask_and_climb(
 
 /// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
 pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
-    decide(region, limits, start, options).0
+    let closure = OnceCell::new();
+    decide(region, || closure.get_or_init(|| Closure::new(region)), limits, start, options).0
 }
 
-/// As [`within`], with the number of states that were expanded.
-pub(crate) fn decide(
+/// As [`within`], with the closure of the region, if it is needed, and the number of states that were expanded.
+pub(crate) fn decide<'c>(
     region: &Region,
+    closure: impl FnOnce() -> &'c Closure,
     limits: &[Option<u32>],
     start: &[InstrId],
     options: Options,
@@ -204,11 +218,11 @@ pub(crate) fn decide(
     if is_within(region, start, &limits) {
         return (Decision::Possible(start.to_vec()), 0);
     }
-    let closure = Closure::new(region);
+    let closure = closure();
     let mut start = start.to_vec();
     for class in region.class_ids() {
         let Some(limit) = limits[class.index()] else { continue };
-        let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &mut effort);
+        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, &mut effort);
         if cuts.value > limit {
             return (Decision::Impossible(Reason::Cut(cuts.witness)), 0);
         }
@@ -224,7 +238,7 @@ pub(crate) fn decide(
         return (Decision::Open, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
-    let mut solver = Solver::new(region, &closure, limits, &start, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits, &start, options, &mut effort);
     let mut turn = FIRST_STRIDE;
     let mut decision = Decision::Open;
     while decision == Decision::Open && !effort.is_spent() {

@@ -18,6 +18,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel that waves start in, with nothing else known about it.
+    pub fn new(name: impl Into<String>, regions: Vec<Region>) -> Self {
+        let name = name.into();
+        Kernel { name, origin: String::new(), target: None, is_entry: true, max_occupancy: None, regions }
+    }
+
     /// Number of instructions in all regions.
     pub fn instr_count(&self) -> usize {
         self.regions.iter().map(Region::len).sum()

@@ -69,6 +69,19 @@ pub fn shortest(
     options: Options,
 ) -> Option<Answer> {
     let region = problem.region();
+    shortest_on(problem, &lower_bound(problem), || Closure::new(region), limits, starts, options)
+}
+
+/// As [`shortest`], with the times and, if it is needed, the closure of the region.
+pub(crate) fn shortest_on(
+    problem: &Problem,
+    times: &LengthBound,
+    closure: impl Fn() -> Closure,
+    limits: &[Option<u32>],
+    starts: &[&[InstrId]],
+    options: Options,
+) -> Option<Answer> {
+    let region = problem.region();
     let limits = effective(region, limits);
     let mut orders: Vec<(u32, &[InstrId])> = starts
         .iter()
@@ -77,7 +90,6 @@ pub fn shortest(
         .collect();
     orders.sort_by_key(|(length, _)| *length); // stable: the first one among equals
     let &(length, order) = orders.first()?;
-    let times = lower_bound(problem);
     let mut answer = Answer { order: order.to_vec(), length, bound: times.best(), nodes: 0 };
     options.watch.begin(answer.length, answer.bound);
     let Some(packing) = PressureFields::within(region, &limits) else { return Some(answer) };
@@ -85,11 +97,11 @@ pub fn shortest(
         return Some(answer);
     }
     let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
-    let mut pass = Pass::new(problem, &limits, &packing, &times, &guards, options, &mut answer);
+    let mut pass = Pass::new(problem, &limits, &packing, times, &guards, options, &mut answer);
     pass.lists();
     pass.relist(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
-        pass.prove();
+        pass.prove(closure);
     }
     Some(answer)
 }
@@ -230,11 +242,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Finds dependences that can be added, windows for targets, and searches with all of that.
-    fn prove(&mut self) {
+    fn prove(&mut self, closure: impl Fn() -> Closure) {
         if self.is_done() || self.graphs[0].len() > MOST_TO_PROVE {
             return;
         }
-        let Some(part) = self.tightened() else { return };
+        let Some(part) = self.tightened(closure()) else { return };
         let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else {
             return;
         };
@@ -252,9 +264,8 @@ impl<'a> Pass<'a> {
     }
 
     /// The region with more dependences: those that do no harm, and those that follow from the limits.
-    fn tightened(&mut self) -> Option<Part> {
+    fn tightened(&mut self, mut closure: Closure) -> Option<Part> {
         let region = self.problem.region();
-        let mut closure = Closure::new(region);
         let mut edges = Vec::new();
         if self.rules.superiority && region.len() <= MOST_FOR_DISTANCES {
             let mut share = self.effort.share(4);

@@ -1,6 +1,6 @@
 //! Occupancy first, then length, for all regions of a kernel together (paper 2).
 //!
-//! A kernel has as many waves as its worst region allows. So the first pass, [`occupancy`], looks for the most waves
+//! A kernel has as many waves as its worst region allows. So the first pass, [`first_pass`](crate::pipeline::first_pass), looks for the most waves
 //! of the kernel, not of each region: a region that is not the bottleneck gets only as few registers as that takes.
 //! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
 //! [`weighted`] is what the paper compares them with: both in one sum, region by region.
@@ -11,7 +11,6 @@ mod guarded;
 mod history;
 pub mod length;
 mod meter;
-pub mod occupancy;
 mod prover;
 mod search;
 pub(crate) mod timed;

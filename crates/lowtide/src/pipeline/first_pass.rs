@@ -25,7 +25,7 @@ use crate::problem::Problem;
 use crate::progress::{Log, Quantity};
 use crate::proof::Moment;
 use crate::schedule::Schedule;
-use crate::solved::{Shared, Taken};
+use crate::session::{AntQuestion, SharedProblem, Taken};
 use crate::target::FileClass;
 use crate::twopass::By;
 
@@ -73,16 +73,46 @@ pub struct Options {
 }
 
 /// Looks for the most waves, at most `most`, that all regions of a kernel allow.
-pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves {
-    let (mut regions, mut logs): (Vec<RegionWaves>, Vec<Logs>) =
-        shared.iter().map(|shared| start(shared, most, options)).unzip();
-    for region in &mut regions {
-        region.is_asked = region.spilled > 0 || region.waves < most;
+pub fn most_waves(shared: &[SharedProblem], most: u32, options: Options) -> KernelWaves {
+    FirstPass::plan(shared, most, options).finish(shared, options)
+}
+
+/// The regions of a kernel in the first pass: the best known orders, and the questions for ants.
+pub(super) struct FirstPass<'a> {
+    regions: Vec<RegionWaves>,
+    logs: Vec<Logs<'a>>,
+    questions: Vec<Option<AntQuestion>>,
+    most: u32,
+    /// The waves that all bounds allow.
+    target: u32,
+}
+
+impl<'a> FirstPass<'a> {
+    pub(super) fn plan(shared: &[SharedProblem<'a>], most: u32, options: Options) -> Self {
+        let (mut regions, logs): (Vec<RegionWaves>, Vec<Logs>) =
+            shared.iter().map(|shared| start(shared, most, options)).unzip();
+        for region in &mut regions {
+            region.is_asked = region.spilled > 0 || region.waves < most;
+        }
+        let target = regions.iter().map(|region| region.bound).fold(most, u32::min);
+        let questions = match options.by {
+            By::Lists | By::Search => Vec::new(),
+            By::Ants => {
+                let regions = regions.iter_mut().zip(shared);
+                regions.map(|(region, shared)| region.ask_ants(shared, target, options)).collect()
+            }
+        };
+        FirstPass { regions, logs, questions, most, target }
     }
-    let mut target = regions.iter().map(|region| region.bound).fold(most, u32::min);
-    match options.by {
-        By::Lists => {}
-        By::Search => {
+
+    /// The questions for ants, with the number of the region.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (usize, &AntQuestion)> {
+        self.questions.iter().enumerate().filter_map(|(region, question)| Some((region, question.as_ref()?)))
+    }
+
+    pub(super) fn finish(self, shared: &[SharedProblem<'a>], options: Options) -> KernelWaves {
+        let FirstPass { mut regions, mut logs, questions, most, mut target } = self;
+        if options.by == By::Search {
             // The worst one first: it lowers the target for the others.
             let mut by_waves: Vec<usize> = (0..regions.len()).collect();
             by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
@@ -91,20 +121,20 @@ pub fn most_waves(shared: &[Shared], most: u32, options: Options) -> KernelWaves
                 target = target.min(regions[position].waves);
             }
         }
-        By::Ants => {
-            for ((region, shared), logs) in regions.iter_mut().zip(shared).zip(&mut logs) {
-                region.send_ants(shared, target, options, logs);
+        for (position, question) in questions.iter().enumerate() {
+            if let Some(question) = question {
+                regions[position].take_up(&shared[position], question, target, &mut logs[position]);
             }
         }
+        logs.into_iter().zip(shared).for_each(|(logs, shared)| logs.finish(shared));
+        let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
+        let bound = regions.iter().map(|region| region.bound).fold(most, u32::min);
+        KernelWaves { regions, waves, bound }
     }
-    logs.into_iter().zip(shared).for_each(|(logs, shared)| logs.finish(shared));
-    let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
-    let bound = regions.iter().map(|region| region.bound).fold(most, u32::min);
-    KernelWaves { regions, waves, bound }
 }
 
 /// The best of the known orders, and the bound by cuts.
-fn start<'a>(shared: &'a Shared, most: u32, options: Options) -> (RegionWaves, Logs<'a>) {
+fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (RegionWaves, Logs<'a>) {
     let problem = shared.problem();
     let region = problem.region();
     let source: Vec<InstrId> = region.instrs().collect();
@@ -144,7 +174,7 @@ struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    fn new(shared: &SharedProblem<'a>) -> Self {
         Logs { spills: shared.log(Quantity::Spills), waves: shared.log(Quantity::Waves), nodes: 0 }
     }
 
@@ -167,7 +197,7 @@ impl<'a> Logs<'a> {
         }
     }
 
-    fn finish(self, shared: &Shared) {
+    fn finish(self, shared: &SharedProblem) {
         for log in [self.spills, self.waves] {
             shared.keep(log.finish(self.nodes));
         }
@@ -188,7 +218,7 @@ impl RegionWaves {
     }
 
     /// Looks for an order with as many waves as possible, at most `target`.
-    fn search(&mut self, shared: &Shared, target: u32, budget: Budget, logs: &mut Logs) {
+    fn search(&mut self, shared: &SharedProblem, target: u32, budget: Budget, logs: &mut Logs) {
         let problem = shared.problem();
         let least_spilled = problem.registers().spilled(&self.least_peaks());
         let mut step = target.min(self.bound);
@@ -236,25 +266,31 @@ impl RegionWaves {
         }
     }
 
-    /// Sends ants for an order with as many waves as possible, at most `target`. They do not know what becomes of the other regions, so that
-    /// all regions can be asked at once.
-    fn send_ants(&mut self, shared: &Shared, target: u32, options: Options, logs: &mut Logs) {
+    /// The question for ants: an order with as many waves as possible, at most `target`. It does not depend on the answers for other regions, so that
+    /// all regions can be asked at once. None if nothing is to be gained.
+    fn ask_ants(&mut self, shared: &SharedProblem, target: u32, options: Options) -> Option<AntQuestion> {
         let problem = shared.problem();
         let target = target.min(self.bound);
         let least_spilled = problem.registers().spilled(&self.least_peaks());
         if self.waves >= target && self.spilled <= least_spilled {
-            return;
+            return None;
         }
         self.is_searched = true;
         let mut steps: Vec<Vec<Option<u32>>> =
             (1..=target).rev().map(|waves| self.limits(problem, waves, true)).collect();
         steps.dedup();
         let Options { budget, colony, .. } = options;
-        let (order, taken) =
-            shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony });
-        self.offer(problem, order);
+        Some(shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony }))
+    }
+
+    /// Takes up the order that ants have found.
+    fn take_up(&mut self, shared: &SharedProblem, question: &AntQuestion, target: u32, logs: &mut Logs) {
+        let (answer, taken) = shared.ask_ants(question);
+        if let Some(answer) = answer {
+            self.offer(shared.problem(), answer.order);
+        }
         logs.spend(taken);
-        logs.tell(self, problem, target);
+        logs.tell(self, shared.problem(), target.min(self.bound));
     }
 
     /// For each class, the most registers with which so many waves can fit, and nothing is spilled if that is asked for.

@@ -1,0 +1,271 @@
+//! A kernel in phases: plan, let any engine answer the questions for ants, take up the answers, and so on until it is done.
+//!
+//! Ants of one region keep a processor busy, but not a GPU. So the questions of a phase are stated for all kernels before any is answered:
+//!
+//! 1. [`KernelPlan::new`] plans the first phase of each kernel.
+//! 2. [`open_tasks`] lists the tasks of all plans, each once. An engine runs them and hands each answer to the session ([`AntTask::answer`]).
+//! 3. [`KernelPlan::advance`] takes up the answers and plans the next phase. Where an answer is missing, ants run on this processor.
+//! 4. When all plans are [done](KernelPlan::is_done), [`KernelPlan::finish`] returns the outcomes.
+//!
+//! [`schedule_kernel`](super::schedule_kernel) runs the same phases for one kernel. Algorithms without ants have no tasks.
+
+use rustc_hash::FxHashSet;
+
+use super::filter::{Filter, Totals};
+use super::first_pass::{self, FirstPass, KernelWaves};
+use super::region::{self, Nearest, WithinLimits, by_cuts};
+use super::second_pass::{SecondPass, kernel_outcome};
+use super::verify::{ScheduleError, outcome};
+use super::{Options, Passes, Settings, by_engine};
+use crate::algorithm::{Method, Search};
+use crate::outcome::{KernelOutcome, Outcome};
+use crate::problem::Measure;
+use crate::proof::Bounds;
+use crate::region::Kernel;
+use crate::schedule::Schedule;
+use crate::session::{AntQuestion, AntTask, Context, SharedProblem};
+use crate::target::Target;
+
+/// A kernel on its way to an outcome.
+pub struct KernelPlan<'a> {
+    shared: Vec<SharedProblem<'a>>,
+    most: u32,
+    settings: Settings,
+    filter: Option<Filter>,
+    phase: Phase<'a>,
+}
+
+/// Where a kernel is.
+enum Phase<'a> {
+    /// Pass 1 of the two passes.
+    First(FirstPass<'a>, Passes),
+    /// Pass 2 with the waves of pass 1.
+    Second(KernelWaves, SecondPass<'a>, Passes),
+    /// Pass 2 again, with as many waves as before, since the filter has rejected the gain.
+    Fewer {
+        first: KernelWaves,
+        pass: SecondPass<'a>,
+        passes: Passes,
+        filter: Filter,
+        rejected: KernelOutcome,
+    },
+    /// An order within the limits, for each region alone.
+    Nearest(Vec<Nearest>),
+    /// The shortest schedule within the limits, for each region alone.
+    Shortest(Vec<WithinLimits>),
+    /// Nothing is left to do.
+    Done(KernelOutcome),
+}
+
+impl<'a> KernelPlan<'a> {
+    /// Plans the first phase of a kernel.
+    pub fn new(
+        kernel: &'a Kernel,
+        target: &'a Target,
+        options: &Options,
+        context: Context<'a>,
+    ) -> Result<Self, ScheduleError> {
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let share = |region| {
+            let problem = options.problem(region, target)?;
+            Ok(SharedProblem::new(problem, options.budget, context).of_kernel(&kernel.name))
+        };
+        let shared = kernel.regions.iter().map(share).collect::<Result<_, ScheduleError>>()?;
+        let mut settings = Settings::new(options.algorithm, options.budget);
+        settings.colony = options.colony;
+        KernelPlan::of(shared, most, settings, options.filter)
+    }
+
+    fn of(
+        shared: Vec<SharedProblem<'a>>,
+        most: u32,
+        settings: Settings,
+        filter: Option<Filter>,
+    ) -> Result<Self, ScheduleError> {
+        let phase = Phase::Done(KernelOutcome::new(most));
+        let mut plan = KernelPlan { shared, most, settings, filter, phase };
+        plan.phase = match settings.algorithm.method() {
+            Method::Search(search) => match plan.shared.first().map(|shared| search(shared.problem().goal()))
+            {
+                Some(Search::TwoPasses(by)) => {
+                    let least_gap = filter.map_or(0, |filter| filter.few_cycles_to_gain);
+                    let passes = Passes { by, settings: Settings { least_gap, ..settings } };
+                    Phase::First(FirstPass::plan(&plan.shared, most, passes.first()), passes)
+                }
+                Some(Search::Shortest(by)) => {
+                    let passes = Passes { by: [by; 2], settings };
+                    Phase::Nearest(plan.shared.iter().map(|shared| Nearest::plan(shared, passes)).collect())
+                }
+                Some(Search::Fewest) => plan.done(|shared| region::fewest(shared, settings.budget))?,
+                Some(Search::LowestSum) => plan.done(|shared| {
+                    let bounds = by_cuts(&shared.peak_bounds(), shared.length_bound());
+                    (region::lowest_sum(shared, settings.budget), bounds)
+                })?,
+                None => plan.phase,
+            },
+            Method::Engine(setup) => plan.done(|shared| {
+                (by_engine(shared.problem(), setup), by_cuts(&shared.peak_bounds(), shared.length_bound()))
+            })?,
+            Method::Direct(make) => plan.done(|shared| {
+                (make(shared.problem()), by_cuts(&shared.peak_bounds(), shared.length_bound()))
+            })?,
+        };
+        plan.shared.iter_mut().for_each(SharedProblem::forget_facts);
+        Ok(plan)
+    }
+
+    /// The outcome of regions that know nothing of each other.
+    fn done(
+        &self,
+        mut schedule: impl FnMut(&SharedProblem<'a>) -> (Schedule, Bounds),
+    ) -> Result<Phase<'a>, ScheduleError> {
+        let mut kernel = KernelOutcome::new(self.most);
+        for shared in &self.shared {
+            let (schedule, bounds) = schedule(shared);
+            let mut region = outcome(shared.problem(), self.settings.algorithm, schedule, bounds)?;
+            region.searches = shared.searches();
+            let bound = shared.problem().registers().occupancy(&region.bounds.peaks);
+            kernel.occupancy_bound = kernel.occupancy_bound.min(bound);
+            kernel.push(region);
+        }
+        Ok(Phase::Done(kernel))
+    }
+
+    /// Whether all phases are over.
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done(_))
+    }
+
+    /// The questions for ants of this phase, with the number of the region.
+    fn questions(&self) -> Vec<(usize, &AntQuestion)> {
+        match &self.phase {
+            Phase::First(pass, _) => pass.questions().collect(),
+            Phase::Second(_, pass, _) | Phase::Fewer { pass, .. } => pass.questions().collect(),
+            Phase::Nearest(regions) => numbered(regions.iter().map(Nearest::question)),
+            Phase::Shortest(regions) => numbered(regions.iter().map(WithinLimits::question)),
+            Phase::Done(_) => Vec::new(),
+        }
+    }
+
+    /// Takes up the answers to all questions of this phase and plans the next one. Ants run on this processor for a question that no engine has answered.
+    pub fn advance(&mut self) -> Result<(), ScheduleError> {
+        let (shared, most) = (&self.shared, self.most);
+        let phase = std::mem::replace(&mut self.phase, Phase::Done(KernelOutcome::new(most)));
+        self.phase = match phase {
+            Phase::First(pass, passes) => {
+                let first = pass.finish(shared, passes.first());
+                let second = SecondPass::plan(shared, &first, first.waves, passes);
+                Phase::Second(first, second, passes)
+            }
+            Phase::Second(first, pass, passes) => {
+                let outcome = kernel_outcome(shared, &first, most, pass.finish(shared), passes)?;
+                match self
+                    .filter
+                    .and_then(|filter| Some((filter, self.waves_to_go_back_to(filter, &outcome)?)))
+                {
+                    None => Phase::Done(outcome),
+                    Some((filter, waves)) => {
+                        let pass = SecondPass::plan(shared, &first, waves, passes);
+                        Phase::Fewer { first, pass, passes, filter, rejected: outcome }
+                    }
+                }
+            }
+            Phase::Fewer { first, pass, passes, filter, rejected } => {
+                let fewer = kernel_outcome(shared, &first, most, pass.finish(shared), passes)?;
+                let [many, few] = [&rejected, &fewer].map(|outcome| self.totals(outcome));
+                // Where the registers are limited anyway, fewer waves may not make it much shorter.
+                Phase::Done(match filter.is_cheap(few.length, many.length) {
+                    true => rejected,
+                    false => KernelOutcome { is_filtered: few.waves < many.waves, ..fewer },
+                })
+            }
+            Phase::Nearest(regions) => {
+                let regions = regions.into_iter().zip(shared);
+                Phase::Shortest(regions.map(|(nearest, shared)| nearest.finish(shared)).collect())
+            }
+            Phase::Shortest(regions) => {
+                let found =
+                    regions.into_iter().zip(shared).map(|(within, shared)| region::shortest(shared, within));
+                let mut found = found.collect::<Vec<_>>().into_iter();
+                self.done(|shared| {
+                    let (schedule, length) =
+                        found.next().unwrap_or_else(|| (Schedule::source(shared.problem()), 0));
+                    (schedule, by_cuts(&shared.peak_bounds(), length))
+                })?
+            }
+            Phase::Done(outcome) => Phase::Done(outcome),
+        };
+        self.shared.iter_mut().for_each(SharedProblem::forget_facts);
+        Ok(())
+    }
+
+    fn totals(&self, outcome: &KernelOutcome) -> Totals {
+        Totals::new(outcome.regions.iter().map(|region| &region.measure), self.most)
+    }
+
+    /// The waves of the production order, if the filter rejects those of an outcome.
+    fn waves_to_go_back_to(&self, filter: Filter, outcome: &KernelOutcome) -> Option<u32> {
+        let problems = self.shared.iter().map(SharedProblem::problem);
+        let production: Vec<Measure> =
+            problems.map(|problem| problem.measure(&Schedule::production(problem))).collect();
+        let before = Totals::new(production.iter(), self.most);
+        (!filter.is_worth_it(before, self.totals(outcome))).then_some(before.waves)
+    }
+
+    /// The outcome. Phases that are not over run on this processor.
+    pub fn finish(mut self) -> Result<KernelOutcome, ScheduleError> {
+        loop {
+            match self.phase {
+                Phase::Done(outcome) => return Ok(outcome),
+                _ => self.advance()?,
+            }
+        }
+    }
+}
+
+fn numbered<'q>(questions: impl Iterator<Item = Option<&'q AntQuestion>>) -> Vec<(usize, &'q AntQuestion)> {
+    questions.enumerate().filter_map(|(region, question)| Some((region, question?))).collect()
+}
+
+/// The tasks for ants that the present phases of all plans wait for, each once, small regions first.
+pub fn open_tasks<'p, 'a: 'p>(plans: impl IntoIterator<Item = &'p KernelPlan<'a>>) -> Vec<AntTask> {
+    let mut tasks = FxHashSet::default();
+    let mut in_order = Vec::new();
+    for plan in plans {
+        for (region, question) in plan.questions() {
+            if let Some(task) = plan.shared[region].open_task(question)
+                && tasks.insert(task.clone())
+            {
+                in_order.push(task);
+            }
+        }
+    }
+    in_order.sort_by_key(|task| task.task().len());
+    in_order
+}
+
+/// The outcome of a region that is a kernel of its own.
+pub(super) fn schedule_alone(shared: SharedProblem, settings: Settings) -> Result<Outcome, ScheduleError> {
+    let most = shared.problem().most_waves();
+    let kernel = KernelPlan::of(vec![shared], most, settings, None)?.finish()?;
+    Ok(kernel.regions.into_iter().next().expect("a kernel of one region has one outcome"))
+}
+
+/// The schedule of a search for a region that is a kernel of its own. Unlike the outcome, it needs no bounds on peaks.
+pub(super) fn search_alone(shared: &SharedProblem, search: Search, settings: Settings) -> Schedule {
+    match search {
+        Search::Fewest => region::fewest(shared, settings.budget).0,
+        Search::LowestSum => region::lowest_sum(shared, settings.budget),
+        Search::Shortest(by) => {
+            let nearest = Nearest::plan(shared, Passes { by: [by; 2], settings });
+            region::shortest(shared, nearest.finish(shared)).0
+        }
+        Search::TwoPasses(by) => {
+            let passes = Passes { by, settings };
+            let alone = std::slice::from_ref(shared);
+            let first = first_pass::most_waves(alone, shared.problem().most_waves(), passes.first());
+            let found = SecondPass::plan(alone, &first, first.waves, passes).finish(alone).into_iter().next();
+            found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule)
+        }
+    }
+}

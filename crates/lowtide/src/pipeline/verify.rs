@@ -1,0 +1,121 @@
+//! The one place where schedules leave the library: each is checked, and its proof is put beside it.
+//!
+//! A user runs code in the order of a schedule, so a mistake of ours must not get out. The independent [checker](crate::check) looks at every schedule, in
+//! release builds too, and counts the figures again. This takes less than a hundredth of the time of the fastest algorithm.
+
+use thiserror::Error;
+
+use crate::algorithm::Algorithm;
+use crate::check::check;
+use crate::outcome::Outcome;
+use crate::problem::{Goal, Measure, Problem};
+use crate::proof::Bounds;
+use crate::schedule::Schedule;
+use crate::target::TargetError;
+
+/// Why a kernel cannot be scheduled.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// The target does not fit the region.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A scheduler made a mistake: please report it.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
+}
+
+/// A mistake of a scheduler that the checker has found.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("internal error: algorithm {algorithm}, region {region:?}: {mistake}")]
+#[non_exhaustive]
+pub struct InternalError {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// The name of the region.
+    pub region: String,
+    /// What the checker says.
+    pub mistake: String,
+}
+
+impl InternalError {
+    /// A mistake of an algorithm in a region.
+    pub fn new(algorithm: Algorithm, region: &str, mistake: String) -> Self {
+        InternalError { algorithm: algorithm.name(), region: region.to_string(), mistake }
+    }
+}
+
+/// A schedule that the checker accepts, with its figures.
+pub(crate) fn verified(
+    problem: &Problem,
+    algorithm: Algorithm,
+    schedule: &Schedule,
+) -> Result<Measure, InternalError> {
+    let region = problem.region();
+    let fail = |mistake: String| InternalError::new(algorithm, region.name(), mistake);
+    let report = check(region, problem.target(), schedule).map_err(|violations| {
+        let first = violations.first().map(ToString::to_string);
+        fail(format!("illegal schedule: {}", first.unwrap_or_default()))
+    })?;
+    let measure = problem.measure(schedule);
+    let is_same = report.peaks == measure.peaks
+        && (report.occupancy, report.spilled, report.length)
+            == (measure.occupancy, measure.spilled, measure.length);
+    match is_same {
+        true => Ok(measure),
+        false => Err(fail(format!("the figures {measure:?} of a schedule are wrong: it has {report:?}"))),
+    }
+}
+
+/// The outcome of a schedule: checked, with what its bounds prove.
+pub(crate) fn outcome(
+    problem: &Problem,
+    algorithm: Algorithm,
+    schedule: Schedule,
+    bounds: Bounds,
+) -> Result<Outcome, InternalError> {
+    let measure = verified(problem, algorithm, &schedule)?;
+    let registers = problem.registers();
+    let proven_waves = measure.spilled == registers.spilled(&bounds.peaks)
+        && measure.occupancy >= registers.occupancy(&bounds.peaks).min(problem.most_waves());
+    let proven_length = measure.length == bounds.length;
+    // Registers over a limit come before the length.
+    let mut classes = measure.peaks.iter().zip(&bounds.peaks).zip(problem.limits());
+    let is_within = classes.all(|((peak, bound), limit)| peak.between <= *limit.max(bound));
+    let optimal = match problem.goal() {
+        Goal::MinReg => {
+            let primary = problem.primary_class().index();
+            measure.peaks.get(primary).map(|peak| peak.between) == bounds.peaks.get(primary).copied()
+        }
+        Goal::Occupancy => proven_waves && is_within && proven_length,
+        Goal::Length => is_within && proven_length,
+    };
+    Ok(Outcome { schedule, measure, bounds, proven_waves, optimal, passes: None, searches: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::generate::{Shape, region};
+    use crate::pipeline::schedule_region;
+    use crate::session::Session;
+    use crate::target::Target;
+
+    #[test]
+    fn wrong_results_do_not_leave() {
+        let region = region(Shape::UnrolledLoop, 40, 1);
+        let target = Target::builtin("gfx906").unwrap();
+        let problem = Problem::new(&region, &target, Goal::Occupancy).unwrap();
+        let session = Session::new();
+        let found = schedule_region(&problem, Algorithm::LIST, Budget::UNLIMITED, &session).unwrap();
+        assert_eq!(verified(&problem, Algorithm::LIST, &found.schedule), Ok(found.measure));
+
+        let mut order = found.schedule.order().to_vec();
+        order.reverse();
+        let illegal = Schedule::from_parts(order, found.schedule.cycles().to_vec());
+        let error = outcome(&problem, Algorithm::LIST, illegal, found.bounds).unwrap_err();
+        assert!(error.to_string().starts_with("internal error: algorithm list, region"), "{error}");
+        assert!(error.mistake.starts_with("illegal schedule: "), "{error}");
+    }
+}

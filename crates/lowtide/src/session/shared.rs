@@ -1,0 +1,293 @@
+//! A problem whose questions a session answers.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::graph::BareGraph;
+use super::memo::{Answer, Taken, lock};
+use super::statistics::Pass;
+use super::{Answers, Context};
+use crate::analysis::limits::limits_that_matter;
+use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::budget::Budget;
+use crate::index::InstrId;
+use crate::list::few_registers::few_registers;
+use crate::minreg::exact::{self, Decision};
+use crate::problem::Problem;
+use crate::progress::{Log, Observed, Quantity, SearchLog};
+use crate::proof::{Moment, Reason};
+use crate::twopass::length;
+
+/// A problem that shares the answers to its questions with all others that have the same graph.
+#[derive(Debug)]
+pub struct SharedProblem<'a> {
+    problem: Problem<'a>,
+    pub(super) context: Context<'a>,
+    /// The name of the kernel, for the observer.
+    kernel: Option<&'a str>,
+    /// The whole budget of a pass, as the user stated it.
+    pub(super) budget: Budget,
+    pub(super) answers: Arc<Answers>,
+    /// Made when a question has no answer yet.
+    bare: OnceLock<BareGraph>,
+    /// The logs of its searches.
+    searches: Mutex<Vec<SearchLog>>,
+}
+
+/// A question about a graph with limits on its registers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Question {
+    /// The whole budget of the pass.
+    budget: Budget,
+    /// The steps of it that this question may take.
+    nodes: Option<u64>,
+    /// For each class, without what passes through.
+    limits: Vec<Option<u32>>,
+    /// The orders to start from, one after the other.
+    starts: Vec<InstrId>,
+    only_lists: bool,
+}
+
+/// The fewest registers that were found, and what is proven.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fewest {
+    pub(crate) order: Vec<InstrId>,
+    /// For each class, a peak that every order has at least, and why.
+    pub(crate) bounds: Vec<(u32, Reason)>,
+}
+
+impl<'a> SharedProblem<'a> {
+    /// A problem that asks the session of `context`. `budget` is the whole budget of a pass.
+    pub fn new(problem: Problem<'a>, budget: Budget, context: Context<'a>) -> Self {
+        let (answers, is_repeated) = context.session.answers(&problem);
+        if let Some(statistics) = context.statistics.filter(|_| is_repeated) {
+            statistics.count_repeated();
+        }
+        // The number of threads does not change an answer.
+        let budget = Budget { threads: 1, ..budget };
+        let (bare, searches) = (OnceLock::new(), Mutex::default());
+        SharedProblem { problem, context, kernel: None, budget, answers, bare, searches }
+    }
+
+    /// The name of the kernel, for the observer.
+    pub(crate) fn of_kernel(self, name: &'a str) -> Self {
+        SharedProblem { kernel: Some(name), ..self }
+    }
+
+    /// The problem.
+    pub fn problem(&self) -> &Problem<'a> {
+        &self.problem
+    }
+
+    /// The logs of the searches so far.
+    pub(crate) fn searches(&self) -> Vec<SearchLog> {
+        lock(&self.searches).clone()
+    }
+
+    /// The log of a search that starts now.
+    pub(crate) fn log(&self, quantity: Quantity) -> Log<'a> {
+        let (kernel, region) = (self.kernel, self.problem.region());
+        Log::new(quantity).observed(self.context.observer.map(|observer| Observed {
+            observer,
+            kernel,
+            region,
+        }))
+    }
+
+    /// Keeps the log of a search that has ended.
+    pub(crate) fn keep(&self, log: SearchLog) {
+        if !log.steps.is_empty() {
+            lock(&self.searches).push(log);
+        }
+    }
+
+    /// Keeps the log of an answer.
+    pub(super) fn keep_log<T>(&self, found: Answer<T>) -> T {
+        if let Some(log) = found.log {
+            self.keep(SearchLog { is_copied: found.taken.is_copied, ..log });
+        }
+        found.answer
+    }
+
+    /// Gives back the memory for facts about the graph.
+    pub(crate) fn forget_facts(&mut self) {
+        self.bare.take();
+    }
+
+    pub(super) fn bare(&self) -> &BareGraph {
+        self.bare.get_or_init(|| BareGraph::new(self.problem.region()))
+    }
+
+    /// The problem of the bare graph.
+    pub(super) fn bare_problem(&self) -> Problem<'_> {
+        self.problem.of(&self.bare().region)
+    }
+
+    /// Looks for an answer and counts the work.
+    pub(super) fn count<T>(
+        &self,
+        pass: Pass,
+        find: impl FnOnce() -> (T, u64, Option<SearchLog>),
+    ) -> Answer<T> {
+        let start = Instant::now();
+        let (answer, nodes, log) = find();
+        let time = start.elapsed();
+        self.count_work(pass, nodes, time);
+        Answer { answer, taken: Taken { nodes, time, is_copied: false }, log }
+    }
+
+    fn count_work(&self, pass: Pass, nodes: u64, time: Duration) {
+        if let Some(statistics) = self.context.statistics {
+            statistics.count(pass, nodes, time);
+        }
+    }
+
+    /// As [`few_registers`].
+    pub(crate) fn few_registers(&self) -> Vec<InstrId> {
+        self.answers
+            .few_registers
+            .get((), || self.count(Pass::First, || (few_registers(&self.bare_problem()), 0, None)).answer)
+    }
+
+    /// A length that no schedule is below, whatever its registers.
+    pub(crate) fn length_bound(&self) -> u32 {
+        self.answers.length_bound.get((), || self.bare().length_bound(&self.bare_problem()).best())
+    }
+
+    /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the region is not too large.
+    pub(crate) fn peak_bounds(&self) -> Vec<(u32, Moment)> {
+        self.peak_bounds_and_taken().0
+    }
+
+    /// As [`SharedProblem::peak_bounds`], with the price.
+    pub(crate) fn peak_bounds_and_taken(&self) -> (Vec<(u32, Moment)>, Taken) {
+        let hint = self.few_registers();
+        let Answer { answer: mut bounds, taken, .. } = self.answers.peak_bounds.ask(self.budget, || {
+            self.count(Pass::First, || {
+                let region = &self.bare().region;
+                if region.len() > MOST_FOR_CUTS {
+                    return (pressure_at_ends(region), 0, None);
+                }
+                let bound = |class| pressure_bound(region, class, self.bare().closure(), &hint, self.budget);
+                let bounds = region.class_ids().map(bound);
+                (bounds.map(|bound| (bound.value, bound.witness)).collect(), 0, None)
+            })
+        });
+        self.add_through(bounds.iter_mut().map(|(bound, _)| bound));
+        (bounds, taken)
+    }
+
+    fn add_through<'b>(&self, peaks: impl Iterator<Item = &'b mut u32>) {
+        let region = self.problem.region();
+        region.class_ids().zip(peaks).for_each(|(class, peak)| *peak += region.through(class));
+    }
+
+    /// The order with the fewest registers of the first class that the budget allows to find, on so many threads.
+    pub(crate) fn fewest(&self, threads: usize) -> Fewest {
+        let start = Instant::now();
+        let few = self.few_registers();
+        let primary = self.problem.primary_class();
+        // The bare graph has nothing that passes through; the region that asks has.
+        let classes = self.problem.region().classes().len();
+        let through = if primary.index() < classes { self.problem.region().through(primary) } else { 0 };
+        let found = self.answers.fewest.ask(self.budget, || {
+            let region = &self.bare().region;
+            let budget = Budget { threads, ..self.budget };
+            let mut bounds: Vec<(u32, Reason)> =
+                pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
+            if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
+                let taken = Taken { nodes: 0, time: start.elapsed(), is_copied: false };
+                return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
+            }
+            // The bounds of the other classes take little, so the rest is for the search.
+            let closure = self.bare().closure();
+            for class in region.class_ids().filter(|class| *class != primary) {
+                let bound = pressure_bound(region, class, closure, &few, budget);
+                bounds[class.index()] = (bound.value, Reason::Cut(bound.witness));
+            }
+            let spent = start.elapsed() / region.len() as u32;
+            let time_per_instr = budget.time_per_instr.map(|time| time.saturating_sub(spent));
+            let log = self.log(Quantity::Peak).told_with(through.into());
+            let options = exact::Options::new(Budget { time_per_instr, ..budget });
+            let options = exact::Options { watch: log.watch(), ..options };
+            let answer = exact::minimise_on(region, closure, primary, &[], &few, options);
+            let log = log.finish(answer.nodes);
+            bounds[primary.index()] = (answer.bound, answer.reason);
+            let taken = Taken { nodes: answer.nodes, time: start.elapsed(), is_copied: false };
+            Answer { answer: Fewest { order: answer.order, bounds }, taken, log: Some(log) }
+        });
+        let log = found.log.map(|log| log.raised(through.into()));
+        let mut fewest = self.keep_log(Answer { log, ..found });
+        self.add_through(fewest.bounds.iter_mut().map(|(bound, _)| bound));
+        fewest
+    }
+
+    /// As [`exact::within`], with a part of the budget.
+    pub(crate) fn within(
+        &self,
+        limits: &[Option<u32>],
+        start: &[InstrId],
+        budget: Budget,
+    ) -> (Decision, Taken) {
+        let Some(limits) = self.effective(limits) else {
+            // What passes through alone is too much.
+            return (Decision::Impossible(Reason::Cut(Moment::Start)), Taken::default());
+        };
+        let question = self.question(&limits, &[start], budget, false);
+        let found = self.answers.decisions.ask(question, || {
+            self.count(Pass::First, || {
+                let bare = self.bare();
+                let options = exact::Options::new(budget);
+                let (decision, nodes) =
+                    exact::decide(&bare.region, || bare.closure(), &limits, start, options);
+                (decision, nodes, None)
+            })
+        });
+        (found.answer, found.taken)
+    }
+
+    /// As [`length::shortest`], with a part of the budget.
+    pub(crate) fn shortest(
+        &self,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        options: length::Options,
+    ) -> Option<length::Answer> {
+        let limits = self.effective(limits)?;
+        let question = self.question(&limits, starts, options.budget, options.only_lists);
+        let found = self.answers.lengths.ask(question, || {
+            self.count(Pass::Second, || {
+                let log = self.log(Quantity::Length);
+                let options = length::Options { watch: log.watch(), ..options };
+                let (bare, problem) = (self.bare(), self.bare_problem());
+                let times = bare.length_bound(&problem);
+                let answer =
+                    length::shortest_on(&problem, times, || bare.closure().clone(), &limits, starts, options);
+                let states = answer.as_ref().map_or(0, |answer| answer.nodes);
+                (answer, states, Some(log.finish(states)))
+            })
+        });
+        self.keep_log(found)
+    }
+
+    pub(super) fn question(
+        &self,
+        limits: &[Option<u32>],
+        starts: &[&[InstrId]],
+        budget: Budget,
+        only_lists: bool,
+    ) -> Question {
+        Question {
+            budget: self.budget,
+            nodes: budget.nodes,
+            limits: limits.to_vec(),
+            starts: starts.concat(),
+            only_lists,
+        }
+    }
+
+    /// The limits of the bare graph, none where no order can exceed them. None if what passes through alone does.
+    pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
+        limits_that_matter(self.problem.region(), limits)
+    }
+}
