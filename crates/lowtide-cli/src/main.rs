@@ -1,25 +1,34 @@
 //! The program `lowtide`: schedules GPU code from the command line.
 //!
-//! `args` is what the user can say, `input` turns files into kernels, `commands` has one module for each
-//! command, `report` has what they share of tables, `book` what benchmarks write for readers, `progress` what is told while they run. Results go to the standard output, progress and errors
-//! to the standard error; the exit code is 0 only if all went well.
+//! `commands` has one module for each command, with its arguments; `args` has the arguments that several commands share.
+//! `lowtide-tool` reads the input and prints results and progress; `lowtide-bench` has the benchmarks. Results go to the
+//! standard output, progress and errors to the standard error. The exit code is 0 only on success.
 
 mod args;
-mod book;
 mod commands;
-mod failure;
-mod input;
-mod page;
-mod progress;
-mod report;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use lowtide_tool::progress;
+
+/// Schedule GPU code for few registers, many waves and short time, with proven bounds on the gap to the optimum.
+///
+/// Example: lowtide schedule corpus/ --goal occupancy
+#[derive(Parser)]
+#[command(name = "lowtide", version, max_term_width = 100)]
+struct Args {
+    #[command(subcommand)]
+    command: commands::Command,
+
+    /// Limit the worker threads [default: one for each core]. Results do not depend on their number
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
 
 fn main() -> ExitCode {
     progress::start();
-    let args = args::Args::parse();
+    let args = Args::parse();
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
         if let Err(error) = pool {
@@ -27,7 +36,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    match commands::run(args.command) {
+    match args.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
@@ -35,5 +44,15 @@ fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Args::command().debug_assert();
     }
 }

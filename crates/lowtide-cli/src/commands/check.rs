@@ -1,29 +1,63 @@
 //! `lowtide check`: the independent checker.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::check::{Violation, check, check_order};
 use lowtide::region::{Kernel, Peak, Region};
 use lowtide_io::{ScheduleEntry, ScheduleReader};
+use lowtide_tool::Failure;
+use lowtide_tool::args::{InputArgs, TargetArgs};
+use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::table::{grouped, table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::check_bounds::BoundReport;
-use super::{print, print_json};
-use crate::args::{CheckArgs, InputArgs};
-use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel};
-use crate::report::{grouped, table};
 
-/// So many problems are told one by one.
+/// The arguments of `lowtide check`.
+#[derive(clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Read a region file, or a folder of them
+    file: PathBuf,
+
+    /// Check the schedules of a file that `lowtide schedule -o` has written
+    schedule: Option<PathBuf>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Refuse schedules whose pressure between instructions is above N, such as vgpr=24
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
+    limit: Vec<(String, u32)>,
+
+    /// Refuse schedules whose pressure at an instruction, operands and results together, is above N
+    #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
+    limit_at: Vec<(String, u32)>,
+
+    /// Prove the bounds in SCHEDULE again, and count a schedule as optimal only if it meets a proven bound
+    #[arg(long, requires = "schedule")]
+    bound: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_limit(text: &str) -> Result<(String, u32), String> {
+    let (class, limit) = text.split_once('=').ok_or("expected CLASS=N, such as vgpr=24")?;
+    Ok((class.to_string(), limit.parse().map_err(|_| format!("{limit:?} is not a number of registers"))?))
+}
+
+/// The most problems that are printed one by one.
 pub(super) const MOST_PROBLEMS: usize = 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
-    let input = InputArgs { files: vec![args.file.clone()], kernel: None };
+    let input = InputArgs::all_of(std::slice::from_ref(&args.file));
     match &args.schedule {
         Some(schedule) => check_schedules(args, &input, &targets, schedule),
         None => check_recorded(args, &input),
@@ -196,7 +230,7 @@ impl ScheduleDocument {
     }
 }
 
-/// A limit for a class that occurs nowhere is most likely a slip of the pen: to pass would hide it.
+/// Refuse a limit for a class that no region has: it is most likely misspelt.
 fn known_classes(args: &CheckArgs, peak: &BTreeMap<String, u32>) -> Result<(), Failure> {
     let unknown = args.limit.iter().chain(&args.limit_at).find(|(class, _)| !peak.contains_key(class));
     let Some((class, _)) = unknown else { return Ok(()) };

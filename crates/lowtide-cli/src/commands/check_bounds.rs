@@ -6,12 +6,12 @@ use lowtide::ClassId;
 use lowtide::check::bound::check_cut;
 use lowtide::region::{Peak, Region};
 use lowtide_io::{BoundReason, PeakBound};
+use lowtide_tool::table::grouped;
 use serde::Serialize;
 
 use super::check::MOST_PROBLEMS;
-use crate::report::grouped;
 
-/// What became of the bounds.
+/// The result of the check.
 #[derive(Serialize, Default)]
 pub(super) struct BoundReport {
     /// Bounds by a cut that hold.

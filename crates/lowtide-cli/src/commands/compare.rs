@@ -6,14 +6,35 @@ use std::time::Instant;
 use lowtide::check::check;
 use lowtide::pipeline::{Algorithm, run_with};
 use lowtide::problem::Problem;
+use lowtide_tool::args::{BudgetArgs, InputArgs, TargetArgs, name_of};
+use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::solve::solved;
+use lowtide_tool::table::{grouped, table};
+use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::CompareArgs;
-use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel};
-use crate::progress;
-use crate::report::{grouped, table};
+use crate::args::GoalArg;
+
+/// The arguments of `lowtide compare`.
+#[derive(clap::Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Optimize for this goal
+    #[arg(long, value_enum, default_value = "occupancy")]
+    goal: GoalArg,
+
+    #[command(flatten)]
+    budget: BudgetArgs,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize, Default)]
 struct Document {
@@ -23,7 +44,7 @@ struct Document {
     algorithms: BTreeMap<&'static str, Totals>,
 }
 
-/// What one algorithm amounts to over the whole input.
+/// The sums of one algorithm over the whole input.
 #[derive(Serialize, Default, Clone)]
 struct Totals {
     /// Sum over kernels.
@@ -50,12 +71,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             let mut totals = vec![Totals::default(); Algorithm::ALL.len()];
             let mut occupancy = vec![most; Algorithm::ALL.len()];
             for region in &kernel.regions {
-                let problem = Problem::new(region, target, goal)
-                    .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+                let problem = Problem::new(region, target, goal).map_err(Failure::target(&kernel.name))?;
                 let mut costs = Vec::new();
                 for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
                     let start = Instant::now();
-                    let schedule = run_with(&problem, algorithm, budget, &progress::solved());
+                    let schedule = run_with(&problem, algorithm, budget, &solved());
                     totals[position].seconds += start.elapsed().as_secs_f64();
                     check(region, target, &schedule).map_err(|violations| Failure::Illegal {
                         algorithm: algorithm.name(),
@@ -103,11 +123,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the summary tells.
+/// Return the lines of the summary.
 fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
     let budget = progress::budget_in_words(args.budget.budget(), "instruction and pass", "region and pass");
     let mut facts = vec![
-        format!("goal {}, {budget}", args.goal.name()),
+        format!("goal {}, {budget}", name_of(&args.goal)),
         format!(
             "{} kernels, {} regions, {} instructions",
             grouped(document.kernels),

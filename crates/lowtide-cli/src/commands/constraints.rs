@@ -1,4 +1,4 @@
-//! `lowtide schedule --algorithm cp` and `cp-paper`: what the constraint solver makes of a kernel.
+//! `lowtide schedule --algorithm cp` and `cp-paper`: kernels scheduled by a constraint solver.
 //!
 //! Each region is solved on one thread, so that results and processor time can be compared with those of our own
 //! algorithms, and several kernels are solved at a time.
@@ -14,10 +14,9 @@ use lowtide::region::Kernel;
 use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
+use lowtide_tool::Failure;
 
-use crate::failure::Failure;
-
-/// The solver, and how to use it.
+/// The solver, its model and its budget.
 pub(crate) struct Constraints {
     model: Model,
     solver: Solver,
@@ -26,8 +25,8 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
-    /// The algorithm whose order is the result where the solver has no better one: a hint for our own model, which the paper's does
-    /// without.
+    /// Return the algorithm of the initial order, which is the result if the solver finds no better one. It is a hint for the improved
+    /// model only.
     pub(crate) fn start(model: Model) -> Algorithm {
         match model {
             Model::Paper => Algorithm::Source,
@@ -35,7 +34,7 @@ impl Constraints {
         }
     }
 
-    /// Fails before anything is read if the solver is missing or something is asked of it that it cannot do.
+    /// Load the solver. It is an error if the options ask for more than it can do.
     pub(crate) fn new(model: Model, options: &Options, explain: bool) -> Result<Self, Failure> {
         let name = model.name();
         let fail = |message: String| Err(Failure::Message(message));
@@ -64,9 +63,7 @@ impl Constraints {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut outcome = KernelOutcome::new(most);
         for region in &kernel.regions {
-            let problem = options
-                .problem(region, target)
-                .map_err(|error| Failure::Target { kernel: kernel.name.clone(), error })?;
+            let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
             let start = schedule_region(&problem, options.algorithm, options.budget);
             let region = self.improve(&problem, start).map_err(|error| {
                 let name = region.name();
@@ -79,7 +76,7 @@ impl Constraints {
         Ok(outcome)
     }
 
-    /// Puts the solver's order and bound in the place of those of the start.
+    /// Replace the order and the bound of the start by those of the solver.
     fn improve(&self, problem: &Problem, mut outcome: Outcome) -> Result<Outcome, SolverError> {
         let region = problem.region();
         let class = problem.primary_class();
@@ -94,7 +91,7 @@ impl Constraints {
             }
             answer => answer?,
         };
-        // The paper's model stands for itself: what it has not proven does not count, even if we can.
+        // Only proofs of the solver count for the paper's model.
         if self.model == Model::Paper || answer.bound > known_bound {
             outcome.bounds.peaks[class.index()] = answer.bound;
             outcome.bounds.reasons[class.index()] = Reason::Solver;
@@ -107,13 +104,13 @@ impl Constraints {
         Ok(outcome)
     }
 
-    /// Says how many regions were not given to the solver.
+    /// Print the number of regions that were too large for the solver.
     pub(crate) fn report_too_large(&self) {
         let count = self.too_large.load(Ordering::Relaxed);
         if count > 0 {
             let start = Constraints::start(self.model).name();
             eprintln!(
-                "{count} regions are too large for {}: theirs is the order of {start}",
+                "{count} regions are too large for {}: they have the order of {start}",
                 self.model.name()
             );
         }

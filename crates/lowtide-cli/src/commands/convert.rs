@@ -1,10 +1,39 @@
-//! `lowtide convert`: other formats in, the project's own or DOT out.
+//! `lowtide convert`: region files in Lowtide's own format, or DOT graphs.
 
+use std::path::PathBuf;
+
+use clap::ValueEnum;
 use lowtide_io::{LineWriter, dot, format_line};
+use lowtide_tool::Failure;
+use lowtide_tool::args::InputArgs;
+use lowtide_tool::input::for_each_kernel;
 
-use crate::args::{ConvertArgs, FormatArg};
-use crate::failure::Failure;
-use crate::input::for_each_kernel;
+/// The arguments of `lowtide convert`.
+#[derive(clap::Args)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Convert only regions of this name
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// Write this format [default: by the extension of the output file, or regions]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
+
+    /// Write to FILE (.jsonl, .jsonl.gz or .dot), or to the standard output (-)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Lowtide's own region format
+    Regions,
+    /// Dependence graphs for Graphviz
+    Dot,
+}
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let fail = |error| Failure::Write { file: args.output.display().to_string(), error };

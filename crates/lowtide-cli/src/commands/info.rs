@@ -1,16 +1,26 @@
-//! `lowtide info`: what is in a file.
+//! `lowtide info`: the contents of region files.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use lowtide::region::{DepKind, Kernel};
+use lowtide_tool::Failure;
+use lowtide_tool::args::InputArgs;
+use lowtide_tool::input::for_each_kernel;
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::table::{grouped, table};
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::InfoArgs;
-use crate::failure::Failure;
-use crate::input::for_each_kernel;
-use crate::report::{grouped, table};
+/// The arguments of `lowtide info`.
+#[derive(clap::Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
 
 /// Size ranges of regions, by their first size.
 const SIZES: [usize; 6] = [1, 10, 48, 100, 600, 1000];

@@ -1,7 +1,5 @@
-//! One module for each command.
+//! One module for each command, with its arguments.
 
-mod ants;
-mod bench;
 mod check;
 mod check_bounds;
 mod compare;
@@ -14,52 +12,77 @@ mod schedule;
 mod targets;
 mod view;
 
-use clap::CommandFactory;
-use serde::Serialize;
+use clap::{CommandFactory, Subcommand};
+use lowtide_bench::BenchCommand;
+use lowtide_tool::Failure;
+use lowtide_tool::output::print;
 
-use crate::args::{Args, BenchCommand, Command};
-use crate::failure::Failure;
+use crate::Args;
 
-pub(crate) fn run(command: Command) -> Result<(), Failure> {
-    match command {
-        Command::Schedule(args) => schedule::run(&args),
-        Command::View(args) => view::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Bench(BenchCommand::Minreg(args)) => bench::minreg(&args),
-        Command::Bench(BenchCommand::Occupancy(args)) => bench::occupancy(&args),
-        Command::Bench(BenchCommand::Colony(args)) => bench::colony(&args),
-        Command::Bench(BenchCommand::Pack(args)) => bench::pack(&args),
-        Command::Pack(args) => pack::run(&args),
-        Command::Bench(BenchCommand::Passes(args)) => bench::multipass(&args),
-        Command::Bench(BenchCommand::All(args)) => bench::all(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Passes(args) => passes::run(&args),
-        Command::Info(args) => info::run(&args),
-        Command::Targets(args) => targets::run(&args),
-        Command::Convert(args) => convert::run(&args),
-        Command::Completions { shell } => {
-            // By way of memory, since the generator panics where its output cannot be written.
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut script);
-            print(String::from_utf8_lossy(&script).trim_end())
-        }
-    }
+/// The commands and their arguments.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Schedule kernels, and print the figures of each
+    ///
+    /// Example: lowtide schedule kernels.jsonl.gz --goal occupancy -o schedules.jsonl
+    Schedule(schedule::ScheduleArgs),
+    /// Schedule kernels, and draw the result in one HTML file: pressure, cycles, live ranges, graph, bounds
+    ///
+    /// Example: lowtide view kernels.jsonl.gz --kernel sort -o report.html
+    View(view::ViewArgs),
+    /// Run all algorithms on the same input, beside the source order and the recorded production order
+    Compare(compare::CompareArgs),
+    /// Pack two operations of a shader or region into each cycle, for a target that issues two
+    ///
+    /// Example: lowtide pack corpus/pack/gfx1100.jsonl.gz --kernel inverse --show
+    Pack(pack::PackArgs),
+    /// Measure algorithms on many regions: the tables of the papers
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Check schedules with the independent checker, or the figures recorded in a region file
+    ///
+    /// Without SCHEDULE, recompute the pressure of the source and production orders, and compare it with the recorded one. The exit
+    /// code is 0 only if all schedules are legal and all figures agree.
+    Check(check::CheckArgs),
+    /// Partition shaders into passes that fit the GPU
+    ///
+    /// Example: lowtide passes examples/shaders/bump_mapping.wgsl --target ps14
+    Passes(passes::PassesArgs),
+    /// Describe the contents of region files
+    Info(info::InfoArgs),
+    /// List the known GPUs, or the occupancy steps of one
+    Targets(targets::TargetsArgs),
+    /// Convert region files to Lowtide's own format, or to DOT graphs
+    Convert(convert::ConvertArgs),
+    /// Print a completion script for a shell
+    ///
+    /// Example: lowtide completions bash > ~/.local/share/bash-completion/completions/lowtide
+    Completions {
+        /// Print the script for this shell
+        shell: clap_complete::Shell,
+    },
 }
 
-/// Prints a result as JSON.
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::Message(format!("the result cannot be written as JSON: {error}")))?;
-    print(&text)
-}
-
-/// Prints a result. A reader that went away (`| head`) is no error.
-fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::Write { file: "<stdout>".to_string(), error })
+impl Command {
+    /// Run the command, and print its result.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        match self {
+            Command::Schedule(args) => schedule::run(args),
+            Command::View(args) => view::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::Pack(args) => pack::run(args),
+            Command::Bench(bench) => bench.run(),
+            Command::Check(args) => check::run(args),
+            Command::Passes(args) => passes::run(args),
+            Command::Info(args) => info::run(args),
+            Command::Targets(args) => targets::run(args),
+            Command::Convert(args) => convert::run(args),
+            Command::Completions { shell } => {
+                // In memory first, since the generator panics if its output cannot be written.
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut Args::command(), "lowtide", &mut script);
+                print(String::from_utf8_lossy(&script).trim_end())
+            }
         }
-        _ => Ok(()),
     }
 }

@@ -1,25 +1,47 @@
 //! `lowtide pack`: two operations in each cycle.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use lowtide::budget::Budget;
-use lowtide::pack::bound::Ranges;
-use lowtide::pack::check::{PackReport, check};
-use lowtide::pack::list::pack_by_list;
-use lowtide::pack::{PackError, PackModel, PackOutcome, PackProblem, Packing, Proof, Units, pack_watched};
-use lowtide::progress::Quantity;
-use lowtide::region::Region;
-use lowtide::target::Target;
-use lowtide_cp::SolverError;
-use lowtide_cp::pack::{Form, PackSolver};
+use lowtide::pack::check::PackReport;
+use lowtide::pack::{PackProblem, Packing, Proof, Units};
+use lowtide_tool::args::{InputArgs, TargetArgs, name_of};
+use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::pack::{PackBudgetArgs, PackMethod, Packer, checked, problem};
+use lowtide_tool::table::{change, grouped, shorten, table, trimmed};
+use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::{PackArgs, PackMethod};
-use crate::failure::Failure;
-use crate::input::{Targets, for_each_kernel};
-use crate::progress;
-use crate::report::{change, grouped, shorten, table};
+/// The arguments of `lowtide pack`.
+#[derive(clap::Args)]
+pub(crate) struct PackArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    budget: PackBudgetArgs,
+
+    /// Pack by this method
+    #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
+    algorithm: PackMethod,
+
+    /// Split no operations
+    #[arg(long)]
+    no_split: bool,
+
+    /// Use at most N registers of the target's first class
+    #[arg(long, value_name = "N")]
+    registers: Option<u32>,
+
+    /// Print the operations of each cycle
+    #[arg(long, conflicts_with = "json")]
+    show: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
 struct Document {
@@ -41,7 +63,7 @@ struct BlockResult {
     list_length: u32,
     length: u32,
     length_bound: u32,
-    /// What has proven that no packing is shorter: bound, search or program; open if nothing has.
+    /// The proof that no packing is shorter: bound, search or program. It is open without a proof.
     proof: &'static str,
     /// Operations that are split.
     splits: usize,
@@ -58,7 +80,7 @@ struct BlockResult {
     issues: Vec<IssueResult>,
 }
 
-/// What is issued: a whole operation, or a part of one.
+/// An issued operation, or a part of one.
 #[derive(Serialize)]
 struct IssueResult {
     cycle: u32,
@@ -75,7 +97,10 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
     let packer = Packer::new(args.algorithm, args.budget.budget())?;
     if args.registers.is_some() && packer.is_program() {
-        return Err(Failure::Message("the integer programs know of no limit on registers".to_string()));
+        return Err(Failure::Message(
+            "integer programs cannot limit registers: leave out --registers, or choose another --algorithm"
+                .to_string(),
+        ));
     }
     let mut document = Document { kernels: Vec::new() };
     for_each_kernel(
@@ -95,7 +120,7 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
                 if let Some(limit) = args.registers {
                     problem = problem.with_register_limit(limit);
                 }
-                regions.push(packer.block(&problem, &kernel.name).map_err(fail)?);
+                regions.push(block(&packer, &problem, &kernel.name).map_err(fail)?);
             }
             let target = target.name().to_string();
             Ok(KernelResult { name: kernel.name, origin: kernel.origin, target, regions })
@@ -114,179 +139,34 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A region on a target that packs, or what to do about it.
-pub(crate) fn problem<'a>(region: &'a Region, target: &'a Target) -> Result<PackProblem<'a>, String> {
-    PackProblem::new(region, target).map_err(|error| match error {
-        PackError::NoModel(_) => {
-            let known = Target::all_builtin()
-                .filter(|target| PackModel::of(target).is_ok_and(|model| model.is_some()));
-            let known: Vec<String> = known.map(|target| target.name().to_string()).collect();
-            format!("{error}; choose one that does with --target (known are {})", known.join(", "))
-        }
-        _ => error.to_string(),
+/// Pack a region, and describe the result.
+fn block(packer: &Packer, problem: &PackProblem, kernel: &str) -> Result<BlockResult, String> {
+    let began = Instant::now();
+    let outcome = packer.pack(problem, kernel)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let list = checked(problem, &outcome.list, "list schedule")?;
+    let best = checked(problem, &outcome.best, "packing")?;
+    let registers =
+        |report: &PackReport| problem.primary_class().map_or(0, |class| report.peaks[class.index()]);
+    let region = problem.region();
+    Ok(BlockResult {
+        name: region.name().to_string(),
+        n: region.len(),
+        list_length: list.length,
+        length: best.length,
+        length_bound: outcome.bound,
+        proof: outcome.proof.name(),
+        splits: best.splits,
+        list_registers: registers(&list),
+        registers: registers(&best),
+        fits: outcome.fits,
+        list_levels: list.levels,
+        levels: best.levels,
+        levels_proved: outcome.levels_proved,
+        nodes: outcome.nodes,
+        seconds,
+        issues: issues(problem, &outcome.best),
     })
-}
-
-/// The ways to pack a block.
-pub(crate) struct Packer {
-    method: PackMethod,
-    budget: Budget,
-    solver: Option<PackSolver>,
-}
-
-impl Packer {
-    pub(crate) fn new(method: PackMethod, budget: Budget) -> Result<Self, Failure> {
-        let fail = |error: SolverError| Failure::Message(error.to_string());
-        let solver = match method {
-            PackMethod::List | PackMethod::Search => None,
-            PackMethod::Program | PackMethod::ProgramPaper => Some(PackSolver::find().map_err(fail)?),
-            // Where nothing was asked for, nothing needs to be there. One that is broken is told.
-            PackMethod::Auto => match PackSolver::find() {
-                Err(SolverError::NotInstalled) => None,
-                found => Some(found.map_err(fail)?),
-            },
-        };
-        let packer = Packer { method, budget, solver };
-        match packer.is_program() && packer.budget.time_per_instr.is_none() {
-            true => Err(Failure::Message(
-                "integer programs cannot count --nodes: limit their time by --budget instead".to_string(),
-            )),
-            false => Ok(packer),
-        }
-    }
-
-    /// Whether only integer programs are asked.
-    fn is_program(&self) -> bool {
-        matches!(self.method, PackMethod::Program | PackMethod::ProgramPaper)
-    }
-
-    /// Packs a block. The checker has looked at what comes back.
-    pub(crate) fn pack(&self, problem: &PackProblem, kernel: &str) -> Result<PackOutcome, String> {
-        let search = || {
-            let log = progress::log(Quantity::Length, kernel, problem.region());
-            let outcome = pack_watched(problem, self.budget, log.watch());
-            log.finish(outcome.nodes);
-            outcome
-        };
-        let outcome = match self.method {
-            PackMethod::List => listed(problem),
-            PackMethod::Search => search(),
-            PackMethod::Auto => {
-                let began = Instant::now();
-                let mut outcome = search();
-                self.close(problem, &mut outcome, began)?;
-                outcome
-            }
-            PackMethod::Program => self.programmed(problem, Form::Decision)?,
-            PackMethod::ProgramPaper => self.programmed(problem, Form::Minimising)?,
-        };
-        for (packing, name) in [(&outcome.list, "list schedule"), (&outcome.best, "packing")] {
-            let report = checked(problem, packing, name)?;
-            if report.length != packing.length() {
-                return Err(format!("the length of the {name} is wrong"));
-            }
-            if let Some((class, most)) = problem.limit().filter(|_| name == "packing" && outcome.fits)
-                && report.peaks[class.index()] > most
-            {
-                return Err(format!("the {name} has more registers than allowed"));
-            }
-        }
-        match outcome.best.length() < outcome.bound {
-            true => Err("the bound on the length is wrong".to_string()),
-            false => Ok(outcome),
-        }
-    }
-
-    fn time(&self, problem: &PackProblem) -> Option<Duration> {
-        let operations = u32::try_from(problem.len()).unwrap_or(u32::MAX);
-        self.budget.time_per_instr.map(|time| time.saturating_mul(operations))
-    }
-
-    /// Gives what stays open to the integer program, with as much time again.
-    fn close(&self, problem: &PackProblem, outcome: &mut PackOutcome, began: Instant) -> Result<(), String> {
-        let (Some(solver), Some(time)) = (&self.solver, self.time(problem)) else { return Ok(()) };
-        if outcome.is_proved() || problem.limit().is_some() {
-            return Ok(());
-        }
-        let time = (2 * time).saturating_sub(began.elapsed());
-        match solver.shortest(problem, Form::Decision, &outcome.best, outcome.bound, time) {
-            Ok(answer) => outcome.improve(Some(answer.packing), answer.bound, Proof::Program),
-            Err(SolverError::TooLarge { .. }) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        Ok(())
-    }
-
-    /// The paper's five steps.
-    fn programmed(&self, problem: &PackProblem, form: Form) -> Result<PackOutcome, String> {
-        let mut outcome = listed(problem);
-        let (Some(solver), Some(time)) = (&self.solver, self.time(problem)) else { return Ok(outcome) };
-        match solver.by_program(problem, form, time) {
-            Ok(answer) => {
-                // The program stands for itself.
-                outcome.bound = 0;
-                outcome.proof = Proof::Open;
-                let proof = if answer.by_linear { Proof::Bound } else { Proof::Program };
-                outcome.improve(Some(answer.packing), answer.bound, proof);
-                Ok(outcome)
-            }
-            Err(SolverError::TooLarge { .. }) => Ok(outcome),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn block(&self, problem: &PackProblem, kernel: &str) -> Result<BlockResult, String> {
-        let began = Instant::now();
-        let outcome = self.pack(problem, kernel)?;
-        let seconds = began.elapsed().as_secs_f64();
-        let list = checked(problem, &outcome.list, "list schedule")?;
-        let best = checked(problem, &outcome.best, "packing")?;
-        let registers =
-            |report: &PackReport| problem.primary_class().map_or(0, |class| report.peaks[class.index()]);
-        let region = problem.region();
-        Ok(BlockResult {
-            name: region.name().to_string(),
-            n: region.len(),
-            list_length: list.length,
-            length: best.length,
-            length_bound: outcome.bound,
-            proof: outcome.proof.name(),
-            splits: best.splits,
-            list_registers: registers(&list),
-            registers: registers(&best),
-            fits: outcome.fits,
-            list_levels: list.levels,
-            levels: best.levels,
-            levels_proved: outcome.levels_proved,
-            nodes: outcome.nodes,
-            seconds,
-            issues: issues(problem, &outcome.best),
-        })
-    }
-}
-
-/// The list schedule and what the bound says about it.
-fn listed(problem: &PackProblem) -> PackOutcome {
-    let list = pack_by_list(problem);
-    let first_bound = Ranges::new(problem).length;
-    let proof = if list.length() == first_bound { Proof::Bound } else { Proof::Open };
-    let peaks = lowtide::pack::measure(problem, &list).peaks;
-    let fits = problem.limit().is_none_or(|(class, most)| peaks[class.index()] <= most);
-    PackOutcome {
-        best: list.clone(),
-        list,
-        bound: first_bound,
-        first_bound,
-        proof: if fits { proof } else { Proof::Open },
-        fits,
-        levels_proved: false,
-        nodes: 0,
-    }
-}
-
-fn checked(problem: &PackProblem, packing: &Packing, name: &str) -> Result<PackReport, String> {
-    check(problem.region(), problem.target(), packing)
-        .map_err(|violations| format!("the {name} is illegal: {}", violations[0]))
 }
 
 fn issues(problem: &PackProblem, packing: &Packing) -> Vec<IssueResult> {
@@ -316,7 +196,7 @@ impl IssueResult {
 }
 
 impl Document {
-    /// What the summary tells.
+    /// Return the lines of the summary.
     fn facts(&self, args: &PackArgs) -> Vec<String> {
         let blocks = || self.kernels.iter().flat_map(|kernel| &kernel.regions);
         let sum = |figure: &dyn Fn(&BlockResult) -> u32| blocks().map(|block| u64::from(figure(block))).sum();
@@ -328,7 +208,7 @@ impl Document {
         targets.dedup();
         let budget = progress::budget_in_words(args.budget.budget(), "operation", "block");
         vec![
-            format!("target {}, algorithm {}, {budget}", targets.join(" and "), args.algorithm.name()),
+            format!("target {}, algorithm {}, {budget}", targets.join(" and "), name_of(&args.algorithm)),
             format!(
                 "cycles {} -> {} (at least {}, gap {})",
                 grouped(list),
@@ -410,7 +290,7 @@ impl Document {
 }
 
 impl BlockResult {
-    /// One line for each cycle.
+    /// Return a table with one line for each cycle.
     fn cycles(&self) -> String {
         let mut units: Vec<&String> = self.issues.iter().flat_map(|issue| &issue.units).collect();
         units.sort_unstable();
@@ -428,6 +308,6 @@ impl BlockResult {
             cells.push(shorten(&free.join(", "), 32));
             rows.add_row(cells);
         }
-        crate::report::trimmed(&rows)
+        trimmed(&rows)
     }
 }

@@ -2,22 +2,71 @@
 
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use lowtide::budget::Budget;
-use lowtide::multipass::check::{PassReport, check_passes};
-use lowtide::multipass::{Partition, PassProblem, dpmpp, exact, mio, rds};
-use lowtide::progress::Quantity;
+use lowtide::multipass::check::PassReport;
+use lowtide::multipass::{Partition, PassProblem, dpmpp, mio, rds};
 use lowtide::region::{Kernel, Region};
 use lowtide::target::Target;
 use lowtide::{InstrId, RegisterId};
 use lowtide_io::shader_place;
+use lowtide_tool::args::{InputArgs, name_of, parse_time};
+use lowtide_tool::input::{for_each_kernel, load_target};
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::passes::{checked, problem, proven};
+use lowtide_tool::table::{grouped, shorten, table, trimmed};
+use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::{PassAlgorithm, PassesArgs};
-use crate::failure::Failure;
-use crate::input::{for_each_kernel, load_target};
-use crate::progress;
-use crate::report::{grouped, shorten, table, trimmed};
+/// The arguments of `lowtide passes`.
+#[derive(clap::Args)]
+pub(crate) struct PassesArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Partition for a GPU of `lowtide targets` that describes passes, or for that of a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "ps20")]
+    target: String,
+
+    /// Partition by this algorithm. exact starts from the best result of the others, and proves the optimum
+    #[arg(long, value_enum, default_value = "exact")]
+    algorithm: PassAlgorithm,
+
+    /// Limit the time for each operation of a block, such as 250us or 1ms [default: 10ms, or no limit with --nodes]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Limit the search steps for each block. The result is then the same on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+
+    /// List the operations of every pass, with their places in the shader
+    #[arg(long, conflicts_with = "json")]
+    list: bool,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl PassesArgs {
+    fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(10));
+        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes, threads: 1 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PassAlgorithm {
+    /// The optimum, if the budget suffices
+    Exact,
+    /// Dynamic programming (paper 5, Figure 1)
+    Dpmpp,
+    /// List scheduling with Sethi-Ullman numbers
+    Mio,
+    /// Cuts with recomputation, for one output or several
+    Rds,
+}
 
 #[derive(Serialize)]
 struct Document {
@@ -40,10 +89,10 @@ struct Block {
     name: String,
     n: usize,
     cost: u64,
-    /// No partition costs less; what is known of it.
+    /// Lower bound on the cost of all partitions; 0 if it is unknown.
     bound: u64,
     optimal: bool,
-    /// Operations that run, all passes together: more than `n` if some run again.
+    /// Operations of all passes: more than `n` if some are recomputed.
     operations: usize,
     seconds: f64,
     passes: Vec<PassInfo>,
@@ -59,15 +108,15 @@ struct PassInfo {
     waits: u32,
 }
 
-/// The passes of a region, with the least cost that is possible as far as it is known.
-pub(super) struct Answer {
-    pub(super) partition: Partition,
-    pub(super) bound: u64,
-    pub(super) report: PassReport,
+/// The passes of a region, with a lower bound on the cost.
+struct Answer {
+    partition: Partition,
+    bound: u64,
+    report: PassReport,
 }
 
-/// Partitions a region; the checker has the last word.
-pub(super) fn solve(
+/// Partition a region. The checker has accepted the result.
+fn solve(
     problem: &PassProblem,
     kernel: &str,
     algorithm: PassAlgorithm,
@@ -80,7 +129,7 @@ pub(super) fn solve(
     };
     let (partition, bound) = match algorithm {
         PassAlgorithm::Exact => {
-            // The time is for all together: cuts have half of it at most, and the search what is left.
+            // All algorithms share the time: cuts have at most half of it, and the search has the rest.
             let clock = Instant::now();
             let part = |of: &dyn Fn(Duration) -> Duration| Budget {
                 time_per_instr: budget.time_per_instr.map(of),
@@ -98,40 +147,6 @@ pub(super) fn solve(
     };
     let report = checked(problem, kernel, &partition)?;
     Ok(Answer { partition, bound, report })
-}
-
-/// The exact search, told to who is watching.
-pub(super) fn proven(
-    problem: &PassProblem,
-    kernel: &str,
-    start: &Partition,
-    budget: Budget,
-) -> exact::Proven {
-    let log = progress::log(Quantity::Cost, kernel, problem.region());
-    let proven = exact::partition_watched(problem, start, budget, log.watch());
-    log.finish(proven.nodes);
-    proven
-}
-
-/// What the checker says about passes; an error if they are illegal, or cost something else than claimed.
-pub(super) fn checked(
-    problem: &PassProblem,
-    kernel: &str,
-    partition: &Partition,
-) -> Result<PassReport, Failure> {
-    let region = problem.region();
-    let illegal = |what: String| {
-        Failure::Message(format!(
-            "the passes of kernel {kernel:?}, region {} are illegal: {what}",
-            region.name()
-        ))
-    };
-    let report = check_passes(region, problem.model(), &partition.passes)
-        .map_err(|violations| illegal(violations[0].to_string()))?;
-    match report.cost == partition.cost {
-        true => Ok(report),
-        false => Err(illegal(format!("they cost {}, not {}", report.cost, partition.cost))),
-    }
 }
 
 pub(crate) fn run(args: &PassesArgs) -> Result<(), Failure> {
@@ -153,7 +168,7 @@ pub(crate) fn run(args: &PassesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the summary tells.
+/// Return the lines of the summary.
 fn facts(document: &Document, args: &PassesArgs) -> Vec<String> {
     let blocks = || document.shaders.iter().flat_map(|shader| &shader.regions);
     let (cost, bound): (u64, u64) =
@@ -161,7 +176,7 @@ fn facts(document: &Document, args: &PassesArgs) -> Vec<String> {
     let proved = blocks().filter(|block| block.optimal).count() as u64;
     let budget = progress::budget_in_words(args.budget(), "operation", "block");
     vec![
-        format!("target {}, algorithm {}, {budget}", document.target, args.algorithm.name()),
+        format!("target {}, algorithm {}, {budget}", document.target, name_of(&args.algorithm)),
         format!("cost {} (at least {}, gap {})", grouped(cost), grouped(bound), progress::gap(cost, bound)),
         format!("proven: {} of {} blocks", grouped(proved), grouped(blocks().count() as u64)),
     ]
@@ -176,11 +191,7 @@ fn shader(kernel: &Kernel, target: &Target, args: &PassesArgs) -> Result<Shader,
         lists: Vec::new(),
     };
     for region in &kernel.regions {
-        let problem = PassProblem::new(region, target).map_err(|error| Failure::Passes {
-            kernel: kernel.name.clone(),
-            region: region.name().to_string(),
-            error,
-        })?;
+        let problem = problem(&kernel.name, region, target)?;
         let start = Instant::now();
         let answer = solve(&problem, &kernel.name, args.algorithm, args.budget())?;
         let seconds = start.elapsed().as_secs_f64();

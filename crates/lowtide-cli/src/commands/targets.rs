@@ -1,13 +1,23 @@
 //! `lowtide targets`: what GPUs are known.
 
 use lowtide::target::{RegisterFile, Target};
+use lowtide_tool::Failure;
+use lowtide_tool::input::load_target;
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::table::table;
 use serde::Serialize;
 
-use super::{print, print_json};
-use crate::args::TargetsArgs;
-use crate::failure::Failure;
-use crate::input::load_target;
-use crate::report::table;
+/// The arguments of `lowtide targets`.
+#[derive(clap::Args)]
+pub(crate) struct TargetsArgs {
+    /// Show the register files and occupancy steps of a GPU of the list, or of a TOML file
+    #[arg(value_name = "NAME|FILE")]
+    target: Option<String>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Serialize)]
 struct TargetInfo {

@@ -1,6 +1,6 @@
-//! What is drawn of a region: its instructions, values and dependences, and its schedules before and after.
+//! The details of a region on the page: its instructions, values and dependences, and its schedules before and after.
 //!
-//! Everything is in columns, by instruction, by value or by edge: that packs well, and charts want it so.
+//! All data are in columns, by instruction, by value or by edge: columns compress well, and charts read them directly.
 
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::analysis::pressure::Tracker;

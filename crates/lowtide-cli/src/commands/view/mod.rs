@@ -1,14 +1,14 @@
 //! `lowtide view`: the schedules of all kernels as one HTML page.
 //!
 //! The page has the figures of `lowtide schedule --json` for all kernels and regions, and the details of as many regions as
-//! fit into its size: what is drawn of them is in `detail`, where the nodes of graphs go in `layout`. The script that draws
-//! is in `web/src`.
+//! fit into its size: `detail` has the data of a region, `layout` places the nodes of its graph. The script that draws the
+//! page is in `web/src/report` of `lowtide-tool`.
 
 mod detail;
 mod layout;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lowtide::check::check;
 use lowtide::problem::{Measure, Problem};
@@ -16,21 +16,37 @@ use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_io::LineWriter;
+use lowtide_tool::Failure;
+use lowtide_tool::args::name_of;
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::page::{Part, REPORT, page};
+use lowtide_tool::table::{command_line, counted};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::schedule::{KernelResult, Work};
-use super::{print, print_json};
-use crate::args::ViewArgs;
-use crate::failure::Failure;
-use crate::page::{Part, REPORT, page};
-use crate::report::{command_line, counted};
+use crate::args::WorkArgs;
 use detail::Detail;
 
-/// A page does not get larger, in bytes: browsers stay quick, and mail takes it.
+/// The arguments of `lowtide view`.
+#[derive(clap::Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    work: WorkArgs,
+
+    /// Write the page to FILE, or to the standard output (-). The file is written atomically on success
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+
+    /// Print JSON instead of a sentence
+    #[arg(long)]
+    json: bool,
+}
+
+/// The largest page in bytes: browsers open it quickly, and mail servers accept it.
 const MOST_BYTES: usize = 10_000_000;
 
-/// What the page needs to list all regions.
+/// The list of all regions.
 #[derive(Serialize)]
 struct Overview {
     command: String,
@@ -59,7 +75,7 @@ struct FileEntry {
     steps: Vec<(u32, u32)>,
 }
 
-/// As in `lowtide schedule --json`, and what became of it before.
+/// A kernel as in `lowtide schedule --json`, with the figures of its other orders.
 #[derive(Serialize)]
 struct KernelEntry {
     #[serde(flatten)]
@@ -83,7 +99,7 @@ struct RegionEntry {
     part: Option<usize>,
 }
 
-/// What another order amounts to.
+/// The figures of another order.
 #[derive(Serialize)]
 struct Figures {
     occupancy: u32,
@@ -98,7 +114,7 @@ struct Shown {
     details: Vec<Part>,
 }
 
-/// What is printed at the end.
+/// The result of the command.
 #[derive(Serialize)]
 struct Written {
     file: String,
@@ -129,7 +145,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let mut overview = Overview {
         command: command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())),
         version: env!("CARGO_PKG_VERSION"),
-        goal: args.work.goal.name(),
+        goal: name_of(&args.work.goal),
         algorithm: args.work.algorithm.name(),
         targets,
         kernels,
@@ -179,7 +195,7 @@ impl Written {
     }
 }
 
-/// The overview, and the details of the largest regions that fit beside it into a page of so many bytes.
+/// Return the overview, and the details of the largest regions that fit beside it into a page of `most` bytes.
 fn choose(overview: &mut Overview, details: Vec<Part>, most: usize) -> Result<Vec<Part>, Failure> {
     let regions = || overview.kernels.iter().flat_map(|kernel| &kernel.regions);
     let mut largest: Vec<usize> = (0..details.len()).collect();
@@ -210,7 +226,7 @@ fn choose(overview: &mut Overview, details: Vec<Part>, most: usize) -> Result<Ve
     Ok(parts)
 }
 
-/// All that the page shows of a kernel. Every schedule in it has passed the checker.
+/// Return the data of a kernel. The checker has accepted every schedule in it.
 fn show(
     kernel: &Kernel,
     target: &Target,
@@ -261,7 +277,7 @@ fn show(
     Ok(Shown { kernel, target: (target.name().to_string(), TargetEntry::new(target)), details })
 }
 
-/// What the checker says of a schedule, which must be what the scheduler says.
+/// Return the figures of a schedule. It is an error if checker and scheduler disagree.
 fn checked(problem: &Problem, schedule: &Schedule) -> Result<Measure, String> {
     let report = check(problem.region(), problem.target(), schedule)
         .map_err(|violations| violations.first().map_or_else(String::new, ToString::to_string))?;
@@ -272,11 +288,11 @@ fn checked(problem: &Problem, schedule: &Schedule) -> Result<Measure, String> {
         && report.length == measure.length;
     match agrees {
         true => Ok(measure),
-        false => Err(format!("it amounts to {report:?}, not to {measure:?}")),
+        false => Err(format!("the checker finds {report:?}, the scheduler {measure:?}")),
     }
 }
 
-/// The JSON of a result without some of its fields.
+/// Return the JSON of a result without some of its fields.
 fn value(result: &impl Serialize, without: &[&str]) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(result)
         .map_err(|error| Failure::Message(format!("the page cannot be written: {error}")))?;

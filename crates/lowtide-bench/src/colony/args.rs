@@ -1,0 +1,83 @@
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::Args;
+use lowtide::budget::Budget;
+use lowtide::pipeline::{Algorithm, Options};
+use lowtide_tool::args::{AntArgs, InputArgs, TargetArgs};
+
+use crate::book::BookArgs;
+
+/// The smallest regions that are measured by default.
+const MIN_SIZE: usize = 2;
+
+/// The arguments of `lowtide bench colony`.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct ColonyArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) ants: AntArgs,
+
+    /// Limit the choices of ants for each region and pass
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    nodes: u64,
+
+    /// Measure the effect of each parameter of the colony on waves and lengths instead (paper 4, Tables 6 and 7)
+    #[arg(long, conflicts_with_all = ["html", "markdown"])]
+    pub(super) sweep: bool,
+
+    /// Measure the effect of each GPU technique on the time instead (paper 4, Tables 4.a and 4.b; needs an NVIDIA GPU)
+    #[arg(long, conflicts_with = "sweep")]
+    pub(super) techniques: bool,
+
+    /// Leave out regions with fewer instructions
+    #[arg(long, value_name = "N", default_value_t = MIN_SIZE)]
+    min_size: usize,
+
+    /// Leave out regions with more instructions
+    #[arg(long, value_name = "N")]
+    max_size: Option<usize>,
+
+    #[command(flatten)]
+    pub(super) book: BookArgs,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl ColonyArgs {
+    /// Return the experiment of the book: these files, with a budget of choices.
+    pub(crate) fn for_book(files: &[PathBuf], nodes: u64) -> Self {
+        ColonyArgs {
+            input: InputArgs::all_of(files),
+            target: TargetArgs::default(),
+            ants: AntArgs::default(),
+            nodes,
+            sweep: false,
+            techniques: false,
+            min_size: MIN_SIZE,
+            max_size: None,
+            book: BookArgs::default(),
+            json: false,
+        }
+    }
+
+    /// Return the options of the pipeline.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            algorithm: Algorithm::Colony,
+            budget: Budget { time_per_instr: None, nodes: Some(self.nodes), threads: 1 },
+            colony: self.ants.parameters(),
+            ..Options::default()
+        }
+    }
+
+    /// Return the range of sizes to measure.
+    pub(super) fn sizes(&self) -> RangeInclusive<usize> {
+        self.min_size..=self.max_size.unwrap_or(usize::MAX)
+    }
+}

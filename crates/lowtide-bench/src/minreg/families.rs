@@ -1,0 +1,37 @@
+//! `lowtide bench minreg --families`: classical graphs that are hard for exact methods.
+
+use lowtide::generate::families;
+use lowtide::pipeline::Algorithm;
+use lowtide::problem::{Goal, Problem};
+use lowtide_tool::Failure;
+use lowtide_tool::input::load_target;
+use rayon::prelude::*;
+
+use super::MinregArgs;
+use super::document::{Family, Proof};
+use super::measure::measure_region;
+
+/// Measure all hard graphs.
+pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {
+    let target = load_target(args.target.target.as_deref().unwrap_or("generic"))?;
+    let regions = families::hard();
+    (regions.par_iter())
+        .map(|region| {
+            let problem =
+                Problem::new(region, &target, Goal::MinReg).map_err(Failure::target(region.name()))?;
+            let row = measure_region(&problem, "families", args.budget_of(region.len()))?;
+            let peak = |algorithm| row.of(algorithm).map_or(0, |(peak, _)| peak);
+            Ok(Family {
+                name: region.name().to_string(),
+                n: region.len(),
+                source: peak(Algorithm::Source),
+                default: peak(Algorithm::Default),
+                bound: row.bound,
+                best: row.best(),
+                proved: row.is_proved(),
+                by_search: row.proof == Proof::Search,
+                seconds: row.seconds(),
+            })
+        })
+        .collect()
+}

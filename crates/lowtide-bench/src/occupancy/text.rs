@@ -1,0 +1,166 @@
+//! The tables of `lowtide bench occupancy` for the terminal.
+
+use std::collections::BTreeMap;
+
+use lowtide::pipeline::Algorithm;
+use lowtide_tool::progress;
+use lowtide_tool::table::{grouped, table, trimmed};
+
+use super::counts::{COUNTS, Counts, SIZES};
+use super::document::{Document, FILTERED, OTHERS, TWO_PASSES};
+use crate::book::papers::shobaki_2020::{TABLE_3, TABLE_4, TABLE_8};
+
+/// Return the lines of the summary.
+pub(super) fn facts(document: &Document) -> Vec<String> {
+    let (waves, length) = (document.occupancy[TWO_PASSES], document.length[TWO_PASSES]);
+    vec![
+        format!("{} kernels, {} regions", grouped(document.kernels), grouped(document.regions)),
+        format!(
+            "production -> twopass: waves {} -> {} (at most {}), length {} -> {} (at least {}, gap {})",
+            grouped(document.occupancy[Algorithm::Production.name()]),
+            grouped(waves),
+            grouped(document.occupancy_bound),
+            grouped(document.length[Algorithm::Production.name()]),
+            grouped(length),
+            grouped(document.length_bound),
+            progress::gap(length, document.length_bound)
+        ),
+        format!(
+            "proven of {} distinct graphs: {}",
+            grouped(document.distinct.regions),
+            proofs_in_words(&document.distinct)
+        ),
+    ]
+}
+
+/// Return tables for the terminal.
+pub(super) fn text(document: &Document) -> String {
+    let most = document.most.map_or_else(|| "more".to_string(), |size| size.to_string());
+    let mut rows = table(1, &["", "waves", "twopass %", "length", "twopass %", "seconds", "paper 2"]);
+    let names = OTHERS.map(Algorithm::name).into_iter().chain([TWO_PASSES, FILTERED]);
+    for name in names {
+        let change = |sums: &BTreeMap<&'static str, u64>| match name {
+            TWO_PASSES => String::new(),
+            _ => format!("{:+.2}", 100.0 * (sums[TWO_PASSES] as f64 / sums[name].max(1) as f64 - 1.0)),
+        };
+        let paper = TABLE_4.iter().find(|paper| paper.ours == name);
+        let paper = paper.map(|paper| format!("{}: +{:.2}, -{:.2}", paper.theirs, paper.waves, paper.length));
+        rows.add_row([
+            name.to_string(),
+            grouped(document.occupancy[name]),
+            change(&document.occupancy),
+            grouped(document.length[name]),
+            change(&document.length),
+            format!("{:.2}", document.seconds[name]),
+            paper.unwrap_or_default(),
+        ]);
+    }
+    rows.add_row([
+        "bound".to_string(),
+        grouped(document.occupancy_bound),
+        String::new(),
+        grouped(document.length_bound),
+    ]);
+    let [first, second] = document.states_per_second.map(|states| grouped(states.round() as u64));
+    let mut text = format!(
+        "{} kernels, {} regions ({} without a production order), {} instructions, {} threads\n\n\
+         All kernels, and what twopass has more or less than each other (paper 2, Table 4):\n{}\n\n\
+         The bound on the length is for as many waves as twopass has. filtered is twopass where a few\n\
+         waves more must not cost many cycles: it gives up waves of {} kernels.\n\n\
+         {} distinct graphs of {} to {most} instructions ({} instructions):\n{}\n\n\
+         What was searched of them, and what came of it (paper 2, Table 3):\n{}\n\n\
+         Searched: pass 1, if the known orders have fewer waves than the kernel could have otherwise;\n\
+         pass 2, if the order of pass 1 is longer than the bound that is known beforehand.\n\
+         Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
+         list takes {:.2} µs for each instruction, and {:.4} times the length of twopass.",
+        grouped(document.kernels),
+        grouped(document.regions),
+        grouped(document.not_recorded),
+        grouped(document.instructions),
+        document.threads,
+        trimmed(&rows),
+        grouped(document.filtered),
+        grouped(document.distinct.regions),
+        document.least,
+        grouped(document.distinct.instructions),
+        proofs_in_words(&document.distinct),
+        passes_table(&document.distinct),
+        document.pass_seconds[0],
+        document.pass_seconds[1],
+        document.list.us_per_instruction,
+        document.list.length_ratio,
+    );
+    if document.budgets.len() > 1 {
+        text += &format!("\n\nWith other budgets (paper 2, Table 8):\n{}", budgets_table(document));
+    }
+    text
+}
+
+fn budgets_table(document: &Document) -> String {
+    let header = ["ms/instr.", "seconds", "waves", "length", "pass 1 timeouts", "pass 2 timeouts", "paper 2"];
+    let mut rows = table(0, &header);
+    for at in &document.budgets {
+        let time = at.ms_per_instruction;
+        let paper = TABLE_8.iter().find(|paper| Some(paper.ms_per_instruction) == time);
+        let paper = paper.map(|paper| {
+            let [first, second] = paper.timeouts.map(grouped);
+            format!("{} s, {first} and {second} timeouts", grouped(paper.seconds))
+        });
+        rows.add_row([
+            time.map_or_else(String::new, |time| time.to_string()),
+            format!("{:.2}", at.seconds),
+            grouped(at.occupancy),
+            grouped(at.length),
+            grouped(at.pass1.timeouts()),
+            grouped(at.pass2.timeouts()),
+            paper.unwrap_or_default(),
+        ]);
+    }
+    trimmed(&rows)
+}
+
+/// Describe the proofs, and the gap of the length.
+fn proofs_in_words(counts: &Counts) -> String {
+    let share = |count: u64| format!("{:.2} %", 100.0 * count as f64 / counts.regions.max(1) as f64);
+    format!(
+        "proven: waves of {} ({}), length of {} ({}), both of {} ({})\n\
+         length: {} cycles in all, at least {} are needed ({:.4} times as many)",
+        grouped(counts.proved_waves),
+        share(counts.proved_waves),
+        grouped(counts.proved_length),
+        share(counts.proved_length),
+        grouped(counts.proved),
+        share(counts.proved),
+        grouped(counts.length),
+        grouped(counts.length_bound),
+        counts.length as f64 / counts.length_bound.max(1) as f64,
+    )
+}
+
+/// Return paper 2, Table 3: measured figures beside the paper's, for each pass.
+fn passes_table(counts: &Counts) -> String {
+    let mut rows = table(1, &["", "pass 1", "%", "paper 2", "pass 2", "%", "paper 2"]);
+    for (position, (name, figure, theirs)) in COUNTS.into_iter().enumerate() {
+        let mut row = vec![name.to_string()];
+        for (pass, paper) in counts.passes.iter().zip(&TABLE_3) {
+            let all = if position == 0 { counts.regions } else { pass.searched };
+            let share = format!("{:.1}", 100.0 * figure(pass) as f64 / all.max(1) as f64);
+            row.extend([grouped(figure(pass)), share, format!("{:.1} %", theirs(paper).1)]);
+        }
+        rows.add_row(row);
+    }
+    let mut row = vec!["proven by a bound alone".to_string()];
+    for pass in &counts.passes {
+        let share = format!("{:.1}", 100.0 * pass.by_bound as f64 / pass.searched.max(1) as f64);
+        row.extend([grouped(pass.by_bound), share, "-".to_string()]);
+    }
+    rows.add_row(row);
+    for (name, figure, theirs) in SIZES {
+        let mut row = vec![name.to_string()];
+        for (pass, paper) in counts.passes.iter().zip(&TABLE_3) {
+            row.extend([grouped(figure(pass)), String::new(), theirs(paper).to_string()]);
+        }
+        rows.add_row(row);
+    }
+    rows.to_string()
+}

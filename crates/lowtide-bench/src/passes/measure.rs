@@ -1,0 +1,131 @@
+//! The measurement of `lowtide bench passes`.
+
+use std::time::Instant;
+
+use indicatif::ParallelProgressIterator;
+use lowtide::analysis::fingerprint::fingerprint;
+use lowtide::budget::Budget;
+use lowtide::multipass::generate::{Look, shader};
+use lowtide::multipass::{Partition, dpmpp, mio, rds};
+use lowtide::region::Region;
+use lowtide::target::Target;
+use lowtide_tool::input::{for_each_kernel, load_target};
+use lowtide_tool::passes::{checked, problem, proven};
+use lowtide_tool::{Failure, progress};
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use super::PassesArgs;
+use super::document::{Document, Generated, Row, exponent};
+
+/// Sizes of generated shaders.
+const SIZES: [usize; 8] = [150, 300, 600, 1200, 2400, 4800, 9600, 12_000];
+/// Runs of fewer seconds are repeated, and the fastest one counts.
+const SHORT: f64 = 0.002;
+
+/// Partition all distinct blocks, and generated shaders if the arguments ask for them.
+pub(super) fn measure(args: &PassesArgs) -> Result<Document, Failure> {
+    let target = load_target(&args.target)?;
+    let start = Instant::now();
+    let mut regions: Vec<(String, Region)> = Vec::new();
+    let mut known = FxHashSet::default();
+    let is_in = |size: usize| size >= args.min_size && args.max_size.is_none_or(|most| size <= most);
+    for_each_kernel(&args.input, Ok, |kernel| {
+        let file =
+            std::path::Path::new(&kernel.origin).file_stem().map(|stem| stem.to_string_lossy().to_string());
+        let name = file.map_or(kernel.name.clone(), |file| format!("{file}/{}", kernel.name));
+        for region in kernel.regions {
+            // Costs depend on the operations as well as on the graph.
+            let opcodes: Vec<String> =
+                region.instrs().map(|instr| region.opcode(instr).to_string()).collect();
+            if is_in(region.len()) && known.insert((fingerprint(&region), opcodes)) {
+                regions.push((name.clone(), region));
+            }
+        }
+        Ok(())
+    })?;
+    let bar = progress::bar(regions.len() as u64, "{bar:40} {pos} of {len} blocks, {elapsed}, {eta} left");
+    let rows: Result<Vec<Row>, Failure> = (regions.par_iter().progress_with(bar.clone()))
+        .map(|(name, region)| measure_block(name, region, &target, args.budget_of(region.len())))
+        .collect();
+    bar.finish_and_clear();
+    let mut document = Document::new(rows?);
+    document.target = target.name().to_string();
+    document.budget = args.budget_in_words();
+    if args.generated {
+        for n in SIZES {
+            let region = shader(Look::real(n), 1);
+            let problem = problem("generated", &region, &target)?;
+            let (found, seconds) = timed(|| dpmpp::partition(&problem));
+            checked(&problem, "generated", &found.partition)?;
+            document.generated.push(Generated {
+                n,
+                cost: found.partition.cost,
+                passes: found.partition.passes.len(),
+                branching: found.branching(),
+                seconds,
+            });
+        }
+        let points: Vec<(f64, f64)> =
+            document.generated.iter().map(|row| (row.n as f64, row.seconds)).collect();
+        document.generated_growth = exponent(&points);
+    }
+    document.seconds = start.elapsed().as_secs_f64();
+    Ok(document)
+}
+
+/// Run all algorithms on a block.
+fn measure_block(shader: &str, region: &Region, target: &Target, budget: Budget) -> Result<Row, Failure> {
+    let problem = problem(shader, region, target)?;
+    let (dp, dp_time) = timed(|| dpmpp::partition(&problem));
+    let (list, list_time) = timed(|| mio::partition(&problem));
+    let start = Instant::now();
+    let cuts = rds::partition(&problem, budget);
+    let cuts_time = start.elapsed().as_secs_f64();
+    let found: [&Partition; 3] = [&dp.partition, &list, &cuts];
+    let best = found.into_iter().min_by_key(|partition| partition.cost).unwrap_or(&dp.partition);
+    let start = Instant::now();
+    let proven = proven(&problem, shader, best, budget);
+    let exact_time = start.elapsed().as_secs_f64();
+    let all = [&dp.partition, &list, &cuts, &proven.partition];
+    let mut runs = 0;
+    for partition in all {
+        runs = checked(&problem, shader, partition)?.operations;
+        if partition.cost < proven.bound {
+            let name = region.name();
+            let what = format!(
+                "the bound of exact for {shader:?}, region {name} is wrong: {} is possible",
+                partition.cost
+            );
+            return Err(Failure::Message(what));
+        }
+    }
+    Ok(Row {
+        shader: shader.to_string(),
+        region: region.name().to_string(),
+        n: region.len(),
+        cost: all.map(|partition| partition.cost),
+        passes: all.map(|partition| partition.passes.len()),
+        runs,
+        bound: proven.bound,
+        proved: proven.is_optimal(),
+        branching: dp.branching(),
+        widest: dp.widths.iter().copied().max().unwrap_or(0),
+        seconds: [dp_time, list_time, cuts_time, exact_time],
+        widths: dp.widths,
+    })
+}
+
+/// Return the result of some work and its seconds. Short work runs several times.
+fn timed<T>(work: impl Fn() -> T) -> (T, f64) {
+    let mut best = f64::INFINITY;
+    for round in 0..5 {
+        let start = Instant::now();
+        let result = work();
+        best = best.min(start.elapsed().as_secs_f64());
+        if best > SHORT || round == 4 {
+            return (result, best);
+        }
+    }
+    (work(), best)
+}

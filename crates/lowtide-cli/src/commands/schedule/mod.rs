@@ -1,0 +1,217 @@
+//! `lowtide schedule`: the main command.
+
+mod totals;
+mod work;
+
+pub(super) use work::{KernelResult, RegionResult, SearchResult, Work};
+
+use std::path::{Path, PathBuf};
+
+use lowtide::pipeline::{Algorithm, Options, explain};
+use lowtide_io::{LineWriter, format_schedule};
+use lowtide_tool::args::name_of;
+use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::output::{print, print_json};
+use lowtide_tool::table::{counted, grouped, shorten, table};
+use lowtide_tool::{Failure, progress};
+use serde::Serialize;
+use totals::{FIGURES, Totals, figures};
+
+use crate::args::WorkArgs;
+
+/// The arguments of `lowtide schedule`.
+#[derive(clap::Args)]
+pub(crate) struct ScheduleArgs {
+    #[command(flatten)]
+    work: WorkArgs,
+
+    /// Print the reason for each choice of an instruction, instead of the table
+    #[arg(long, conflicts_with_all = ["json", "output", "summary"])]
+    explain: bool,
+
+    /// Write the schedules to FILE, atomically on success; - prints them instead of the table
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print only the totals
+    #[arg(long)]
+    summary: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result of the command.
+#[derive(Serialize)]
+struct Document {
+    kernels: Vec<KernelResult>,
+    /// Regions that have the graph of another one.
+    repeated: u64,
+}
+
+pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
+    let work = Work::new(&args.work, args.explain)?;
+    if args.explain {
+        return explain_choices(args, &work.targets, work.options);
+    }
+    let mut output = args
+        .output
+        .as_deref()
+        .map(LineWriter::create)
+        .transpose()
+        .map_err(|error| write_failure(args, error))?;
+    let mut document = Document { kernels: Vec::new(), repeated: 0 };
+    work.for_each_kernel(
+        &args.work,
+        |_, _, _, result| Ok(result),
+        |result| {
+            if let Some(output) = &mut output {
+                for region in &result.regions {
+                    let line = format_schedule(
+                        &result.name,
+                        &result.origin,
+                        &region.name,
+                        &region.schedule,
+                        &region.bounds,
+                    );
+                    output.line(&line).map_err(|error| write_failure(args, error))?;
+                }
+            }
+            document.kernels.push(result);
+            Ok(())
+        },
+    )?;
+    document.repeated = work.solved.repeated();
+    if let Some(output) = output {
+        output.finish().map_err(|error| write_failure(args, error))?;
+    }
+    if args.output.as_deref() == Some(Path::new("-")) {
+        // The standard output has the schedules.
+    } else if args.json {
+        print_json(&document)?;
+    } else {
+        print(&as_table(&document, args))?;
+    }
+    progress::summary(&facts(&document, args));
+    Ok(())
+}
+
+/// Return the lines of the summary.
+fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
+    let mut total = Totals::new(document.repeated);
+    document.kernels.iter().for_each(|kernel| {
+        figures(kernel, &mut total);
+    });
+    let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let budget =
+        progress::budget_in_words(args.work.budget.budget(), "instruction and pass", "region and pass");
+    vec![
+        format!(
+            "target {}, goal {}, algorithm {}, {budget}",
+            targets.join(" and "),
+            name_of(&args.work.goal),
+            args.work.algorithm.name()
+        ),
+        format!(
+            "{}, {}, {}",
+            counted(document.kernels.len() as u64, "kernel"),
+            counted(total.regions, "region"),
+            counted(total.instructions, "instruction")
+        ),
+        total.in_short(),
+        format!(
+            "proven: {} of {} regions ({:.1} %)",
+            grouped(total.proven),
+            grouped(total.regions),
+            100.0 * total.proven as f64 / total.regions.max(1) as f64
+        ),
+    ]
+}
+
+/// Print the reason for each choice of an instruction, region by region.
+fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    for_each_kernel(
+        &args.work.input,
+        |kernel| {
+            let target = targets.of(&kernel)?;
+            let mut lines = Vec::new();
+            for region in &kernel.regions {
+                let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
+                let Some(decisions) = explain(&problem, options.algorithm) else {
+                    let able = Algorithm::ALL.into_iter().filter(|other| explain(&problem, *other).is_some());
+                    return Err(Failure::Message(format!(
+                        "{} does not choose one instruction at a time; --explain works with --algorithm {}",
+                        options.algorithm.name(),
+                        able.map(Algorithm::name).collect::<Vec<_>>().join(", ")
+                    )));
+                };
+                lines.push(format!("kernel {}, region {}", kernel.name, region.name()));
+                for decision in decisions {
+                    lines.push(format!(
+                        "  {} of {}: {}",
+                        region.describe(decision.instr),
+                        decision.candidates,
+                        decision.reason
+                    ));
+                }
+            }
+            Ok(lines)
+        },
+        |part| {
+            lines.extend(part);
+            Ok(())
+        },
+    )?;
+    print(&lines.join("\n"))
+}
+
+fn write_failure(args: &ScheduleArgs, error: std::io::Error) -> Failure {
+    let file = args.output.as_deref().unwrap_or_else(|| "-".as_ref()).display().to_string();
+    Failure::Write { file, error }
+}
+
+/// The width of the table. Names keep at least `SHORTEST_NAME` columns.
+const WIDTH: usize = 100;
+const SHORTEST_NAME: usize = 20;
+/// Blanks between two columns.
+const GAP: usize = 3;
+
+fn as_table(document: &Document, args: &ScheduleArgs) -> String {
+    let mut total = Totals::new(document.repeated);
+    let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
+    let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+    let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
+    let summary = total.in_words(&targets, args.work.algorithm);
+    if args.summary {
+        return summary;
+    }
+    if one_target {
+        // The summary names the target.
+        targets.clear();
+    }
+    let width = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max();
+    let mut taken = width(&mut targets.iter().copied().chain(["target"])).unwrap_or(0) + GAP;
+    if one_target {
+        taken = 0;
+    }
+    for (position, title) in FIGURES.into_iter().enumerate() {
+        let column = figures.iter().map(|row| row[position].as_str());
+        taken += width(&mut column.chain([title])).unwrap_or(0) + GAP;
+    }
+    let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
+    let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
+    let mut rows = table(names.len(), &[names, &FIGURES].concat());
+    for (kernel, figures) in document.kernels.iter().zip(figures) {
+        let mut row = vec![shorten(&kernel.name, name_width)];
+        row.extend((!one_target).then(|| kernel.target.clone()));
+        row.extend(figures);
+        rows.add_row(row);
+    }
+    format!(
+        "{rows}\n\nBounds in brackets, where they are not reached; proven: regions that cannot be better.\n{summary}"
+    )
+}

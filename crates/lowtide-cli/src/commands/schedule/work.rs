@@ -1,0 +1,241 @@
+//! The scheduling of kernels, and its results as `--json` prints them.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use lowtide::outcome::Outcome;
+use lowtide::pipeline::{Algorithm, Filter, Options};
+use lowtide::problem::Problem;
+use lowtide::progress::{SearchLog, Step};
+use lowtide::region::{Kernel, Region};
+use lowtide::schedule::Schedule;
+use lowtide::target::Target;
+use lowtide_io::{BoundReason, PeakBound};
+use lowtide_tool::Failure;
+use lowtide_tool::ants::ask_gpu;
+use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::solve::{Solved, schedule_kernel, solved};
+use serde::Serialize;
+
+use super::totals::{Totals, tell_kernel};
+use crate::args::{Method, WorkArgs};
+use crate::commands::constraints::Constraints;
+
+/// The result of a kernel.
+#[derive(Serialize)]
+pub(in super::super) struct KernelResult {
+    pub(super) name: String,
+    pub(super) origin: String,
+    pub(super) target: String,
+    pub(super) occupancy: u32,
+    pub(super) occupancy_bound: u32,
+    /// Whether the filter has rejected waves.
+    pub(super) filtered: bool,
+    pub(super) seconds: f64,
+    pub(in super::super) regions: Vec<RegionResult>,
+    #[serde(skip)]
+    pub(super) source: Before,
+}
+
+/// The same figures for the source order.
+pub(super) struct Before {
+    pub(super) occupancy: u32,
+    pub(super) peak: u32,
+    pub(super) length: u64,
+}
+
+/// The result of a region.
+#[derive(Serialize)]
+pub(in super::super) struct RegionResult {
+    pub(super) name: String,
+    pub(super) n: usize,
+    order: Vec<u32>,
+    cycles: Vec<u32>,
+    peak: BTreeMap<String, u32>,
+    peak_at: BTreeMap<String, u32>,
+    peak_bound: BTreeMap<String, u32>,
+    peak_bound_by: BTreeMap<String, BoundReason>,
+    pub(super) length: u32,
+    pub(super) length_bound: u32,
+    /// Whether waves and length are each proven to be optimal.
+    pub(super) proven_waves: bool,
+    pub(super) proven_length: bool,
+    pub(super) optimal: bool,
+    /// The searches, if any were necessary.
+    pub(in super::super) searches: Vec<SearchResult>,
+    #[serde(skip)]
+    pub(super) primary: (u32, u32),
+    #[serde(skip)]
+    pub(in super::super) schedule: Schedule,
+    #[serde(skip)]
+    pub(in super::super) bounds: Vec<PeakBound>,
+}
+
+/// A search from its start to its end.
+#[derive(Serialize)]
+pub(in super::super) struct SearchResult {
+    /// The quantity that is optimized.
+    of: &'static str,
+    /// Whether the search was for another region with the same graph.
+    copied: bool,
+    steps: Vec<StepResult>,
+}
+
+#[derive(Serialize)]
+struct StepResult {
+    seconds: f64,
+    nodes: u64,
+    best: u64,
+    bound: u64,
+}
+
+impl From<SearchLog> for SearchResult {
+    fn from(log: SearchLog) -> Self {
+        let step = |step: &Step| StepResult {
+            seconds: step.time.as_secs_f64(),
+            nodes: step.nodes,
+            best: step.best,
+            bound: step.bound,
+        };
+        SearchResult {
+            of: log.quantity.name(),
+            copied: log.is_copied,
+            steps: log.steps.iter().map(step).collect(),
+        }
+    }
+}
+
+impl RegionResult {
+    fn new(region: &Region, problem: &Problem, outcome: Outcome, searches: Vec<SearchLog>) -> Self {
+        let by_class = |figure: &dyn Fn(usize) -> u32| {
+            let classes = region.classes().iter().enumerate();
+            classes.map(|(class, name)| (name.to_string(), figure(class))).collect()
+        };
+        let Outcome { schedule, measure, bounds, proven_waves, optimal } = outcome;
+        let primary = problem.primary_class().index();
+        let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
+        let reasoned = PeakBound::all(region, &bounds);
+        RegionResult {
+            name: region.name().to_string(),
+            n: region.len(),
+            order: schedule.order().iter().map(|instr| instr.0).collect(),
+            cycles: schedule.cycles().to_vec(),
+            peak: by_class(&|class| measure.peaks[class].between),
+            peak_at: by_class(&|class| measure.peaks[class].at),
+            peak_bound: by_class(&|class| bounds.peaks[class]),
+            peak_bound_by: reasoned.iter().map(|bound| (bound.class.clone(), bound.by.clone())).collect(),
+            length: measure.length,
+            length_bound: bounds.length,
+            proven_waves,
+            proven_length: measure.length == bounds.length,
+            optimal,
+            searches: searches.into_iter().map(SearchResult::from).collect(),
+            primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
+            schedule,
+            bounds: reasoned,
+        }
+    }
+}
+
+/// The scheduling of kernels for `schedule` and `view`.
+pub(in super::super) struct Work {
+    pub(super) targets: Targets,
+    pub(super) options: Options,
+    constraints: Option<Constraints>,
+    pub(super) solved: Solved,
+    /// Totals for the terminal.
+    so_far: Mutex<Totals>,
+}
+
+impl Work {
+    /// Prepare the work. Arguments that contradict each other are reported before anything is read.
+    pub(in super::super) fn new(args: &WorkArgs, explain: bool) -> Result<Self, Failure> {
+        let targets = Targets::new(&args.target)?;
+        let options = Options {
+            goal: args.goal.into(),
+            algorithm: match args.algorithm {
+                Method::Algorithm(algorithm) => algorithm,
+                Method::Constraints(model) => Constraints::start(model),
+            },
+            budget: args.budget.budget(),
+            registers: args.registers,
+            filter: (!args.no_filter).then(Filter::default),
+            colony: args.ants.parameters(),
+        };
+        let constraints = match args.algorithm {
+            Method::Algorithm(_) => None,
+            Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
+        };
+        Ok(Work { targets, options, constraints, solved: solved(), so_far: Mutex::default() })
+    }
+
+    /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
+    pub(in super::super) fn for_each_kernel<T: Send>(
+        &self,
+        args: &WorkArgs,
+        show: impl Fn(&Kernel, &Target, &[Problem], KernelResult) -> Result<T, Failure> + Sync,
+        collect: impl FnMut(T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.options.algorithm == Algorithm::Colony
+            && let Some(gpu) = args.ants.gpu()?
+            && let Err(error) = ask_gpu(&gpu, &args.input, &self.targets, self.options, &self.solved)
+        {
+            if !args.ants.may_fall_back() {
+                return Err(error);
+            }
+            eprintln!("warning: {error}; the processor does the work instead");
+        }
+        let work = |kernel: Kernel| {
+            let target = self.targets.of(&kernel)?;
+            let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
+            let problems: Vec<Problem> =
+                problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))?;
+            let result = self.schedule(&kernel, target, &problems)?;
+            tell_kernel(&result, &self.so_far);
+            show(&kernel, target, &problems, result)
+        };
+        for_each_kernel(&args.input, work, collect)?;
+        if let Some(constraints) = &self.constraints {
+            constraints.report_too_large();
+        }
+        Ok(())
+    }
+
+    fn schedule(
+        &self,
+        kernel: &Kernel,
+        target: &Target,
+        problems: &[Problem],
+    ) -> Result<KernelResult, Failure> {
+        let start = Instant::now();
+        let outcome = match &self.constraints {
+            Some(constraints) => constraints.schedule_kernel(kernel, target, self.options)?,
+            None => schedule_kernel(kernel, target, self.options, &self.solved)?,
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let mut source = Before { occupancy: most, peak: 0, length: 0 };
+        let mut regions = Vec::new();
+        let outcomes = outcome.regions.into_iter().zip(outcome.searches);
+        for (problem, (outcome, searches)) in problems.iter().zip(outcomes) {
+            let before = problem.measure(&Schedule::source(problem));
+            source.occupancy = source.occupancy.min(before.occupancy);
+            let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
+            source.peak = source.peak.max(peak);
+            source.length += u64::from(before.length);
+            regions.push(RegionResult::new(problem.region(), problem, outcome, searches));
+        }
+        Ok(KernelResult {
+            name: kernel.name.clone(),
+            origin: kernel.origin.clone(),
+            target: target.name().to_string(),
+            occupancy: outcome.occupancy,
+            occupancy_bound: outcome.occupancy_bound,
+            filtered: outcome.is_filtered,
+            seconds,
+            regions,
+            source,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Progress on a terminal, by the program `script` of every Debian.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use lowtide::generate::families;
+use lowtide::region::{Kernel, Region};
+
+use crate::common::{Folder, run};
+
+/// The lines of both outputs, without what controls the terminal and without bars.
+fn watched(line: &str, file: &Path) -> Option<Vec<String>> {
+    let command =
+        format!("{} {line}", env!("CARGO_BIN_EXE_lowtide")).replace("{}", &file.display().to_string());
+    let run = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output();
+    let Ok(run) = run else {
+        assert!(std::env::var_os("CI").is_none(), "there is no script");
+        eprintln!("skipped: there is no script");
+        return None;
+    };
+    assert!(run.status.success(), "{run:?}");
+    let text = String::from_utf8(run.stdout).expect("UTF-8");
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain += before;
+        plain.push('\n');
+        let end = after.find(|c: char| c.is_ascii_alphabetic()).expect("a command ends in a letter");
+        rest = &after[end + 1..];
+    }
+    plain += rest;
+    let lines = plain.split(['\r', '\n']).map(str::trim_end);
+    let is_bar = |line: &&str| line.contains(['█', '░']);
+    Some(lines.filter(|line| !line.is_empty() && !is_bar(line)).map(String::from).collect())
+}
+
+fn file_of(folder: &Folder, region: Region) -> PathBuf {
+    let kernel = Kernel {
+        name: "hard".to_string(),
+        origin: String::new(),
+        target: None,
+        is_entry: true,
+        max_occupancy: None,
+        regions: vec![region],
+    };
+    folder.write("hard.jsonl", lowtide_io::format_line(&kernel, &kernel.regions[0]) + "\n")
+}
+
+/// A search that takes more than a second is told line by line; the summary tells what the result does.
+#[test]
+fn a_long_search_is_told_while_it_runs() {
+    let folder = Folder::new();
+    let region = families::matmul(6, 6, 6);
+    let size = region.len();
+    let file = file_of(&folder, region);
+    let line = format!("schedule {{}} --goal minreg --target gfx906 --budget {}ms", 3000 / size);
+    let Some(lines) = watched(&line, &file) else { return };
+    let all = lines.join("\n");
+    let header = lines.iter().position(|line| line.ends_with("bound      gap")).expect(&all);
+    let told: Vec<Vec<&str>> =
+        (lines[header + 1..].iter()).map(|line| line.split_whitespace().collect()).collect();
+    let told: Vec<_> = told.iter().take_while(|words| words.get(2) == Some(&"hard")).collect();
+    // Time, s, kernel, region, what is sought, best, bound, gap, %, and at the end how it ended.
+    let last = told.last().expect(&all);
+    assert!(last.len() == 10 && last[4] == "peak" && ["open", "proven"].contains(&last[9]), "{all}");
+    let figure = |words: &Vec<&str>, at: usize| words[at].parse::<f64>().expect("a figure");
+    assert!(told.is_sorted_by_key(|words| figure(words, 6)), "bounds rise: {all}");
+    assert!(told.iter().rev().is_sorted_by_key(|words| figure(words, 5)), "peaks fall: {all}");
+    assert!(told.len() >= 3 && told[0][5..7] != last[5..7], "from the start: {all}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{all}");
+
+    let summary = lines.iter().position(|line| line.starts_with("lowtide 0.")).expect(&all);
+    let facts = &lines[summary..];
+    assert!(facts[0].ends_with(" threads"), "{all}");
+    assert!(facts[1].starts_with("command: lowtide schedule /") && facts[1].ends_with("ms"), "{all}");
+    let limits = format!("target gfx906, goal minreg, algorithm auto, {} ms for each", 3000 / size);
+    assert!(facts[2].starts_with(&limits), "{all}");
+    assert_eq!(facts[3], format!("1 kernel, 1 region, {size} instructions"));
+    assert!(facts[4].starts_with("waves ") && facts[4].contains("length "), "{all}");
+    let proven = if last[9] == "proven" {
+        "proven: 1 of 1 regions (100.0 %)"
+    } else {
+        "proven: 0 of 1 regions (0.0 %)"
+    };
+    assert_eq!((facts[5].as_str(), facts.len()), (proven, 6), "{all}");
+}
+
+/// The same without a terminal: results, and nothing else.
+#[test]
+fn nothing_is_told_to_a_pipe() {
+    let folder = Folder::new();
+    let region = families::matmul(6, 6, 6);
+    let time = format!("{}ms", 1500 / region.len());
+    let file = file_of(&folder, region);
+    run(&format!("schedule {{}} --goal minreg --budget {time}"), &[&file]).ok();
+}

@@ -1,0 +1,161 @@
+//! Groups of arguments that several commands accept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use lowtide::budget::Budget;
+use lowtide::colony::Parameters;
+use lowtide_gpu::Device;
+
+use crate::Failure;
+
+/// The kernels to read.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct InputArgs {
+    /// Read region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or the standard input (-)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Process only kernels whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    pub kernel: Option<String>,
+}
+
+impl InputArgs {
+    /// Return the input of all kernels in these files.
+    pub fn all_of(files: &[PathBuf]) -> Self {
+        InputArgs { files: files.to_vec(), kernel: None }
+    }
+}
+
+/// The GPU to schedule for.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct TargetArgs {
+    /// Schedule for a GPU of `lowtide targets`, or of a TOML file [default: the GPU that the kernel was compiled for, or generic]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub target: Option<String>,
+}
+
+/// The effort to spend on each region.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct BudgetArgs {
+    /// Limit the time for each instruction and pass, such as 250us, 1ms or 2s [default: 1ms, or no limit with --nodes]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Limit the search steps for each region and pass. The result is then the same on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+
+    /// Search each region with up to 4 threads [default: 1]. --threads schedules several regions at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=4))]
+    search_threads: u8,
+}
+
+impl BudgetArgs {
+    /// Return a budget of search steps.
+    pub fn of_nodes(nodes: u64) -> Self {
+        BudgetArgs { budget: None, nodes: Some(nodes), search_threads: 1 }
+    }
+
+    /// Return the budget of a region and pass.
+    pub fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(1));
+        Budget {
+            time_per_instr: self.budget.or(default),
+            nodes: self.nodes,
+            threads: self.search_threads.into(),
+        }
+    }
+}
+
+/// The parameters of the ant colony, and its device.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct AntArgs {
+    /// Start the random numbers of the algorithm colony at N
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Send N groups of 32 ants in each iteration of the algorithm colony
+    #[arg(long, value_name = "N", default_value_t = Parameters::default().groups, value_parser = clap::value_parser!(u32).range(1..=512))]
+    groups: u32,
+
+    /// Run the algorithm colony on this device. Schedules do not depend on the device
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DeviceArg {
+    /// The processor
+    Cpu,
+    /// The first NVIDIA GPU
+    Cuda,
+    /// The first NVIDIA GPU, or the processor without one
+    Auto,
+}
+
+impl Default for AntArgs {
+    fn default() -> Self {
+        AntArgs { seed: 1, groups: Parameters::default().groups, device: DeviceArg::Cpu }
+    }
+}
+
+impl AntArgs {
+    /// Return the parameters of the colony.
+    pub fn parameters(&self) -> Parameters {
+        Parameters { seed: self.seed, groups: self.groups, ..Parameters::default() }
+    }
+
+    /// Return whether the processor may replace a GPU that fails.
+    pub fn may_fall_back(&self) -> bool {
+        self.device == DeviceArg::Auto
+    }
+
+    /// Open the GPU, if one is to be used.
+    pub fn gpu(&self) -> Result<Option<Device>, Failure> {
+        match self.device {
+            DeviceArg::Cpu => Ok(None),
+            DeviceArg::Auto => Ok(Device::open().ok()),
+            DeviceArg::Cuda => {
+                Device::open().map(Some).map_err(|error| Failure::Message(format!("--device cuda: {error}")))
+            }
+        }
+    }
+}
+
+/// Return the name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+}
+
+/// Parse a time with its unit, such as `250us`.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "" => return Err("a unit is missing: ns, us, ms or s".to_string()),
+        _ => return Err(format!("unknown unit {unit:?}: use ns, us, ms or s")),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| format!("{number:?} is not a number"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("0.25ms"), Ok(Duration::from_micros(250)));
+        assert_eq!(parse_time("2s"), Ok(Duration::from_secs(2)));
+        for bad in ["", "5", "ms", "5h", "-1ms", "1e300s", "x ms"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+}

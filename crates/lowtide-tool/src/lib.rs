@@ -1,0 +1,21 @@
+//! The parts that the commands and the benchmarks of the program `lowtide` share.
+//!
+//! A command reads kernels ([`input`]), asks the library for schedules ([`solve`], [`pack`], [`passes`], [`ants`]), and
+//! prints a result ([`output`], [`table`], [`page`]). While it runs, [`progress`] prints to the terminal. Every error becomes a
+//! [`Failure`]. Groups of arguments that several commands accept are in [`args`].
+//!
+//! Only [`solve`] knows how the library keeps results across regions; all other modules receive them from there.
+
+pub mod ants;
+pub mod args;
+mod failure;
+pub mod input;
+pub mod output;
+pub mod pack;
+pub mod page;
+pub mod passes;
+pub mod progress;
+pub mod solve;
+pub mod table;
+
+pub use failure::Failure;

@@ -1,0 +1,209 @@
+//! Two operations in each cycle: the methods of `lowtide pack`, which the benchmark uses as well.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use lowtide::budget::Budget;
+use lowtide::pack::bound::Ranges;
+use lowtide::pack::check::{PackReport, check};
+use lowtide::pack::list::pack_by_list;
+use lowtide::pack::{PackError, PackModel, PackOutcome, PackProblem, Packing, Proof, pack_watched};
+use lowtide::progress::Quantity;
+use lowtide::region::Region;
+use lowtide::target::Target;
+use lowtide_cp::SolverError;
+use lowtide_cp::pack::{Form, PackSolver};
+
+use crate::args::parse_time;
+use crate::{Failure, progress};
+
+/// The method that packs a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PackMethod {
+    /// List, lower bound and search; an integer program for open blocks, if its solver is installed
+    Auto,
+    /// The list schedule and the lower bound
+    List,
+    /// List, lower bound and search
+    Search,
+    /// The paper's five steps, with one length decided after the other (needs scripts/install-ortools)
+    Program,
+    /// The paper's five steps unchanged: the program minimises the length (needs scripts/install-ortools)
+    ProgramPaper,
+}
+
+/// The effort to spend on each block.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct PackBudgetArgs {
+    /// Limit the time for each operation, such as 1ms or 2s [default: 100ms, or no limit with --nodes]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// Limit the search steps for each block. The result is then the same on every machine
+    #[arg(long, value_name = "N")]
+    nodes: Option<u64>,
+}
+
+impl PackBudgetArgs {
+    /// Return a budget of search steps.
+    pub fn of_nodes(nodes: u64) -> Self {
+        PackBudgetArgs { budget: None, nodes: Some(nodes) }
+    }
+
+    /// Return the budget of a block.
+    pub fn budget(&self) -> Budget {
+        let default = self.nodes.is_none().then_some(Duration::from_millis(100));
+        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes, threads: 1 }
+    }
+}
+
+/// Return the built-in targets that pack.
+pub fn packing_targets() -> impl Iterator<Item = Target> {
+    Target::all_builtin().filter(|target| PackModel::of(target).is_ok_and(|model| model.is_some()))
+}
+
+/// Return a region as a problem on a target that packs. The error names the targets to choose from.
+pub fn problem<'a>(region: &'a Region, target: &'a Target) -> Result<PackProblem<'a>, String> {
+    PackProblem::new(region, target).map_err(|error| match error {
+        PackError::NoModel(_) => {
+            let known: Vec<String> = packing_targets().map(|target| target.name().to_string()).collect();
+            format!("{error}; choose one that does with --target (known are {})", known.join(", "))
+        }
+        _ => error.to_string(),
+    })
+}
+
+/// A method with its budget and solver.
+pub struct Packer {
+    method: PackMethod,
+    budget: Budget,
+    solver: Option<PackSolver>,
+}
+
+impl Packer {
+    /// Load the solver that the method needs.
+    pub fn new(method: PackMethod, budget: Budget) -> Result<Self, Failure> {
+        let fail = |error: SolverError| Failure::Message(error.to_string());
+        let solver = match method {
+            PackMethod::List | PackMethod::Search => None,
+            PackMethod::Program | PackMethod::ProgramPaper => Some(PackSolver::find().map_err(fail)?),
+            // The solver is optional here, but a broken one is an error.
+            PackMethod::Auto => match PackSolver::find() {
+                Err(SolverError::NotInstalled) => None,
+                found => Some(found.map_err(fail)?),
+            },
+        };
+        let packer = Packer { method, budget, solver };
+        match packer.is_program() && packer.budget.time_per_instr.is_none() {
+            true => Err(Failure::Message(
+                "integer programs cannot count --nodes: limit their time by --budget instead".to_string(),
+            )),
+            false => Ok(packer),
+        }
+    }
+
+    /// Return whether the method uses integer programs only.
+    pub fn is_program(&self) -> bool {
+        matches!(self.method, PackMethod::Program | PackMethod::ProgramPaper)
+    }
+
+    /// Pack a block. The checker has accepted the result.
+    pub fn pack(&self, problem: &PackProblem, kernel: &str) -> Result<PackOutcome, String> {
+        let search = || {
+            let log = progress::log(Quantity::Length, kernel, problem.region());
+            let outcome = pack_watched(problem, self.budget, log.watch());
+            log.finish(outcome.nodes);
+            outcome
+        };
+        let outcome = match self.method {
+            PackMethod::List => listed(problem),
+            PackMethod::Search => search(),
+            PackMethod::Auto => {
+                let began = Instant::now();
+                let mut outcome = search();
+                self.close(problem, &mut outcome, began)?;
+                outcome
+            }
+            PackMethod::Program => self.programmed(problem, Form::Decision)?,
+            PackMethod::ProgramPaper => self.programmed(problem, Form::Minimising)?,
+        };
+        for (packing, name) in [(&outcome.list, "list schedule"), (&outcome.best, "packing")] {
+            let report = checked(problem, packing, name)?;
+            if report.length != packing.length() {
+                return Err(format!("the length of the {name} is wrong"));
+            }
+            if let Some((class, most)) = problem.limit().filter(|_| name == "packing" && outcome.fits)
+                && report.peaks[class.index()] > most
+            {
+                return Err(format!("the {name} has more registers than allowed"));
+            }
+        }
+        match outcome.best.length() < outcome.bound {
+            true => Err("the bound on the length is wrong".to_string()),
+            false => Ok(outcome),
+        }
+    }
+
+    fn time(&self, problem: &PackProblem) -> Option<Duration> {
+        let operations = u32::try_from(problem.len()).unwrap_or(u32::MAX);
+        self.budget.time_per_instr.map(|time| time.saturating_mul(operations))
+    }
+
+    /// Give an open block to the integer program, with as much time again.
+    fn close(&self, problem: &PackProblem, outcome: &mut PackOutcome, began: Instant) -> Result<(), String> {
+        let (Some(solver), Some(time)) = (&self.solver, self.time(problem)) else { return Ok(()) };
+        if outcome.is_proved() || problem.limit().is_some() {
+            return Ok(());
+        }
+        let time = (2 * time).saturating_sub(began.elapsed());
+        match solver.shortest(problem, Form::Decision, &outcome.best, outcome.bound, time) {
+            Ok(answer) => outcome.improve(Some(answer.packing), answer.bound, Proof::Program),
+            Err(SolverError::TooLarge { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Follow the paper's five steps.
+    fn programmed(&self, problem: &PackProblem, form: Form) -> Result<PackOutcome, String> {
+        let mut outcome = listed(problem);
+        let (Some(solver), Some(time)) = (&self.solver, self.time(problem)) else { return Ok(outcome) };
+        match solver.by_program(problem, form, time) {
+            Ok(answer) => {
+                // The bound of the search does not count: the program must prove the length alone.
+                outcome.bound = 0;
+                outcome.proof = Proof::Open;
+                let proof = if answer.by_linear { Proof::Bound } else { Proof::Program };
+                outcome.improve(Some(answer.packing), answer.bound, proof);
+                Ok(outcome)
+            }
+            Err(SolverError::TooLarge { .. }) => Ok(outcome),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Return the list schedule with the lower bound.
+fn listed(problem: &PackProblem) -> PackOutcome {
+    let list = pack_by_list(problem);
+    let first_bound = Ranges::new(problem).length;
+    let proof = if list.length() == first_bound { Proof::Bound } else { Proof::Open };
+    let peaks = lowtide::pack::measure(problem, &list).peaks;
+    let fits = problem.limit().is_none_or(|(class, most)| peaks[class.index()] <= most);
+    PackOutcome {
+        best: list.clone(),
+        list,
+        bound: first_bound,
+        first_bound,
+        proof: if fits { proof } else { Proof::Open },
+        fits,
+        levels_proved: false,
+        nodes: 0,
+    }
+}
+
+/// Return the report of the checker. It is an error if the packing is illegal.
+pub fn checked(problem: &PackProblem, packing: &Packing, name: &str) -> Result<PackReport, String> {
+    check(problem.region(), problem.target(), packing)
+        .map_err(|violations| format!("the {name} is illegal: {}", violations[0]))
+}

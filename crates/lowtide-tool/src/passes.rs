@@ -1,0 +1,44 @@
+//! Partitions of a shader into passes: the exact search with progress, and the checker.
+
+use lowtide::budget::Budget;
+use lowtide::multipass::check::{PassReport, check_passes};
+use lowtide::multipass::{Partition, PassProblem, exact};
+use lowtide::progress::Quantity;
+use lowtide::region::Region;
+use lowtide::target::Target;
+
+use crate::{Failure, progress};
+
+/// Return a region of a kernel as a problem on a target that describes passes.
+pub fn problem<'a>(kernel: &str, region: &'a Region, target: &'a Target) -> Result<PassProblem<'a>, Failure> {
+    PassProblem::new(region, target).map_err(|error| Failure::Passes {
+        kernel: kernel.to_string(),
+        region: region.name().to_string(),
+        error,
+    })
+}
+
+/// Run the exact search from a start, with progress on a terminal.
+pub fn proven(problem: &PassProblem, kernel: &str, start: &Partition, budget: Budget) -> exact::Proven {
+    let log = progress::log(Quantity::Cost, kernel, problem.region());
+    let proven = exact::partition_watched(problem, start, budget, log.watch());
+    log.finish(proven.nodes);
+    proven
+}
+
+/// Return the report of the checker. It is an error if the passes are illegal, or their cost is not the claimed one.
+pub fn checked(problem: &PassProblem, kernel: &str, partition: &Partition) -> Result<PassReport, Failure> {
+    let region = problem.region();
+    let illegal = |what: String| {
+        Failure::Message(format!(
+            "the passes of kernel {kernel:?}, region {} are illegal: {what}",
+            region.name()
+        ))
+    };
+    let report = check_passes(region, problem.model(), &partition.passes)
+        .map_err(|violations| illegal(violations[0].to_string()))?;
+    match report.cost == partition.cost {
+        true => Ok(report),
+        false => Err(illegal(format!("they cost {}, not {}", report.cost, partition.cost))),
+    }
+}

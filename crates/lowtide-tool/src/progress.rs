@@ -1,0 +1,200 @@
+//! Progress on a terminal: a bar, the totals so far, one line for each improvement, and a summary to paste into a report.
+//!
+//! Progress is printed to the standard error, and only if it is a terminal. The first second of a command prints nothing, nor
+//! does the first second of a search: of thousands of regions, only those with a long search get a line.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lowtide::budget::Budget;
+use lowtide::progress::{Event, Log, Observed, Observer, Phase, Quantity};
+use lowtide::region::Region;
+
+use crate::table::{command_line, grouped, shorten};
+
+/// A command or search that takes no longer prints no progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The most steps of the first second of a search that are printed: the last ones.
+const MOST_EARLIER: usize = 20;
+
+/// Columns for the name of a kernel and region.
+const NAME: usize = 42;
+
+/// All threads write to the one terminal through this.
+static TERMINAL: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+static START: OnceLock<Instant> = OnceLock::new();
+/// The bar that is shown now.
+static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Start the clock of the command.
+pub fn start() {
+    START.get_or_init(Instant::now);
+}
+
+fn elapsed() -> Duration {
+    START.get_or_init(Instant::now).elapsed()
+}
+
+fn has_terminal() -> bool {
+    static ANSWER: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
+    *ANSWER
+}
+
+/// Return whether progress is printed: on a terminal, after the first second.
+pub fn is_watched() -> bool {
+    has_terminal() && elapsed() >= PATIENCE
+}
+
+/// Show a bar on the terminal. Without a terminal, the bar is hidden.
+pub fn bar(total: u64, template: &str) -> ProgressBar {
+    let bar = match has_terminal() {
+        true => TERMINAL.add(ProgressBar::new(total)),
+        false => ProgressBar::hidden(),
+    };
+    let style = ProgressStyle::with_template(&format!("{template}{{msg}}"));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    bar
+}
+
+/// Show the totals so far below the bar.
+pub fn totals(text: &str) {
+    if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
+        bar.set_message(format!("\n{text}"));
+    }
+}
+
+/// Print a line with the time above the bars, if progress is printed.
+pub fn line(text: &str) {
+    line_at(elapsed(), text);
+}
+
+fn line_at(time: Duration, text: &str) {
+    if is_watched() {
+        TERMINAL.suspend(|| eprintln!("{:>7.1} s  {text}", time.as_secs_f64()));
+    }
+}
+
+/// Return the observer that prints the steps of long searches, or none without a terminal.
+pub(crate) fn observer() -> Option<Box<Observer>> {
+    has_terminal().then(|| -> Box<Observer> { Box::new(tell) })
+}
+
+/// Return a log for a search. On a terminal, it prints the steps of a long search.
+pub fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'a> {
+    let observer: &Observer = &tell;
+    let observed = Observed { observer, kernel: Some(kernel), region };
+    Log::new(quantity).observed(has_terminal().then_some(observed))
+}
+
+/// Print a line for each improvement of a long search, and for its end. The first line is preceded by the steps of the first second.
+fn tell(event: &Event) {
+    static HAS_HEADER: AtomicBool = AtomicBool::new(false);
+    let now = event.step().time;
+    if now < PATIENCE || !is_watched() {
+        return;
+    }
+    if !HAS_HEADER.swap(true, Ordering::Relaxed) {
+        let titles = columns("region", "of", ["best", "bound", "gap"], "");
+        TERMINAL.suspend(|| eprintln!("{:>9}  {titles}", "time"));
+    }
+    let name = match event.kernel {
+        Some(kernel) => format!("{kernel} {}", event.region.name()),
+        None => event.region.name().to_string(),
+    };
+    let earlier = event.steps.len() - 1;
+    let first = match event.steps[..earlier].last().is_some_and(|step| step.time < PATIENCE) {
+        true => earlier.saturating_sub(MOST_EARLIER),
+        false => earlier,
+    };
+    for (number, step) in event.steps.iter().enumerate().skip(first) {
+        let end = match event.phase {
+            Phase::End if number == earlier => {
+                if step.best == step.bound {
+                    "proven"
+                } else {
+                    "open"
+                }
+            }
+            _ => "",
+        };
+        let figures = [grouped(step.best), grouped(step.bound), gap(step.best, step.bound)];
+        let figures = figures.each_ref().map(String::as_str);
+        let time = elapsed().saturating_sub(now - step.time);
+        line_at(time, &columns(&name, event.quantity.name(), figures, end));
+    }
+}
+
+fn columns(name: &str, of: &str, [best, bound, gap]: [&str; 3], end: &str) -> String {
+    let line = format!("{:<NAME$}  {of:<6} {best:>10} {bound:>10} {gap:>8}  {end}", shorten(name, NAME));
+    line.trim_end().to_string()
+}
+
+/// Return the gap between two figures, in percent of the larger one.
+pub fn gap(best: u64, bound: u64) -> String {
+    format!("{:.1} %", 100.0 * best.abs_diff(bound) as f64 / best.max(bound).max(1) as f64)
+}
+
+/// Print the summary of a command, if progress is printed: version, time, command line, and `facts` on targets, totals and proofs.
+pub fn summary(facts: &[String]) {
+    if !is_watched() {
+        return;
+    }
+    let seconds = elapsed().as_secs_f64();
+    let threads = rayon::current_num_threads();
+    let mut lines = vec![
+        String::new(),
+        format!("lowtide {}, {seconds:.1} s, {threads} threads", env!("CARGO_PKG_VERSION")),
+        format!(
+            "command: {}",
+            command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
+        ),
+    ];
+    lines.extend(facts.iter().cloned());
+    TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
+}
+
+/// Describe a budget: its time for each `unit`, such as an instruction, and its search steps for each `what`, such as a region.
+pub fn budget_in_words(budget: Budget, unit: &str, what: &str) -> String {
+    let time = budget.time_per_instr.map(|time| format!("{} ms for each {unit}", 1e3 * time.as_secs_f64()));
+    let nodes = budget.nodes.map(|nodes| format!("{} steps for each {what}", grouped(nodes)));
+    let limits: Vec<String> = [time, nodes].into_iter().flatten().collect();
+    match limits.is_empty() {
+        true => "no limit".to_string(),
+        false => limits.join(" and "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_columns_and_fit() {
+        let name = "a kernel with a name that is longer than a line can have".repeat(3);
+        let header = columns("region", "of", ["best", "bound", "gap"], "");
+        let full = columns(&name, "excess", ["1,000,000", "1,000,000", &gap(1, 1000)], "proven");
+        assert!(!header.ends_with(' ') && full.chars().count() + 11 <= 100, "{full}");
+        assert_eq!(header.find("bound"), Some(NAME + 2 + 6 + 1 + 10 + 1 + 5));
+    }
+
+    #[test]
+    fn gaps_are_parts_of_the_larger_figure() {
+        assert_eq!([gap(100, 90), gap(4, 5), gap(7, 7), gap(0, 0)], ["10.0 %", "20.0 %", "0.0 %", "0.0 %"]);
+    }
+
+    #[test]
+    fn budgets_are_described_with_their_units() {
+        let both = Budget { time_per_instr: Some(Duration::from_micros(250)), nodes: Some(5000), threads: 1 };
+        assert_eq!(
+            budget_in_words(both, "instruction", "region"),
+            "0.25 ms for each instruction and 5,000 steps for each region"
+        );
+        assert_eq!(budget_in_words(Budget::UNLIMITED, "instruction", "region"), "no limit");
+    }
+}
