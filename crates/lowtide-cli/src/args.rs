@@ -1,7 +1,7 @@
 //! Arguments that several commands share: kernels to schedule, the goal, and the algorithm.
 
 use clap::{Args, ValueEnum};
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide::problem::Goal;
 use lowtide_cp::Model;
 use lowtide_tool::args::{AntArgs, BudgetArgs, InputArgs, TargetArgs};
@@ -76,7 +76,7 @@ impl Method {
 }
 
 fn parse_method(name: &str) -> Result<Method, String> {
-    let algorithms = Algorithm::ALL.into_iter().map(Method::Algorithm);
+    let algorithms = Algorithm::ALL.iter().copied().map(Method::Algorithm);
     let methods = algorithms.chain(Model::ALL.into_iter().map(Method::Constraints));
     methods.clone().find(|method| method.name() == name).ok_or_else(|| {
         let known: Vec<&str> = methods.map(Method::name).collect();

@@ -81,8 +81,9 @@ fn line_at(time: Duration, text: &str) {
 }
 
 /// Return the observer that prints the steps of long searches, or none without a terminal.
-pub(crate) fn observer() -> Option<Box<Observer>> {
-    has_terminal().then(|| -> Box<Observer> { Box::new(tell) })
+pub(crate) fn observer() -> Option<&'static Observer<'static>> {
+    let observer: &Observer = &tell;
+    has_terminal().then_some(observer)
 }
 
 /// Return a log for a search. On a terminal, it prints the steps of a long search.

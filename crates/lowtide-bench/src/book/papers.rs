@@ -14,7 +14,7 @@ pub(crate) struct Paper {
 
 /// Paper 1.
 pub(crate) mod chen {
-    use lowtide::pipeline::Algorithm;
+    use lowtide::algorithm::Algorithm;
 
     use super::Paper;
 
@@ -36,12 +36,12 @@ pub(crate) mod chen {
 
     /// Return the table of an algorithm, if the paper measures it.
     pub(crate) fn table_of(algorithm: Algorithm) -> Option<&'static Heuristic> {
-        match algorithm {
-            Algorithm::SethiUllman => Some(&TABLE_I),
-            Algorithm::SuRp => Some(&TABLE_II),
-            Algorithm::SuRpAdjust => Some(&TABLE_III),
-            Algorithm::SuCluster => Some(&TABLE_IV),
-            Algorithm::SuClusterAdjust => Some(&TABLE_V),
+        match algorithm.name() {
+            "sethi-ullman" => Some(&TABLE_I),
+            "su-rp" => Some(&TABLE_II),
+            "su-rp-adjust" => Some(&TABLE_III),
+            "su-cluster" => Some(&TABLE_IV),
+            "su-cluster-adjust" => Some(&TABLE_V),
             _ => None,
         }
     }

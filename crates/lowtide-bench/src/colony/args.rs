@@ -2,8 +2,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
-use lowtide::pipeline::{Algorithm, Options};
+use lowtide::pipeline::Options;
 use lowtide_tool::args::{AntArgs, InputArgs, TargetArgs};
 
 use crate::book::BookArgs;
@@ -68,12 +69,10 @@ impl ColonyArgs {
 
     /// Return the options of the pipeline.
     pub(super) fn options(&self) -> Options {
-        Options {
-            algorithm: Algorithm::Colony,
-            budget: Budget { time_per_instr: None, nodes: Some(self.nodes), threads: 1 },
-            colony: self.ants.parameters(),
-            ..Options::default()
-        }
+        Options::default()
+            .with_algorithm(Algorithm::COLONY)
+            .with_budget(Budget { time_per_instr: None, nodes: Some(self.nodes), threads: 1 })
+            .with_colony(self.ants.parameters())
     }
 
     /// Return the range of sizes to measure.

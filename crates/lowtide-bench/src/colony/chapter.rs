@@ -1,6 +1,6 @@
 //! The chapter on paper 4: Tables 1, 2, 3.a and 3.b, Figures 2 and 3.
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 
 use super::document::{CUDA, Document, RANGES, THREADS};
@@ -82,7 +82,7 @@ fn effect(document: &Document) -> Table {
         .paper("paper")
         .ours("here");
     let effect = &document.effect;
-    let (before, after) = (Algorithm::Production.name(), Algorithm::Colony.name());
+    let (before, after) = (Algorithm::PRODUCTION.name(), Algorithm::COLONY.name());
     let percent = |value: f64| format!("{value:+.2} %");
     let mut row = |name, paper, ours| table.side_by_side(name, paper, ours);
     row(

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use lowtide::algorithm::Algorithm;
 use lowtide::colony::{Answer, Task};
-use lowtide::pipeline::{Algorithm, Options};
+use lowtide::pipeline::Options;
 use lowtide::region::Kernel;
+use lowtide::session::AntTask;
 use lowtide::target::Target;
 use lowtide_gpu::{Device, Spent};
 use lowtide_tool::Failure;
-use lowtide_tool::ants::{ask, read};
+use lowtide_tool::ants::{Plans, read};
 use lowtide_tool::input::Targets;
-use lowtide_tool::solve::{Asked, Solved, schedule_kernel};
+use lowtide_tool::solve::Run;
 use rayon::prelude::*;
 
 use super::ColonyArgs;
@@ -24,7 +26,8 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Document, Failure> {
     let options = args.options();
     let started = Instant::now();
     let gpu = args.ants.gpu()?;
-    let solved = Solved::new();
+    let run = Run::new();
+    let mut plans = Plans::new(&kernels, &options, run.uncounted())?;
     let mut document = Document {
         gpu: gpu.as_ref().map(|gpu| gpu.name().to_string()),
         gpu_start_seconds: gpu.as_ref().map(|_| started.elapsed().as_secs_f64()),
@@ -36,38 +39,38 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Document, Failure> {
         ..Document::default()
     };
     let sizes = args.sizes();
-    for pass in [1, 2] {
-        let asked = ask(&kernels, options, &solved, pass)?;
-        let (measured, others): (Vec<Asked>, Vec<Asked>) = (asked.into_iter())
-            .partition(|asked| sizes.contains(&asked.task().len()) && !asked.task().is_solved());
-        let answers = document.measure(usize::from(pass) - 1, &measured);
+    for pass in [0, 1] {
+        let (measured, others): (Vec<AntTask>, Vec<AntTask>) = (plans.open_tasks().into_iter())
+            .partition(|open| sizes.contains(&open.task().len()) && !open.task().is_solved());
+        let answers = document.measure(pass, &measured);
         if let Some(gpu) = &gpu {
-            document.measure_gpu(usize::from(pass) - 1, gpu, &measured, &answers)?;
+            document.measure_gpu(pass, gpu, &measured, &answers)?;
         }
-        measured.into_iter().zip(answers).for_each(|(asked, measured)| solved.tell(asked, measured.answer));
+        measured.into_iter().zip(answers).for_each(|(open, measured)| open.answer(measured.answer));
         // The tasks of pass 2 depend on all results of pass 1.
-        others.into_par_iter().for_each(|asked| {
-            let answer = asked.task().run(1);
-            solved.tell(asked, answer);
+        others.into_par_iter().for_each(|open| {
+            let answer = open.task().run(1);
+            open.answer(answer);
         });
+        plans.advance()?;
     }
     document.finish()?;
-    document.effect = Effect::measure(&kernels, options, &solved)?;
+    document.effect = Effect::measure(&kernels, &options, &run)?;
     Ok(document)
 }
 
 impl Effect {
     /// Compare colony and production. The store has the results of all tasks.
-    fn measure(kernels: &[(Kernel, &Target)], options: Options, solved: &Solved) -> Result<Effect, Failure> {
-        let production = Options { algorithm: Algorithm::Production, ..options };
+    fn measure(kernels: &[(Kernel, &Target)], options: &Options, run: &Run) -> Result<Effect, Failure> {
+        let production = options.with_algorithm(Algorithm::PRODUCTION);
         let outcomes = (kernels.par_iter())
             .map(|(kernel, target)| {
-                let of = |options| schedule_kernel(kernel, target, options, solved);
-                Ok([of(production)?, of(options)?])
+                let of = |options| run.schedule_kernel(kernel, target, options);
+                Ok([of(&production)?, of(options)?])
             })
             .collect::<Result<Vec<_>, Failure>>()?;
         let mut effect = Effect::default();
-        let names = [Algorithm::Production.name(), Algorithm::Colony.name()];
+        let names = [Algorithm::PRODUCTION.name(), Algorithm::COLONY.name()];
         for outcomes in &outcomes {
             let [before, after] = [0, 1].map(|side| f64::from(outcomes[side].occupancy));
             effect.most_occupancy_gained =
@@ -89,7 +92,7 @@ impl Effect {
 
 impl Document {
     /// Solve the tasks of a pass by one thread and by all of them, one after the other and all at once.
-    fn measure(&mut self, pass: usize, asked: &[Asked]) -> Vec<Measured> {
+    fn measure(&mut self, pass: usize, asked: &[AntTask]) -> Vec<Measured> {
         let mut answers = Vec::new();
         for asked in asked {
             let task = asked.task();
@@ -124,7 +127,7 @@ impl Document {
         &mut self,
         pass: usize,
         gpu: &Device,
-        asked: &[Asked],
+        asked: &[AntTask],
         answers: &[Measured],
     ) -> Result<(), Failure> {
         // The tasks of this pass are the last ones.
@@ -143,7 +146,7 @@ impl Document {
             }
             device.batch_speedup = Some(range.seconds / seconds);
         }
-        let tasks: Vec<&Task> = asked.iter().map(Asked::task).collect();
+        let tasks: Vec<&Task> = asked.iter().map(AntTask::task).collect();
         let (found, seconds, spent) = solve(gpu, &tasks)?;
         self.whole.add(CUDA, seconds);
         self.whole

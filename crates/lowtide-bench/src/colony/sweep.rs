@@ -4,11 +4,10 @@
 use std::time::Instant;
 
 use lowtide::colony::Parameters;
-use lowtide::pipeline::Options;
 use lowtide_tool::Failure;
 use lowtide_tool::ants::read;
 use lowtide_tool::input::Targets;
-use lowtide_tool::solve::{Solved, schedule_kernel};
+use lowtide_tool::solve::Run;
 use lowtide_tool::table::{grouped, table, trimmed};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -49,17 +48,17 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Vec<Row>, Failure> {
     let options = args.options();
     let mut rows = Vec::new();
     for (parameter, colony) in variants(options.colony) {
-        let solved = Solved::new();
+        let run = Run::new();
         let start = Instant::now();
         let outcomes = (kernels.par_iter())
-            .map(|(kernel, target)| schedule_kernel(kernel, target, Options { colony, ..options }, &solved))
+            .map(|(kernel, target)| run.schedule_kernel(kernel, target, &options.with_colony(colony)))
             .collect::<Result<Vec<_>, _>>()?;
         let regions = outcomes.iter().flat_map(|outcome| &outcome.regions);
         rows.push(Row {
             parameter,
             occupancy: outcomes.iter().map(|outcome| u64::from(outcome.occupancy)).sum(),
             length: regions.map(|region| u64::from(region.measure.length)).sum(),
-            choices: solved.spent().iter().map(|spent| spent.states).sum(),
+            choices: run.statistics().spent().iter().map(|spent| spent.states).sum(),
             seconds: start.elapsed().as_secs_f64(),
         });
     }

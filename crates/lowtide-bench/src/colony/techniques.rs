@@ -7,11 +7,12 @@
 use std::time::Instant;
 
 use lowtide::colony::Task;
+use lowtide::session::AntTask;
 use lowtide_gpu::{Device, Technique};
 use lowtide_tool::Failure;
-use lowtide_tool::ants::{ask, read};
+use lowtide_tool::ants::{Plans, read};
 use lowtide_tool::input::Targets;
-use lowtide_tool::solve::{Asked, Solved};
+use lowtide_tool::solve::Run;
 use lowtide_tool::table::{grouped, table, trimmed};
 use serde::Serialize;
 
@@ -101,14 +102,15 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Techniques, Failure> {
             identical: true,
         })
         .collect();
-    let solved = Solved::new();
+    let run = Run::new();
+    let mut plans = Plans::new(&kernels, &options, run.uncounted())?;
     let sizes = args.sizes();
     let mut gpu = String::new();
     for pass in 0..2 {
-        let asked = ask(&kernels, options, &solved, pass as u8 + 1)?;
+        let asked = plans.open_tasks();
         let usual = open(&[])?;
         gpu = usual.name().to_string();
-        let all: Vec<&Task> = asked.iter().map(Asked::task).collect();
+        let all: Vec<&Task> = asked.iter().map(AntTask::task).collect();
         let answers = usual.solve(&all).map_err(|error| Failure::Message(error.to_string()))?.0;
         let is_measured = |task: &Task| sizes.contains(&task.len()) && !task.is_solved();
         // Variants that allocate memory on the device take longest by far, and come last.
@@ -153,7 +155,8 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Techniques, Failure> {
                 );
             }
         }
-        asked.into_iter().zip(answers).for_each(|(asked, answer)| solved.tell(asked, answer));
+        asked.into_iter().zip(answers).for_each(|(open, answer)| open.answer(answer));
+        plans.advance()?;
     }
     let differs = |(variant, row): (&Variant, &Row)| {
         !row.identical && !variant.without.iter().any(|technique| technique.is_of_definition())

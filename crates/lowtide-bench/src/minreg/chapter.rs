@@ -1,6 +1,6 @@
 //! The chapter on paper 1: Tables I to V, and curves like its Figure 6.
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 
 use super::document::{ALGORITHMS, Document, Row};
@@ -134,12 +134,11 @@ fn sizes(document: &Document) -> Chart {
 }
 
 fn gaps(document: &Document) -> Chart {
-    let series = [Algorithm::Production, Algorithm::SuCluster, Algorithm::Default, Algorithm::Exact].map(
-        |algorithm| {
+    let series = [Algorithm::PRODUCTION, Algorithm::SU_CLUSTER, Algorithm::FEW_REGISTERS, Algorithm::EXACT]
+        .map(|algorithm| {
             let pair = |row: &Row| Some((row.of(algorithm)?.0.into(), row.bound.into()));
             (algorithm.name().to_string(), document.each.iter().filter_map(pair).collect())
-        },
-    );
+        });
     Chart::gaps("How far peaks are above the lower bound, on all graphs", &series)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 use serde::{Serialize, Serializer};
 
@@ -15,15 +15,15 @@ const OUTLIER: f64 = 1.5;
 
 /// The algorithms that are compared.
 pub(super) const ALGORITHMS: [Algorithm; 9] = [
-    Algorithm::Source,
-    Algorithm::Production,
-    Algorithm::SethiUllman,
-    Algorithm::SuRp,
-    Algorithm::SuRpAdjust,
-    Algorithm::SuCluster,
-    Algorithm::SuClusterAdjust,
-    Algorithm::Default,
-    Algorithm::Exact,
+    Algorithm::SOURCE,
+    Algorithm::PRODUCTION,
+    Algorithm::SETHI_ULLMAN,
+    Algorithm::SU_RP,
+    Algorithm::SU_RP_ADJUST,
+    Algorithm::SU_CLUSTER,
+    Algorithm::SU_CLUSTER_ADJUST,
+    Algorithm::FEW_REGISTERS,
+    Algorithm::EXACT,
 ];
 
 /// The result of the benchmark.
@@ -141,7 +141,7 @@ impl Row {
 
     /// Return the seconds of the exact search.
     pub(super) fn seconds(&self) -> f64 {
-        self.of(Algorithm::Exact).map_or(0.0, |(_, seconds)| seconds)
+        self.of(Algorithm::EXACT).map_or(0.0, |(_, seconds)| seconds)
     }
 }
 
@@ -219,7 +219,7 @@ impl Document {
             self.against_bound.insert(algorithm.name(), Totals::new(&all, position));
         }
         let times = rows.iter().filter(|row| row.size >= 100).filter_map(|row| {
-            let (_, seconds) = row.of(Algorithm::Default)?;
+            let (_, seconds) = row.of(Algorithm::FEW_REGISTERS)?;
             Some((row.size as f64, seconds))
         });
         self.default_exponent = fitted_exponent(&times.collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! `lowtide bench minreg --families`: classical graphs that are hard for exact methods.
 
+use lowtide::algorithm::Algorithm;
 use lowtide::generate::families;
-use lowtide::pipeline::Algorithm;
 use lowtide::problem::{Goal, Problem};
 use lowtide_tool::Failure;
 use lowtide_tool::input::load_target;
@@ -24,8 +24,8 @@ pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {
             Ok(Family {
                 name: region.name().to_string(),
                 n: region.len(),
-                source: peak(Algorithm::Source),
-                default: peak(Algorithm::Default),
+                source: peak(Algorithm::SOURCE),
+                default: peak(Algorithm::FEW_REGISTERS),
                 bound: row.bound,
                 best: row.best(),
                 proved: row.is_proved(),

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::budget::Budget;
 use lowtide::check::bound::check_cut;
 use lowtide::check::check;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, run, schedule_region_with};
 use lowtide::problem::{Goal, Problem};
 use lowtide::proof::Reason;
 use lowtide::region::Region;
@@ -16,7 +16,7 @@ use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_cp::Solver;
 use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::solve::solved;
+use lowtide_tool::solve::Run;
 use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -127,17 +127,17 @@ pub(super) fn measure_region(problem: &Problem, kernel: &str, budget: Budget) ->
     let mut results = Vec::new();
     let mut outcome = None;
     for algorithm in ALGORITHMS {
-        if algorithm == Algorithm::Production && region.production().is_none() {
+        if algorithm == Algorithm::PRODUCTION && region.production().is_none() {
             results.push(None);
             continue;
         }
         let start = Instant::now();
-        let schedule = match algorithm {
-            Algorithm::Exact => {
-                let found = schedule_region_with(problem, algorithm, budget, &solved());
+        let schedule = match algorithm == Algorithm::EXACT {
+            true => {
+                let found = Run::new().schedule_region(kernel, problem, algorithm, budget)?;
                 outcome.insert(found).schedule.clone()
             }
-            _ => run(problem, algorithm, budget),
+            false => Run::new().schedule(kernel, problem, algorithm, budget)?,
         };
         let seconds = start.elapsed().as_secs_f64();
         results.push(Some((checked_peak(problem, kernel, algorithm, &schedule)?, seconds)));

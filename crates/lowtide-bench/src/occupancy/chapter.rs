@@ -1,6 +1,6 @@
 //! The chapter on paper 2: Tables 2, 3, 4 and 8.
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 
 use super::counts::{COUNTS, SIZES};
@@ -150,12 +150,12 @@ fn proven(document: &Document) -> Table {
 
 /// Waves more than production has, kernel by kernel.
 fn waves(document: &Document) -> Chart {
-    let production = Algorithm::Production.name();
+    let production = Algorithm::PRODUCTION.name();
     let change = |name: &str| {
         let of = |name: &str, at: usize| i64::from(document.each_kernel[at].occupancy[name]);
         (0..document.each_kernel.len()).map(|at| of(name, at) - of(production, at)).collect::<Vec<_>>()
     };
-    let names = [Algorithm::List.name(), TWO_PASSES, FILTERED];
+    let names = [Algorithm::LIST.name(), TWO_PASSES, FILTERED];
     let changes = names.map(|name| (name, change(name)));
     let all = || changes.iter().flat_map(|(_, changes)| changes);
     let range = all().min().copied().unwrap_or(0)..=all().max().copied().unwrap_or(0);
@@ -185,7 +185,7 @@ fn curves(document: &Document) -> Chart {
 }
 
 fn gaps(document: &Document) -> Chart {
-    let series = [Algorithm::Production.name(), Algorithm::List.name(), Algorithm::Colony.name(), TWO_PASSES]
+    let series = [Algorithm::PRODUCTION.name(), Algorithm::LIST.name(), Algorithm::COLONY.name(), TWO_PASSES]
         .map(|name| {
             let fair = document.each.iter().filter(|each| each.occupancy[name] >= each.waves);
             (

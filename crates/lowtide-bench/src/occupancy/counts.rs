@@ -2,7 +2,6 @@
 
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::Passes;
 use lowtide::problem::Problem;
 use serde::Serialize;
 
@@ -88,7 +87,8 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Add a graph.
-    pub(super) fn add(&mut self, problem: &Problem, outcome: &Outcome, passes: &Passes) {
+    pub(super) fn add(&mut self, problem: &Problem, outcome: &Outcome) {
+        let Some(passes) = outcome.passes else { return };
         let size = problem.region().len();
         let (length, bound) = (outcome.measure.length, outcome.bounds.length);
         self.regions += 1;

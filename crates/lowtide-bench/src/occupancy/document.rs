@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use serde::Serialize;
 
 use super::counts::{Counts, PassCounts};
 
 /// The algorithms that the two passes are compared with.
 pub(super) const OTHERS: [Algorithm; 7] = [
-    Algorithm::Production,
-    Algorithm::Source,
-    Algorithm::Default,
-    Algorithm::List,
-    Algorithm::Waves,
-    Algorithm::Weighted,
-    Algorithm::Colony,
+    Algorithm::PRODUCTION,
+    Algorithm::SOURCE,
+    Algorithm::FEW_REGISTERS,
+    Algorithm::LIST,
+    Algorithm::WAVES,
+    Algorithm::WEIGHTED,
+    Algorithm::COLONY,
 ];
 
 /// The name of the two passes without the filter.

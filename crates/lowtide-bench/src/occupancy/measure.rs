@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::budget::Budget;
 use lowtide::check::check;
+use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, run};
+use lowtide::pipeline::{Filter, Options, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::solve::{Solved, schedule_kernel, solved};
+use lowtide_tool::solve::Run;
 use lowtide_tool::table::grouped;
 use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
@@ -33,22 +36,22 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
     let mut others = Vec::new();
     for algorithm in OTHERS {
         // The single pass has the budget of both passes, as in the paper.
-        let budget = if algorithm == Algorithm::Weighted { twice(budgets[0]) } else { budgets[0] };
-        let made = Made::by(&input, algorithm, None, budget, &solved())?;
+        let budget = if algorithm == Algorithm::WEIGHTED { twice(budgets[0]) } else { budgets[0] };
+        let made = Made::by(&input, algorithm, None, budget, &Run::new())?;
         document.add(algorithm.name(), &made, &input);
         others.push((algorithm, made));
     }
     for (position, &budget) in budgets.iter().enumerate() {
-        let solved = solved();
-        let made = Made::by(&input, Algorithm::TwoPass, None, budget, &solved)?;
+        let run = Run::new();
+        let made = Made::by(&input, Algorithm::TWO_PASS, None, budget, &run)?;
         let counts = input.count(&made);
         if position == 0 {
             input.check_bounds(&made, &others)?;
             document.add(TWO_PASSES, &made, &input);
-            let filtered = Made::by(&input, Algorithm::TwoPass, Some(Filter::default()), budget, &solved)?;
+            let filtered = Made::by(&input, Algorithm::TWO_PASS, Some(Filter::default()), budget, &run)?;
             document.add(FILTERED, &filtered, &input);
-            document.fill(&input, &made, &filtered, &counts, &solved);
-            if let Some((_, list)) = others.iter().find(|(algorithm, _)| *algorithm == Algorithm::List) {
+            document.fill(&input, &made, &filtered, &counts, &run);
+            if let Some((_, list)) = others.iter().find(|(algorithm, _)| *algorithm == Algorithm::LIST) {
                 document.list = input.measure_list(list, &made);
             }
         }
@@ -120,7 +123,7 @@ impl<'a> Input<'a> {
         for &(kernel, region) in &self.distinct {
             let outcome = &made.kernels[kernel];
             if let Ok(problem) = self.problem((kernel, region)) {
-                counts.add(&problem, &outcome.regions[region], &outcome.passes[region]);
+                counts.add(&problem, &outcome.regions[region]);
             }
         }
         counts
@@ -132,7 +135,7 @@ impl<'a> Input<'a> {
             for (position, (kernel, _)) in self.kernels.iter().enumerate() {
                 let (ours, theirs) = (&made.kernels[position], &other.kernels[position]);
                 for (region, outcome) in ours.regions.iter().enumerate() {
-                    let (Outcome { measure, bounds, .. }, waves) = (outcome, ours.passes[region].waves);
+                    let (Outcome { measure, bounds, .. }, waves) = (outcome, waves_of(ours, region));
                     let other = &theirs.regions[region].measure;
                     let spills_no_more = other.spilled == 0 || other.peaks == measure.peaks;
                     let is_wrong = theirs.occupancy > ours.occupancy_bound
@@ -160,14 +163,14 @@ impl<'a> Input<'a> {
         let times = self.distinct.par_iter().filter_map(|&place| {
             let problem = self.problem(place).ok()?;
             let start = Instant::now();
-            run(&problem, Algorithm::List, Budget::UNLIMITED);
+            run(&problem, Algorithm::LIST, Budget::UNLIMITED, &Session::new()).ok()?;
             Some((1e6 * start.elapsed().as_secs_f64(), problem.region().len()))
         });
         let (time, instructions) = times.reduce(|| (0.0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
         let (mut lengths, mut best) = (0, 0);
         for &(kernel, region) in &self.distinct {
             let (list, two_passes) = (&list.kernels[kernel], &two_passes.kernels[kernel]);
-            if list.passes[region].waves == two_passes.passes[region].waves {
+            if waves_of(list, region) == waves_of(two_passes, region) {
                 lengths += u64::from(list.regions[region].measure.length);
                 best += u64::from(two_passes.regions[region].measure.length);
             }
@@ -177,6 +180,11 @@ impl<'a> Input<'a> {
             length_ratio: lengths as f64 / best.max(1) as f64,
         }
     }
+}
+
+/// Return the waves that the second pass had to keep in a region.
+fn waves_of(kernel: &KernelOutcome, region: usize) -> u32 {
+    kernel.regions[region].passes.map_or(0, |passes| passes.waves)
 }
 
 /// The schedules of one algorithm for all kernels.
@@ -191,14 +199,14 @@ impl Made {
         algorithm: Algorithm,
         filter: Option<Filter>,
         budget: Budget,
-        solved: &Solved,
+        run: &Run,
     ) -> Result<Made, Failure> {
-        let options = Options { algorithm, budget, filter, ..Options::default() };
+        let options = Options::default().with_algorithm(algorithm).with_budget(budget).with_filter(filter);
         let start = Instant::now();
         let template = format!("{{bar:40}} {{pos}} of {{len}} kernels by {}, {{elapsed}}", algorithm.name());
         let bar = progress::bar(input.kernels.len() as u64, &template);
         let kernels = (input.kernels.par_iter().progress_with(bar.clone()))
-            .map(|(kernel, target)| schedule_kernel(kernel, target, options, solved))
+            .map(|(kernel, target)| run.schedule_kernel(kernel, target, &options))
             .collect::<Result<Vec<_>, _>>()?;
         let made = Made { kernels, seconds: start.elapsed().as_secs_f64() };
         bar.finish_and_clear();
@@ -316,9 +324,9 @@ impl Document {
     }
 
     /// Add the bounds and proofs of the two passes.
-    fn fill(&mut self, input: &Input, made: &Made, filtered: &Made, counts: &Counts, solved: &Solved) {
+    fn fill(&mut self, input: &Input, made: &Made, filtered: &Made, counts: &Counts, run: &Run) {
         for (each, &(kernel, region)) in self.each.iter_mut().zip(&input.distinct) {
-            each.waves = made.kernels[kernel].passes[region].waves;
+            each.waves = waves_of(&made.kernels[kernel], region);
             each.length_bound = made.kernels[kernel].regions[region].bounds.length;
         }
         self.occupancy_bound = made.kernels.iter().map(|kernel| u64::from(kernel.occupancy_bound)).sum();
@@ -326,8 +334,8 @@ impl Document {
         self.filtered = filtered.kernels.iter().filter(|kernel| kernel.is_filtered).count() as u64;
         [self.pass1, self.pass2] = counts.passes.clone();
         self.distinct = counts.clone();
-        self.pass_seconds = solved.spent().map(|spent| spent.time.as_secs_f64());
+        self.pass_seconds = run.statistics().spent().map(|spent| spent.time.as_secs_f64());
         self.states_per_second =
-            solved.spent().map(|spent| spent.states as f64 / spent.time.as_secs_f64().max(1e-9));
+            run.statistics().spent().map(|spent| spent.states as f64 / spent.time.as_secs_f64().max(1e-9));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lowtide::pipeline::Algorithm;
+use lowtide::algorithm::Algorithm;
 use lowtide_tool::progress;
 use lowtide_tool::table::{grouped, table, trimmed};
 
@@ -17,10 +17,10 @@ pub(super) fn facts(document: &Document) -> Vec<String> {
         format!("{} kernels, {} regions", grouped(document.kernels), grouped(document.regions)),
         format!(
             "production -> twopass: waves {} -> {} (at most {}), length {} -> {} (at least {}, gap {})",
-            grouped(document.occupancy[Algorithm::Production.name()]),
+            grouped(document.occupancy[Algorithm::PRODUCTION.name()]),
             grouped(waves),
             grouped(document.occupancy_bound),
-            grouped(document.length[Algorithm::Production.name()]),
+            grouped(document.length[Algorithm::PRODUCTION.name()]),
             grouped(length),
             grouped(document.length_bound),
             progress::gap(length, document.length_bound)

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use lowtide::check::check;
-use lowtide::pipeline::{Algorithm, run_with};
+use lowtide::algorithm::Algorithm;
 use lowtide::problem::Problem;
 use lowtide_tool::args::{BudgetArgs, InputArgs, TargetArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::solve::solved;
+use lowtide_tool::solve::Run;
 use lowtide_tool::table::{grouped, table};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
@@ -73,16 +72,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             for region in &kernel.regions {
                 let problem = Problem::new(region, target, goal).map_err(Failure::target(&kernel.name))?;
                 let mut costs = Vec::new();
-                for (position, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+                for (position, algorithm) in Algorithm::ALL.iter().copied().enumerate() {
                     let start = Instant::now();
-                    let schedule = run_with(&problem, algorithm, budget, &solved());
+                    let schedule = Run::new().schedule(&kernel.name, &problem, algorithm, budget)?;
                     totals[position].seconds += start.elapsed().as_secs_f64();
-                    check(region, target, &schedule).map_err(|violations| Failure::Illegal {
-                        algorithm: algorithm.name(),
-                        kernel: kernel.name.clone(),
-                        region: region.name().to_string(),
-                        violation: violations[0].to_string(),
-                    })?;
                     let measure = problem.measure(&schedule);
                     let peak = measure.peaks.get(problem.primary_class().index());
                     totals[position].length += u64::from(measure.length);
@@ -104,7 +97,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             document.kernels += 1;
             document.regions += regions as u64;
             document.instructions += instructions as u64;
-            for (algorithm, part) in Algorithm::ALL.into_iter().zip(totals) {
+            for (algorithm, part) in Algorithm::ALL.iter().copied().zip(totals) {
                 let sum = document.algorithms.entry(algorithm.name()).or_default();
                 sum.occupancy += part.occupancy;
                 sum.length += part.length;
@@ -135,7 +128,7 @@ fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
             grouped(document.instructions)
         ),
     ];
-    for algorithm in [Algorithm::Source, Algorithm::Production, Algorithm::Auto] {
+    for algorithm in [Algorithm::SOURCE, Algorithm::PRODUCTION, Algorithm::AUTO] {
         if let Some(totals) = document.algorithms.get(algorithm.name()) {
             facts.push(format!(
                 "{}: waves {}, length {}, peak {}, best on {}",
@@ -152,7 +145,7 @@ fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
 
 fn as_table(document: &Document) -> String {
     let mut rows = table(1, &["algorithm", "waves", "length", "peak", "best on", "ms"]);
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let Some(totals) = document.algorithms.get(algorithm.name()) else { continue };
         rows.add_row([
             algorithm.name().to_string(),

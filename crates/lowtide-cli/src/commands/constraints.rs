@@ -6,8 +6,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lowtide::algorithm::Algorithm;
+use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, KernelOutcome, Options, schedule_region};
+use lowtide::pipeline::Options;
 use lowtide::problem::{Goal, Problem};
 use lowtide::proof::Reason;
 use lowtide::region::Kernel;
@@ -15,6 +17,7 @@ use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 use lowtide_tool::Failure;
+use lowtide_tool::solve::Run;
 
 /// The solver, its model and its budget.
 pub(crate) struct Constraints {
@@ -29,8 +32,8 @@ impl Constraints {
     /// model only.
     pub(crate) fn start(model: Model) -> Algorithm {
         match model {
-            Model::Paper => Algorithm::Source,
-            Model::Improved => Algorithm::Default,
+            Model::Paper => Algorithm::SOURCE,
+            Model::Improved => Algorithm::FEW_REGISTERS,
         }
     }
 
@@ -58,20 +61,21 @@ impl Constraints {
         &self,
         kernel: &Kernel,
         target: &Target,
-        options: Options,
+        options: &Options,
+        run: &Run,
     ) -> Result<KernelOutcome, Failure> {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut outcome = KernelOutcome::new(most);
         for region in &kernel.regions {
             let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
-            let start = schedule_region(&problem, options.algorithm, options.budget);
+            let start = run.schedule_region(&kernel.name, &problem, options.algorithm, options.budget)?;
             let region = self.improve(&problem, start).map_err(|error| {
                 let name = region.name();
                 Failure::Message(format!("kernel {:?}, region {name}: {error}", kernel.name))
             })?;
             let bound = problem.registers().occupancy(&region.bounds.peaks);
             outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
-            outcome.push(region, Vec::new());
+            outcome.push(region);
         }
         Ok(outcome)
     }

@@ -229,19 +229,18 @@ fn numbered<'q>(questions: impl Iterator<Item = Option<&'q AntQuestion>>) -> Vec
 
 /// The tasks for ants that the present phases of all plans wait for, each once, small regions first.
 pub fn open_tasks<'p, 'a: 'p>(plans: impl IntoIterator<Item = &'p KernelPlan<'a>>) -> Vec<AntTask> {
-    let mut tasks = FxHashSet::default();
-    let mut in_order = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut tasks = Vec::new();
     for plan in plans {
         for (region, question) in plan.questions() {
-            if let Some(task) = plan.shared[region].open_task(question)
-                && tasks.insert(task.clone())
-            {
-                in_order.push(task);
+            let shared = &plan.shared[region];
+            if seen.insert(shared.identity(question)) {
+                tasks.extend(shared.open_task(question));
             }
         }
     }
-    in_order.sort_by_key(|task| task.task().len());
-    in_order
+    tasks.sort_by_key(|task| task.task().len());
+    tasks
 }
 
 /// The outcome of a region that is a kernel of its own.

@@ -1,6 +1,6 @@
 //! Questions for ants. A plan states them, any engine answers them, and the plan takes up the answers from the session.
 
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use super::memo::{Answer, Taken};
@@ -28,27 +28,12 @@ pub(crate) struct ColonyKey {
     parameters: Parameters,
 }
 
-/// A task for ants whose answer a session waits for. Equal tasks of different regions compare equal.
+/// A task for ants whose answer a session waits for.
 #[derive(Clone, Debug)]
 pub struct AntTask {
     answers: Arc<Answers>,
     key: ColonyKey,
     task: Task,
-}
-
-impl PartialEq for AntTask {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.answers, &other.answers) && self.key == other.key
-    }
-}
-
-impl Eq for AntTask {}
-
-impl Hash for AntTask {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (Arc::as_ptr(&self.answers) as usize).hash(state);
-        self.key.hash(state);
-    }
 }
 
 impl AntTask {
@@ -110,6 +95,11 @@ impl SharedProblem<'_> {
                 Task::length(&problem, &key.steps[0], &starts, *options)
             }
         }
+    }
+
+    /// Tells questions apart: equal for regions with the same graph that ask the same.
+    pub(crate) fn identity(&self, question: &AntQuestion) -> impl Eq + Hash + use<> {
+        (Arc::as_ptr(&self.answers) as usize, question.key.clone())
     }
 
     /// A question without an answer as a task for an engine.

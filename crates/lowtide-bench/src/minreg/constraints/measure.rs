@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::closure::Closure;
 use lowtide::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use lowtide::budget::Budget;
-use lowtide::pipeline::{Algorithm, run, schedule_region};
+use lowtide::list::few_registers::few_registers;
 use lowtide::problem::Problem;
 use lowtide::schedule::Schedule;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
@@ -85,10 +86,11 @@ fn measure_region(
 
 fn run_exact(problem: &Problem, kernel: &str, budget: Budget) -> Result<Run, Failure> {
     let began = Instant::now();
-    let outcome = schedule_region(problem, Algorithm::Exact, budget);
+    let outcome =
+        lowtide_tool::solve::Run::new().schedule_region(kernel, problem, Algorithm::EXACT, budget)?;
     let seconds = began.elapsed().as_secs_f64();
     check_bound(problem, kernel, &outcome)?;
-    let peak = checked_peak(problem, kernel, Algorithm::Exact, &outcome.schedule)?;
+    let peak = checked_peak(problem, kernel, Algorithm::EXACT, &outcome.schedule)?;
     Ok(Run {
         end: if outcome.optimal { End::Proved } else { End::Found },
         peak: Some(peak),
@@ -106,7 +108,7 @@ fn run_model(problem: &Problem, model: Model, solver: &Solver, time: Duration) -
     let (start, bound, asked_solver) = match model {
         Model::Paper => (Schedule::source(problem).order().to_vec(), 0, true),
         Model::Improved => {
-            let order = run(problem, Algorithm::Default, Budget::default()).order().to_vec();
+            let order = few_registers(problem);
             if region.len() > MOST_FOR_CUTS {
                 (order, pressure_at_ends(region)[class.index()].0, true)
             } else {

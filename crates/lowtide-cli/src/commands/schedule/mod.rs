@@ -7,7 +7,8 @@ pub(super) use work::{KernelResult, RegionResult, SearchResult, Work};
 
 use std::path::{Path, PathBuf};
 
-use lowtide::pipeline::{Algorithm, Options, explain};
+use lowtide::algorithm::Algorithm;
+use lowtide::pipeline::{Options, explain};
 use lowtide_io::{LineWriter, format_schedule};
 use lowtide_tool::args::name_of;
 use lowtide_tool::input::{Targets, for_each_kernel};
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
-    document.repeated = work.solved.repeated();
+    document.repeated = work.run.statistics().repeated();
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(args, error))?;
     }
@@ -142,7 +143,8 @@ fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> 
             for region in &kernel.regions {
                 let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
                 let Some(decisions) = explain(&problem, options.algorithm) else {
-                    let able = Algorithm::ALL.into_iter().filter(|other| explain(&problem, *other).is_some());
+                    let able =
+                        Algorithm::ALL.iter().copied().filter(|other| explain(&problem, *other).is_some());
                     return Err(Failure::Message(format!(
                         "{} does not choose one instruction at a time; --explain works with --algorithm {}",
                         options.algorithm.name(),

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use lowtide::algorithm::Algorithm;
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, Filter, Options};
+use lowtide::pipeline::{Filter, Options};
 use lowtide::problem::Problem;
 use lowtide::progress::{SearchLog, Step};
-use lowtide::region::{Kernel, Region};
+use lowtide::region::Kernel;
 use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::solve::{Solved, schedule_kernel, solved};
+use lowtide_tool::solve::Run;
 use serde::Serialize;
 
 use super::totals::{Totals, tell_kernel};
@@ -107,12 +108,13 @@ impl From<SearchLog> for SearchResult {
 }
 
 impl RegionResult {
-    fn new(region: &Region, problem: &Problem, outcome: Outcome, searches: Vec<SearchLog>) -> Self {
+    fn new(problem: &Problem, outcome: Outcome) -> Self {
+        let region = problem.region();
         let by_class = |figure: &dyn Fn(usize) -> u32| {
             let classes = region.classes().iter().enumerate();
             classes.map(|(class, name)| (name.to_string(), figure(class))).collect()
         };
-        let Outcome { schedule, measure, bounds, proven_waves, optimal } = outcome;
+        let Outcome { schedule, measure, bounds, proven_waves, optimal, searches, .. } = outcome;
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
         let reasoned = PeakBound::all(region, &bounds);
@@ -143,7 +145,7 @@ pub(in super::super) struct Work {
     pub(super) targets: Targets,
     pub(super) options: Options,
     constraints: Option<Constraints>,
-    pub(super) solved: Solved,
+    pub(super) run: Run,
     /// Totals for the terminal.
     so_far: Mutex<Totals>,
 }
@@ -152,22 +154,22 @@ impl Work {
     /// Prepare the work. Arguments that contradict each other are reported before anything is read.
     pub(in super::super) fn new(args: &WorkArgs, explain: bool) -> Result<Self, Failure> {
         let targets = Targets::new(&args.target)?;
-        let options = Options {
-            goal: args.goal.into(),
-            algorithm: match args.algorithm {
-                Method::Algorithm(algorithm) => algorithm,
-                Method::Constraints(model) => Constraints::start(model),
-            },
-            budget: args.budget.budget(),
-            registers: args.registers,
-            filter: (!args.no_filter).then(Filter::default),
-            colony: args.ants.parameters(),
+        let algorithm = match args.algorithm {
+            Method::Algorithm(algorithm) => algorithm,
+            Method::Constraints(model) => Constraints::start(model),
         };
+        let options = Options::default()
+            .with_goal(args.goal.into())
+            .with_algorithm(algorithm)
+            .with_budget(args.budget.budget())
+            .with_registers(args.registers)
+            .with_filter((!args.no_filter).then(Filter::default))
+            .with_colony(args.ants.parameters());
         let constraints = match args.algorithm {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
-        Ok(Work { targets, options, constraints, solved: solved(), so_far: Mutex::default() })
+        Ok(Work { targets, options, constraints, run: Run::new(), so_far: Mutex::default() })
     }
 
     /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
@@ -177,9 +179,9 @@ impl Work {
         show: impl Fn(&Kernel, &Target, &[Problem], KernelResult) -> Result<T, Failure> + Sync,
         collect: impl FnMut(T) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        if self.options.algorithm == Algorithm::Colony
+        if self.options.algorithm == Algorithm::COLONY
             && let Some(gpu) = args.ants.gpu()?
-            && let Err(error) = ask_gpu(&gpu, &args.input, &self.targets, self.options, &self.solved)
+            && let Err(error) = ask_gpu(&gpu, &args.input, &self.targets, &self.options, &self.run)
         {
             if !args.ants.may_fall_back() {
                 return Err(error);
@@ -210,21 +212,20 @@ impl Work {
     ) -> Result<KernelResult, Failure> {
         let start = Instant::now();
         let outcome = match &self.constraints {
-            Some(constraints) => constraints.schedule_kernel(kernel, target, self.options)?,
-            None => schedule_kernel(kernel, target, self.options, &self.solved)?,
+            Some(constraints) => constraints.schedule_kernel(kernel, target, &self.options, &self.run)?,
+            None => self.run.schedule_kernel(kernel, target, &self.options)?,
         };
         let seconds = start.elapsed().as_secs_f64();
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut source = Before { occupancy: most, peak: 0, length: 0 };
         let mut regions = Vec::new();
-        let outcomes = outcome.regions.into_iter().zip(outcome.searches);
-        for (problem, (outcome, searches)) in problems.iter().zip(outcomes) {
+        for (problem, outcome) in problems.iter().zip(outcome.regions) {
             let before = problem.measure(&Schedule::source(problem));
             source.occupancy = source.occupancy.min(before.occupancy);
             let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
             source.peak = source.peak.max(peak);
             source.length += u64::from(before.length);
-            regions.push(RegionResult::new(problem.region(), problem, outcome, searches));
+            regions.push(RegionResult::new(problem, outcome));
         }
         Ok(KernelResult {
             name: kernel.name.clone(),
