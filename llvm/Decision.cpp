@@ -26,7 +26,8 @@ const char *reasonToReject(const Candidate &New, const Candidate &Stock, const O
 
 const char *reasonToRejectByPressure(const Candidate &New, const Candidate &Stock, const Occupancy &Waves) {
   // The search counts registers between instructions. The back end also counts operands and results together.
-  return Waves.ofPeaks(New.peaksAtInstrs()) < Waves.ofPeaks(Stock.peaksAtInstrs()) ? "fewer waves by pressure" : nullptr;
+  bool IsWorse = Waves.ofPeaks(New.peaksAtInstrs()) < Waves.ofPeaks(Stock.peaksAtInstrs());
+  return IsWorse ? "fewer waves by pressure" : nullptr;
 }
 
 bool isBetter(const Candidate &New, const Candidate &Old, const Occupancy &Waves) {

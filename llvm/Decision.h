@@ -1,7 +1,7 @@
 //===- Decision.h - Which orders are kept ------------------------*- C++ -*-===//
 //
-// Lowtide must never make a function worse. A candidate is accepted only if the allocated function has, compared with the
-// stock orders:
+// Lowtide must never make a function worse. A candidate is accepted only if the allocated function has, compared with
+// the stock orders:
 //   1. no fewer waves,
 //   2. no more scratch memory and no more spill instructions,
 //   3. at equal waves, no more registers of the first file.
@@ -17,8 +17,8 @@
 
 namespace lowtide {
 
-/// Return whether a candidate must be accepted, whatever a trial of the stock orders would show. The stock orders cannot
-/// need fewer registers than their pressure, so reaching that pressure without spills is enough.
+/// Return whether a candidate must be accepted, whatever a trial of the stock orders would show. The stock orders
+/// cannot need fewer registers than their pressure, so reaching that pressure without spills is enough.
 bool isSurelyNoWorse(const Candidate &New, const Candidate &Stock, const Occupancy &Waves);
 
 /// Return why a candidate is worse than the stock orders; nullptr if it is not. Both need a successful trial.

@@ -1,8 +1,8 @@
 //===- Dump.h - Regions as a region file -------------------------*- C++ -*-===//
 //
-// -lowtide-dump writes each region as the stock scheduler receives it, with the order that the stock scheduler gives it.
-// A region is recorded before the stock scheduler runs; its order is read afterwards. A region gets no order if the stock
-// scheduler has replaced instructions in it, for example by rematerialisation.
+// -lowtide-dump writes each region as the stock scheduler receives it, with the order that the stock scheduler gives
+// it. A region is recorded before the stock scheduler runs; its order is read afterwards. A region gets no order if the
+// stock scheduler has replaced instructions in it, for example by rematerialisation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_DUMP_H

@@ -81,8 +81,8 @@ void Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
     Summary.Reason = "the trial of the register allocator failed";
 }
 
-/// Return whether the allocated function is no worse than with the stock orders. The stock orders are tried at most once,
-/// and only if their pressure does not decide.
+/// Return whether the allocated function is no worse than with the stock orders. The stock orders are tried at most
+/// once, and only if their pressure does not decide.
 bool Improvement::isAccepted(const Candidate &New, const TrialFunction &RunTrial) {
   Candidate &Stock = Summary.Stock;
   if (!Stock.Allocated) {

@@ -1,8 +1,8 @@
 //===- Improvement.h - The loop that improves one function -------*- C++ -*-===//
 //
-// For each plan (Plans.h): Lowtide searches for orders, the register allocator runs on them in a trial (Trial.h), and the
-// decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves that
-// any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the trial.
+// For each plan (Plans.h): Lowtide searches for orders, the register allocator runs on them in a trial (Trial.h), and
+// the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves
+// that any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the trial.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_IMPROVEMENT_H

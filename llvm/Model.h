@@ -35,8 +35,8 @@ struct CodeRegion {
 /// Return all regions of at least two instructions: block by block, and from the end of each block to its start.
 std::vector<CodeRegion> findRegions(llvm::MachineFunction &MF);
 
-/// The weight of the values that are live where each region starts. One walk over the live ranges of the function counts
-/// it for all regions.
+/// The weight of the values that are live where each region starts. One walk over the live ranges of the function
+/// counts it for all regions.
 class LiveWeights {
 public:
   LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &Files, const llvm::MachineRegisterInfo &MRI,

@@ -47,7 +47,7 @@ unsigned Occupancy::ofPeaks(const std::vector<uint32_t> &Peaks) const { return o
 
 unsigned Occupancy::of(const Allocation &Allocated) const {
   Allocation WithReserved = Allocated;
-  // The condition code, the trap handler and flat addressing reserve scalar registers above those that code uses.
+  // The condition code, the trap handler and flat addressing reserve scalar registers above the used ones.
   constexpr unsigned ReservedScalars = 6;
   if (IsGPU)
     WithReserved.Registers[1] += ReservedScalars;

@@ -59,7 +59,8 @@ std::vector<Plan> furtherPlans(const Plan &First, const Progress &So, const Occu
   Plans.push_back({FewestBy("default"), RegionChoice::Limiting, Limited});
   Plans.push_back({FewestBy("exact"), RegionChoice::Limiting});
   Plans.push_back({FewestBy("exact"), RegionChoice::Limiting, Limited});
-  // Placement counts as well as pressure. Clusters keep the operations on one value together, which suits the allocator.
+  // Placement counts as well as pressure. Clusters keep the operations on one value together, which suits the
+  // allocator.
   Plans.push_back({FewestBy("su-cluster"), RegionChoice::Improved, Limited});
   Plans.push_back({FewestBy("default"), RegionChoice::Improved, Limited});
   Plans.push_back({FewestBy("su-cluster"), RegionChoice::All, Limited});

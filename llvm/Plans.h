@@ -1,7 +1,8 @@
 //===- Plans.h - Which orders are tried --------------------------*- C++ -*-===//
 //
-// The first plan asks Lowtide for its best orders and leaves the register allocator free. Often the allocator needs more
-// registers than the pressure of an order, and the promised waves are lost. Further plans win them back in two ways:
+// The first plan asks Lowtide for its best orders and leaves the register allocator free. Often the allocator needs
+// more registers than the pressure of an order, and the promised waves are lost. Further plans win them back in two
+// ways:
 //   - limit the allocator to the registers of the promised waves: it then splits and moves values, but may spill;
 //   - search for orders with lower pressure, so that the allocator ends within the limit by itself.
 // Decision.h drops every try that ends worse, so plans only have to be likely to help.

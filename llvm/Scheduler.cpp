@@ -165,7 +165,8 @@ private:
     ScheduleDAGMILive::finishBlock();
   }
   void buildGraph(const CodeRegion &Region);
-  Owned<lowtide_region> describeRegion(const CodeRegion &Region, size_t Number, const std::vector<unsigned> &LiveWeight);
+  Owned<lowtide_region> describeRegion(const CodeRegion &Region, size_t Number,
+                                       const std::vector<unsigned> &LiveWeight);
   Owned<lowtide_kernel> describeKernel();
 
   void improve();
@@ -261,7 +262,7 @@ Owned<lowtide_kernel> Scheduler::describeKernel() {
   return Kernel;
 }
 
-/// Look for better orders and apply those that are accepted.
+/// Look for better orders, and apply the accepted ones.
 void Scheduler::improve() {
   Summary.addTime(Summary.StockSeconds);
   if (!Current)

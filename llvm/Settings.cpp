@@ -23,8 +23,8 @@ static cl::opt<std::string> Budget("lowtide-budget", cl::init("1ms"), cl::cat(Ca
                                    cl::desc("Limit each search to this time per instruction and pass, such as 250us, "
                                             "1ms or 2s (default: 1ms; 0: no limit)"));
 static cl::opt<unsigned long long> Nodes("lowtide-nodes", cl::init(0), cl::cat(Category), cl::value_desc("steps"),
-                                         cl::desc("Limit each search to this number of steps instead of a time, for the "
-                                                  "same code on every machine (default: 0, use -lowtide-budget)"));
+                                         cl::desc("Limit each search to this number of steps instead of a time, for "
+                                                  "the same code on every machine (default: 0, use -lowtide-budget)"));
 static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), cl::cat(Category),
                                   cl::desc("Choose what the schedule optimises (default: occupancy)"),
                                   cl::values(clEnumValN(LOWTIDE_OCCUPANCY, "occupancy",
@@ -35,13 +35,14 @@ static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), c
 static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::cat(Category), cl::value_desc("name"),
                                       cl::desc("Choose the algorithm: waves (search for waves, list scheduling for "
                                                "length), list (no search), twopass (search for both), source (keep the "
-                                               "stock order), or any other name from `lowtide algorithms` (default: "
+                                               "stock order), or any other algorithm of `lowtide schedule` (default: "
                                                "waves, or auto for the goal minreg)"));
 static cl::opt<std::string> Report("lowtide-report", cl::cat(Category), cl::value_desc("file"),
-                                   cl::desc("Append one line of JSON per function: orders tried, their figures, and the "
-                                            "decision"));
+                                   cl::desc("Append one line of JSON per function: orders tried, their figures, and "
+                                            "the decision"));
 static cl::opt<std::string> Dump("lowtide-dump", cl::cat(Category), cl::value_desc("file"),
-                                 cl::desc("Append all regions to a region file, with the order of the stock scheduler"));
+                                 cl::desc("Append all regions to a region file, with the order of the stock "
+                                          "scheduler"));
 static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_desc("name"),
                                  cl::desc("Schedule only this function with Lowtide"));
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),

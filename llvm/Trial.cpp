@@ -79,7 +79,8 @@ public:
 private:
   bool beforePass(StringRef PassName) {
     // This optional pass is the first one after the frame is laid out.
-    if (PassName != "Control Flow Optimizer" || !MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs))
+    bool IsAllocated = MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs);
+    if (PassName != "Control Flow Optimizer" || !IsAllocated)
       return true;
     Allocation Result = measure(MF, Files);
     bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
