@@ -1,14 +1,17 @@
 //===- Model.cpp - A function as Lowtide sees it --------------------------===//
 
 #include "Model.h"
-#include "llvm/ADT/SmallString.h"
+#include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineFunction.h"
-#include "llvm/CodeGen/ScheduleDAGInstrs.h"
+#include "llvm/CodeGen/MachineScheduler.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSchedule.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
 #include "llvm/MC/MCSchedule.h"
+#include "llvm/Support/Path.h"
 #include <algorithm>
 #include <map>
 
@@ -23,7 +26,7 @@ std::vector<CodeRegion> findRegions(MachineFunction &MF) {
     auto IsBoundary = [&](const MachineInstr &MI) { return MI.isCall() || TII->isSchedulingBoundary(MI, &Block, MF); };
     MachineBasicBlock::iterator Begin;
     for (auto End = Block.end(); End != Block.begin(); End = Begin) {
-      // What ends a region stands behind it: the end of the block, or a boundary.
+      // A region ends before a boundary, or at the end of the block.
       if (End != Block.end() || IsBoundary(*std::prev(End)))
         --End;
       CodeRegion Region{&Block, End, End, {}};
@@ -47,6 +50,7 @@ static SlotIndex after(const MachineInstr &MI, const LiveIntervals &LIS) {
   return LIS.getInstructionIndex(MI).getDeadSlot();
 }
 
+/// Return the lanes of a register that are live at a slot.
 static LaneBitmask liveLanes(Register Reg, SlotIndex At, const MachineRegisterInfo &MRI, const LiveIntervals &LIS) {
   if (!LIS.hasInterval(Reg))
     return LaneBitmask::getNone();
@@ -63,7 +67,7 @@ static LaneBitmask liveLanes(Register Reg, SlotIndex At, const MachineRegisterIn
 LiveWeights::LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &Files, const MachineRegisterInfo &MRI,
                          const LiveIntervals &LIS)
     : Weights(Regions.size(), std::vector<unsigned>(Files.files().size())) {
-  // The starts of regions in the order of the code, so that a live range covers neighbours.
+  // Region starts in code order, so that each segment of a live range covers consecutive entries.
   std::vector<std::pair<SlotIndex, unsigned>> Starts;
   for (unsigned I = 0; I != Regions.size(); ++I)
     Starts.push_back({before(*Regions[I].Instrs.front(), LIS), I});
@@ -75,8 +79,8 @@ LiveWeights::LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &
         Visit(At->second);
     }
   };
-  // For registers whose parts live on their own: the parts that are live at each start.
-  std::map<unsigned, uint64_t> Parts;
+  // For registers with subranges: the lanes that are live at the start of each region.
+  std::map<unsigned, uint64_t> LiveLanes;
   for (unsigned I = 0, E = MRI.getNumVirtRegs(); I != E; ++I) {
     Register Reg = Register::index2VirtReg(I);
     if (!LIS.hasInterval(Reg))
@@ -87,23 +91,23 @@ LiveWeights::LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &
       ForEachStart(Interval, [&](unsigned Region) { Weights[Region][Size.File] += Size.Lanes * Size.LaneWeight; });
       continue;
     }
-    Parts.clear();
+    LiveLanes.clear();
     for (const LiveInterval::SubRange &Range : Interval.subranges())
-      ForEachStart(Range, [&](unsigned Region) { Parts[Region] |= Files.lanes(Range.LaneMask); });
-    for (auto [Region, Lanes] : Parts)
+      ForEachStart(Range, [&](unsigned Region) { LiveLanes[Region] |= Files.lanes(Range.LaneMask); });
+    for (auto [Region, Lanes] : LiveLanes)
       Weights[Region][Size.File] += unsigned(__builtin_popcountll(Lanes)) * Size.LaneWeight;
   }
 }
 
 namespace {
 
-/// Describes one region. Numbers of virtual registers become those that the description gives them.
+/// Describes one region. The description numbers the virtual registers of the region from 0.
 class Describer {
 public:
   Describer(const CodeRegion &Region, StringRef Name, RegisterFiles &Files, const ScheduleDAGMI &DAG)
       : Region(Region), Files(Files), DAG(DAG), MRI(DAG.MRI), LIS(*DAG.getLIS()),
         Out(lowtide_region_new(Name.str().c_str())) {
-    // Every region of a kernel has all classes, in the same order.
+    // All regions of a kernel must have the same classes, in the same order.
     for (const RegisterFile &File : Files.files())
       lowtide_region_class(Out.get(), File.Name.c_str());
   }
@@ -154,7 +158,7 @@ private:
     lowtide_region_instr(Out.get(), &Spec);
   }
 
-  /// The letters of the region format.
+  /// Return the flags of an instruction, as the letters of the region format.
   std::string flags(const SUnit &SU) const {
     const MachineInstr &MI = *SU.getInstr();
     std::string Flags;
@@ -179,7 +183,7 @@ private:
   void addOperands(const SUnit &SU) {
     const MachineInstr &MI = *SU.getInstr();
     SlotIndex At = before(MI, LIS);
-    // One operand of each register, with all lanes that any operand names.
+    // One entry per register, with the lanes of all operands that name it.
     SmallVector<std::pair<Register, uint64_t>, 8> Uses;
     struct Def {
       Register Reg;
@@ -193,7 +197,7 @@ private:
       Register Reg = Operand.getReg();
       LaneBitmask Named = Operand.getSubReg() ? DAG.TRI->getSubRegIndexLaneMask(Operand.getSubReg())
                                               : MRI.getMaxLaneMaskForVReg(Reg);
-      // Where lanes are counted, a write to some of them reads none of the others.
+      // With separate lanes, a write to some lanes does not read the others.
       bool Reads = Operand.isUse() ? Operand.readsReg() : Operand.readsReg() && isWhole(Reg);
       if (Reads) {
         LaneBitmask Live = liveLanes(Reg, At, MRI, LIS);
@@ -216,7 +220,7 @@ private:
       if (Operand.isUndef())
         Flags += 'u';
       uint64_t Lanes = Files.lanes(Named);
-      // Two operands may write parts of one lane.
+      // Two operands can write parts of the same lane. Count the lane once.
       for (const Def &Other : Defs)
         if (Other.Reg == Reg)
           Lanes &= ~Other.Lanes;
@@ -229,7 +233,7 @@ private:
       lowtide_region_use(Out.get(), SU.NodeNum, number(Reg), Lanes);
   }
 
-  /// Whether the register's lanes are not told apart, although LLVM may have several.
+  /// Return whether Lowtide counts the register as one lane. LLVM may have several.
   bool isWhole(Register Reg) { return Files.footprint(Reg, MRI).Lanes == 1; }
 
   void addDependence(unsigned From, const SDep &Dep) {
@@ -251,7 +255,8 @@ private:
     lowtide_region_depend(Out.get(), From, To->NodeNum, Kind, Dep.getLatency());
   }
 
-  /// What is live at both ends. Registers that the region does not touch only pass through.
+  /// Describe the live lanes at both ends. Registers without an operand in the region pass through: only their weight
+  /// counts.
   void addEnds(const std::vector<unsigned> &LiveWeight) {
     SlotIndex Start = before(*Region.Instrs.front(), LIS), End = after(*Region.Instrs.back(), LIS);
     std::vector<unsigned> Through = LiveWeight;
@@ -269,7 +274,7 @@ private:
       lowtide_region_through(Out.get(), File, Through[File]);
   }
 
-  /// The number by which the description knows a virtual register.
+  /// Return the number of a virtual register in the description. Add the register on its first use.
   uint32_t number(Register Reg) {
     unsigned Index = Register::virtReg2Index(Reg);
     auto At = Numbers.find(Index);
@@ -288,7 +293,7 @@ private:
   const MachineRegisterInfo &MRI;
   const LiveIntervals &LIS;
   Owned<lowtide_region> Out;
-  /// By the index of the virtual register, in its order, so that equal code gives equal descriptions.
+  /// The numbers by virtual register index. The map is sorted, so that equal code gives equal descriptions.
   std::map<unsigned, uint32_t> Numbers;
 };
 
@@ -298,6 +303,42 @@ Owned<lowtide_region> describe(const CodeRegion &Region, StringRef Name, unsigne
                                const std::vector<unsigned> &LiveWeight, RegisterFiles &Files,
                                const ScheduleDAGMI &DAG) {
   return Describer(Region, Name, Files, DAG).run(LoopDepth, LiveWeight);
+}
+
+bool isEntryPoint(const MachineFunction &MF) {
+  switch (MF.getFunction().getCallingConv()) {
+  case CallingConv::AMDGPU_KERNEL:
+  case CallingConv::SPIR_KERNEL:
+  case CallingConv::AMDGPU_VS:
+  case CallingConv::AMDGPU_GS:
+  case CallingConv::AMDGPU_PS:
+  case CallingConv::AMDGPU_CS:
+  case CallingConv::AMDGPU_HS:
+  case CallingConv::AMDGPU_LS:
+  case CallingConv::AMDGPU_ES:
+    return true;
+  default:
+    return !isAMDGPU(MF);
+  }
+}
+
+Owned<lowtide_kernel> newKernel(const MachineFunction &MF, const std::string &Target, unsigned MostWaves) {
+  const Module &Source = *MF.getFunction().getParent();
+  Owned<lowtide_kernel> Result(lowtide_kernel_new(MF.getName().str().c_str()));
+  lowtide_kernel_set_origin(Result.get(), sys::path::stem(Source.getModuleIdentifier()).str().c_str());
+  lowtide_kernel_set_target(Result.get(), Target.c_str());
+  lowtide_kernel_set_entry(Result.get(), isEntryPoint(MF));
+  lowtide_kernel_set_max_occupancy(Result.get(), MostWaves);
+  return Result;
+}
+
+bool addRegion(lowtide_kernel *Kernel, Owned<lowtide_region> Region, std::string &Reason) {
+  char *Message = nullptr;
+  if (lowtide_kernel_add_region(Kernel, Region.release(), &Message) == LOWTIDE_OK)
+    return true;
+  Reason = std::string("invalid region: ") + Message;
+  lowtide_string_free(Message);
+  return false;
 }
 
 } // namespace lowtide

@@ -1,61 +1,66 @@
 //===- Model.h - A function as Lowtide sees it -------------------*- C++ -*-===//
 //
-// Finds the scheduling regions of a function and describes them to Lowtide: instructions with latencies and units,
-// virtual registers by file and lane, dependences, and what is live at both ends.
+// Lowtide schedules kernels: regions of straight-line code, with the most waves that the function allows. This file
+// translates a machine function of LLVM into a kernel. A region gets its instructions with latencies and units, its
+// virtual registers by file and lane, its dependences, and the lanes that are live at both ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_MODEL_H
 #define LOWTIDE_LLVM_MODEL_H
 
+#include "Owned.h"
 #include "RegisterFiles.h"
 #include "lowtide.h"
-#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
-#include "llvm/CodeGen/MachineScheduler.h"
-#include <memory>
 #include <string>
 #include <vector>
 
+namespace llvm {
+class LiveIntervals;
+class MachineFunction;
+class ScheduleDAGMI;
+} // namespace llvm
+
 namespace lowtide {
 
-/// A stretch of code that the scheduler may reorder, as LLVM's own pass finds it.
+/// Straight-line code that the scheduler may reorder, with the boundaries of LLVM's own pass.
 struct CodeRegion {
   llvm::MachineBasicBlock *Block;
   llvm::MachineBasicBlock::iterator Begin, End;
-  /// Instructions without those for the debugger, in the order in which they stand.
+  /// The instructions in their current order, without debug instructions.
   std::vector<llvm::MachineInstr *> Instrs;
 };
 
-/// All regions of at least two instructions, block by block, from the end of each to its start.
+/// Return all regions of at least two instructions: block by block, and from the end of each block to its start.
 std::vector<CodeRegion> findRegions(llvm::MachineFunction &MF);
 
-/// What is live where a region starts, counted for all regions at once: one walk over the live ranges of the function.
+/// The weight of the values that are live where each region starts. One walk over the live ranges of the function
+/// counts it for all regions.
 class LiveWeights {
 public:
   LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &Files, const llvm::MachineRegisterInfo &MRI,
               const llvm::LiveIntervals &LIS);
-  /// The weight that is live where the region of this number starts, by file.
-  const std::vector<unsigned> &at(unsigned Region) const { return Weights[Region]; }
+  /// Return the live weight at the start of a region, by file.
+  const std::vector<unsigned> &at(size_t Region) const { return Weights[Region]; }
 
 private:
   std::vector<std::vector<unsigned>> Weights;
 };
 
-/// Frees what the C interface has given out.
-struct Release {
-  void operator()(lowtide_kernel *Kernel) const { lowtide_kernel_free(Kernel); }
-  void operator()(lowtide_region *Region) const { lowtide_region_free(Region); }
-  void operator()(lowtide_outcome *Outcome) const { lowtide_outcome_free(Outcome); }
-  void operator()(lowtide_target *Target) const { lowtide_target_free(Target); }
-  void operator()(lowtide_session *Session) const { lowtide_session_free(Session); }
-  void operator()(char *Text) const { lowtide_string_free(Text); }
-};
-template <typename T> using Owned = std::unique_ptr<T, Release>;
-
-/// Describes a region whose dependence graph `DAG` holds.
+/// Return the description of a region. `DAG` must hold its dependence graph.
 Owned<lowtide_region> describe(const CodeRegion &Region, llvm::StringRef Name, unsigned LoopDepth,
                                const std::vector<unsigned> &LiveWeight, RegisterFiles &Files,
                                const llvm::ScheduleDAGMI &DAG);
+
+/// Return whether waves start at this function. Other functions are called.
+bool isEntryPoint(const llvm::MachineFunction &MF);
+
+/// Return a kernel without regions.
+Owned<lowtide_kernel> newKernel(const llvm::MachineFunction &MF, const std::string &Target, unsigned MostWaves);
+
+/// Add a region to a kernel. Return false and set `Reason` if the description is invalid.
+bool addRegion(lowtide_kernel *Kernel, Owned<lowtide_region> Region, std::string &Reason);
 
 } // namespace lowtide
 

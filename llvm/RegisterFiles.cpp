@@ -23,7 +23,7 @@ RegisterFiles::RegisterFiles(const MachineFunction &MF, const RegisterClassInfo 
     findFiles(MF.getRegInfo(), Allocatable);
 }
 
-// AMD GPUs have two or three files, whose registers are numbered in these classes.
+// AMD GPUs have two or three files. Each has a class that contains all its 32-bit registers.
 void RegisterFiles::findGPUFiles(const RegisterClassInfo &Allocatable) {
   const std::pair<const char *, const char *> Names[] = {
       {"vgpr", "VGPR_32"}, {"sgpr", "SGPR_32"}, {"agpr", "AGPR_32"}};
@@ -33,9 +33,9 @@ void RegisterFiles::findGPUFiles(const RegisterClassInfo &Allocatable) {
         Files.push_back({Name, RC, unsigned(RC->getNumRegs())});
 }
 
-// Elsewhere registers that share a unit, directly or through others, are in one file. It is counted in the class that
-// has the most registers, none of which overlap; not in bytes, which come in halves of registers on x86. Only files that
-// the function uses are of interest, and most of all the one that it uses most.
+// On other processors, registers are in one file if they share a register unit, directly or through other registers.
+// The base class of a file is its largest class without overlaps, of at least 4 bytes: on x86 there are more byte
+// registers than full ones. Only files that the function uses are kept. The most used file comes first.
 void RegisterFiles::findFiles(const MachineRegisterInfo &MRI, const RegisterClassInfo &Allocatable) {
   unsigned Units = TRI->getNumRegUnits();
   std::vector<unsigned> Root(Units);
@@ -62,7 +62,7 @@ void RegisterFiles::findFiles(const MachineRegisterInfo &MRI, const RegisterClas
         Overlaps |= Seen.test(*U);
         Seen.set(*U);
       }
-    // What can stand for one another is one file, even if registers of it do not overlap.
+    // Registers of one class are interchangeable, so they are in one file even if they do not overlap.
     for (MCPhysReg Reg : Allocatable.getOrder(RC))
       Root[Find(*MCRegUnitIterator(Reg, TRI))] = Find(FirstUnit(RC));
     if (!Overlaps && TRI->getSpillSize(*RC) >= SmallestBase)
@@ -103,7 +103,7 @@ unsigned RegisterFiles::unitCount(MCRegister Reg) const {
 
 Footprint RegisterFiles::footprint(Register Reg, const MachineRegisterInfo &MRI) {
   const TargetRegisterClass *RC = MRI.getRegClass(Reg);
-  auto [At, IsNew] = Known.try_emplace(RC);
+  auto [At, IsNew] = Footprints.try_emplace(RC);
   if (IsNew)
     At->second = footprintOf(RC);
   return At->second;
@@ -120,8 +120,8 @@ Footprint RegisterFiles::footprintOf(const TargetRegisterClass *RC) const {
     }
     return {0, 1, 1};
   }
-  // A class may hold registers of several files. As in the back end's own count, all scalar is scalar, all accumulation
-  // is accumulation, and everything else goes into vector registers.
+  // A class may contain registers of several files. Like the back end, count purely scalar classes as scalar, purely
+  // accumulation classes as accumulation, and all others as vector registers.
   bool Vector = false, Scalar = false, Accumulation = false;
   for (MCPhysReg Reg : *RC) {
     StringRef Name = TRI->getName(Reg);
@@ -136,15 +136,15 @@ Footprint RegisterFiles::footprintOf(const TargetRegisterClass *RC) const {
   return {File, unsigned(__builtin_popcountll(lanes(RC->getLaneMask()))), 1};
 }
 
-// A 32-bit part of a GPU register has two of LLVM's lanes, one for each half.
+// LLVM has one lane per 16 bits of a GPU register. Lowtide has one per 32 bits.
 uint64_t RegisterFiles::lanes(LaneBitmask Mask) const {
   if (!IsGPU)
     return Mask.any() ? 1 : 0;
-  uint64_t Halves = Mask.getAsInteger();
-  uint64_t Parts = 0;
+  uint64_t HalfLanes = Mask.getAsInteger();
+  uint64_t Lanes = 0;
   for (unsigned I = 0; I != 32; ++I)
-    Parts |= uint64_t((Halves >> (2 * I) & 3) != 0) << I;
-  return Parts;
+    Lanes |= uint64_t((HalfLanes >> (2 * I) & 3) != 0) << I;
+  return Lanes;
 }
 
 std::vector<unsigned> RegisterFiles::used(const MachineRegisterInfo &MRI) const {
@@ -153,7 +153,7 @@ std::vector<unsigned> RegisterFiles::used(const MachineRegisterInfo &MRI) const 
     unsigned Position = 0, Highest = 0, Count = 0;
     for (MCPhysReg Reg : *File.Base) {
       ++Position;
-      // What calls clobber is the same in every order.
+      // Ignore the registers that only calls clobber: they are the same in every order.
       if (MRI.isPhysRegUsed(Reg, /*SkipRegMaskTest=*/true)) {
         Highest = Position;
         ++Count;

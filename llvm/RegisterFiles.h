@@ -1,7 +1,7 @@
 //===- RegisterFiles.h - Which registers compete with which ------*- C++ -*-===//
 //
-// Lowtide counts pressure in register files and lanes; LLVM has hundreds of overlapping register classes. This is the
-// translation, made with the public interface of LLVM only: the classes of the AMDGPU back end are not exported.
+// Lowtide counts pressure in register files and lanes. LLVM has hundreds of overlapping register classes. This class
+// translates between them. It uses only the public interface of LLVM: the AMDGPU back end does not export its classes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_REGISTERFILES_H
@@ -18,20 +18,20 @@
 
 namespace lowtide {
 
-/// A register file, and the class whose registers it is counted in.
+/// A register file. Its size and pressure are counted in registers of its base class.
 struct RegisterFile {
   std::string Name;
   const llvm::TargetRegisterClass *Base;
-  /// Registers of the base class that code may use.
+  /// The number of registers of the base class that code may use.
   unsigned Size;
 };
 
-/// What a virtual register of some class takes up.
+/// The space that a virtual register takes up.
 struct Footprint {
   unsigned File;
-  /// Parts that live and die on their own.
+  /// Parts with live ranges of their own.
   unsigned Lanes;
-  /// Registers of the file's base class that each part takes up.
+  /// Registers of the base class per lane.
   unsigned LaneWeight;
 };
 
@@ -40,12 +40,14 @@ public:
   RegisterFiles(const llvm::MachineFunction &MF, const llvm::RegisterClassInfo &Allocatable);
 
   const std::vector<RegisterFile> &files() const { return Files; }
+  /// Return the space that a virtual register takes up.
   Footprint footprint(llvm::Register Reg, const llvm::MachineRegisterInfo &MRI);
 
-  /// LLVM's lanes as Lowtide's.
+  /// Convert a lane mask of LLVM to one of Lowtide.
   uint64_t lanes(llvm::LaneBitmask Mask) const;
 
-  /// Registers of each file that allocated code uses: on a GPU all up to the highest, else those that occur.
+  /// Return the registers that allocated code uses, by file. On a GPU all registers up to the highest one count. On a
+  /// CPU only the registers that occur count.
   std::vector<unsigned> used(const llvm::MachineRegisterInfo &MRI) const;
 
 private:
@@ -57,12 +59,13 @@ private:
   const llvm::TargetRegisterInfo *TRI;
   bool IsGPU;
   std::vector<RegisterFile> Files;
-  /// For each register unit its file; only where files are found by aliasing.
+  /// The file of each register unit; negative for none. Empty on a GPU.
   std::vector<int> FileOfUnit;
-  llvm::DenseMap<const llvm::TargetRegisterClass *, Footprint> Known;
+  /// The footprints computed so far, by class.
+  llvm::DenseMap<const llvm::TargetRegisterClass *, Footprint> Footprints;
 };
 
-/// Whether the code is for an AMD GPU.
+/// Return whether the code is for an AMD GPU.
 bool isAMDGPU(const llvm::MachineFunction &MF);
 
 } // namespace lowtide

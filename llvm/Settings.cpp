@@ -1,12 +1,12 @@
-//===- Settings.cpp - What the command line asks for ----------------------===//
+//===- Settings.cpp - Command-line options and sessions -------------------===//
 
 #include "Settings.h"
-#include "Model.h"
-#include "llvm/ADT/SmallVector.h"
+#include "Owned.h"
+#include "RegisterFiles.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,36 +17,43 @@ using namespace llvm;
 
 namespace lowtide {
 
-static cl::OptionCategory Category("Lowtide, the scheduler of -misched=lowtide");
+static cl::OptionCategory Category("Lowtide options, for -misched=lowtide");
 
 static cl::opt<std::string> Budget("lowtide-budget", cl::init("1ms"), cl::cat(Category), cl::value_desc("time"),
-                                   cl::desc("Time for each instruction and pass, such as 250us, 1ms or 2s; 0 for no limit"));
+                                   cl::desc("Limit each search to this time per instruction and pass, such as 250us, "
+                                            "1ms or 2s (default: 1ms; 0: no limit)"));
 static cl::opt<unsigned long long> Nodes("lowtide-nodes", cl::init(0), cl::cat(Category), cl::value_desc("steps"),
-                                         cl::desc("Steps of each search instead of time: the same result on every "
-                                                  "machine; 0 for no limit"));
+                                         cl::desc("Limit each search to this number of steps instead of a time, for "
+                                                  "the same code on every machine (default: 0, use -lowtide-budget)"));
 static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), cl::cat(Category),
-                                  cl::desc("What to be best at"),
-                                  cl::values(clEnumValN(LOWTIDE_OCCUPANCY, "occupancy", "most waves, then short schedules"),
-                                             clEnumValN(LOWTIDE_MIN_REG, "minreg", "fewest registers"),
-                                             clEnumValN(LOWTIDE_LENGTH, "length", "short schedules without spills")));
+                                  cl::desc("Choose what the schedule optimises (default: occupancy)"),
+                                  cl::values(clEnumValN(LOWTIDE_OCCUPANCY, "occupancy",
+                                                        "maximise waves, then minimise schedule length"),
+                                             clEnumValN(LOWTIDE_MIN_REG, "minreg", "minimise registers"),
+                                             clEnumValN(LOWTIDE_LENGTH, "length",
+                                                        "minimise schedule length without spills")));
 static cl::opt<std::string> Algorithm("lowtide-algorithm", cl::cat(Category), cl::value_desc("name"),
-                                      cl::desc("How, as for `lowtide schedule`: waves (searches for waves, lists for "
-                                               "length), list (no searches), twopass (searches for both), exact, ...; "
-                                               "waves if not given, or auto for the goal minreg"));
+                                      cl::desc("Choose the algorithm: waves (search for waves, list scheduling for "
+                                               "length), list (no search), twopass (search for both), source (keep the "
+                                               "stock order), or any other algorithm of `lowtide schedule` (default: "
+                                               "waves, or auto for the goal minreg)"));
 static cl::opt<std::string> Report("lowtide-report", cl::cat(Category), cl::value_desc("file"),
-                                   cl::desc("Add a line for each function: what was found and what was kept, as JSON"));
+                                   cl::desc("Append one line of JSON per function: orders tried, their figures, and "
+                                            "the decision"));
 static cl::opt<std::string> Dump("lowtide-dump", cl::cat(Category), cl::value_desc("file"),
-                                 cl::desc("Add all regions as a region file, with the order of the stock scheduler"));
+                                 cl::desc("Append all regions to a region file, with the order of the stock "
+                                          "scheduler"));
 static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_desc("name"),
-                                 cl::desc("Leave all other functions to the stock scheduler"));
+                                 cl::desc("Schedule only this function with Lowtide"));
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),
-                                       cl::desc("The target, where the processor's own is not built in"));
+                                       cl::desc("Use this target instead of the built-in one for the processor"));
 static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
-                            cl::desc("Let the register allocator try an order before it is taken"));
+                            cl::desc("Run the register allocator on new orders before accepting them (default: true)"));
 static cl::opt<bool> Filter("lowtide-filter", cl::init(false), cl::cat(Category),
-                            cl::desc("Do without up to 3 waves more if they cost more than 63 cycles, all regions together"));
+                            cl::desc("Reject 1-3 extra waves if they cost more than 63 cycles, summed over all regions "
+                                     "(default: false)"));
 static cl::opt<bool> AllTargets("lowtide-cpu", cl::init(false), cl::cat(Category),
-                                cl::desc("Schedule for processors other than AMD GPUs, too"));
+                                cl::desc("Schedule for processors other than AMD GPUs as well (default: false)"));
 
 bool isWanted(const MachineFunction &MF) { return isAMDGPU(MF) || AllTargets; }
 bool isWantedFunction(StringRef Name) { return Only.empty() || Name == Only; }
@@ -54,11 +61,13 @@ bool isTrialWanted() { return Trials; }
 StringRef reportFile() { return Report; }
 StringRef dumpFile() { return Dump; }
 
+/// Print a message and exit.
 [[noreturn]] static void stop(const Twine &Message) {
   errs() << "lowtide: " << Message << "\n";
   exit(1);
 }
 
+/// Parse a time such as 250us.
 static uint64_t nanoseconds(StringRef Text) {
   const std::pair<const char *, double> Units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   StringRef Number = Text;
@@ -71,7 +80,7 @@ static uint64_t nanoseconds(StringRef Text) {
   double Value = 0;
   bool IsBad = Number.getAsDouble(Value) || !(Value >= 0) || Value * Scale > 1e18;
   if (IsBad || (Scale == 0 && Value != 0))
-    stop("-lowtide-budget=" + Text + " is not a time; give one such as 250us, 1ms or 2s");
+    stop("-lowtide-budget=" + Text + " is not a time: write a number and a unit, such as 250us, 1ms or 2s");
   return uint64_t(Value * Scale);
 }
 
@@ -79,8 +88,8 @@ lowtide_options schedulingOptions() {
   lowtide_options Options;
   lowtide_options_default(&Options);
   Options.goal = Goal;
-  const char *Usual = Goal == LOWTIDE_MIN_REG ? "auto" : "waves";
-  Options.algorithm = Algorithm.empty() ? Usual : Algorithm.c_str();
+  const char *Default = Goal == LOWTIDE_MIN_REG ? "auto" : "waves";
+  Options.algorithm = Algorithm.empty() ? Default : Algorithm.c_str();
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
   Options.filter = Filter;
@@ -90,7 +99,7 @@ lowtide_options schedulingOptions() {
   return Options;
 }
 
-// Processors that have the registers of another one, as far as scheduling is concerned.
+/// Return the built-in target with the register files of a processor; empty for none.
 static StringRef builtinTarget(StringRef CPU) {
   struct Family {
     const char *Target;
@@ -109,7 +118,7 @@ static StringRef builtinTarget(StringRef CPU) {
   return "";
 }
 
-/// A processor that has all registers to itself: what does not fit is spilled.
+/// Return the target file of a CPU: one wave has all registers, and more values are spilled.
 static std::string describeCPU(const MachineFunction &MF, const RegisterFiles &Files, unsigned IssueWidth) {
   std::string Text;
   raw_string_ostream Out(Text);
@@ -122,6 +131,7 @@ static std::string describeCPU(const MachineFunction &MF, const RegisterFiles &F
 }
 
 namespace {
+/// A session with the handles that it owns. `Reason` is set if the session could not be opened.
 struct OwnedSession {
   Owned<lowtide_target> Target;
   Owned<lowtide_session> Handle;
@@ -139,7 +149,7 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const Re
   Session.Target.reset(Target);
   if (Status == LOWTIDE_OK)
     Status = lowtide_session_new(Target, &Handle, &Message);
-  // A target of another kind of processor knows nothing of these registers.
+  // The target must have the register classes of this processor.
   for (const RegisterFile &File : Files.files()) {
     const char *Class = File.Name.c_str();
     uint32_t Registers = 1, Waves;
@@ -149,15 +159,15 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const Re
   Session.Handle.reset(Handle);
   Session.View = {Target, Handle, Name.str()};
   if (Status != LOWTIDE_OK)
-    Session.Reason = Message ? Message : "no session";
+    Session.Reason = Message ? Message : "the session could not be opened";
   lowtide_string_free(Message);
 }
 
 const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files, unsigned IssueWidth,
                            std::string &Reason) {
-  // One for each target, for as long as the compiler runs: code repeats from function to function.
+  // One session per target, for the lifetime of the compiler: functions share code, so cached results are reused.
   static std::map<std::string, OwnedSession> Sessions;
-  // A linker may generate code on several threads.
+  // A linker can generate code on several threads.
   static std::mutex Lock;
   std::lock_guard<std::mutex> Guard(Lock);
   StringRef CPU = MF.getSubtarget().getCPU();
@@ -171,7 +181,7 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
     bool IsRDNA = CPU.substr(0, 5) == "gfx10" || CPU.substr(0, 5) == "gfx11";
     Name = IsRDNA && IsWave64 ? "" : builtinTarget(CPU).str();
     if (Name.empty()) {
-      Reason = ("no target for " + CPU + (IsWave64 ? " with 64 lanes" : "") + ": give one with -lowtide-target").str();
+      Reason = ("no target for " + CPU + (IsWave64 ? " in wave64 mode" : "") + ": name one with -lowtide-target").str();
       return nullptr;
     }
   } else if (Name.empty()) {
@@ -199,7 +209,7 @@ void append(StringRef File, StringRef Text) {
   std::error_code Error;
   raw_fd_ostream Out(File, Error, sys::fs::CD_OpenAlways, sys::fs::FA_Write, sys::fs::OF_Append);
   if (!Error) {
-    // In one piece, so that compilers at work at the same time do not mix their lines.
+    // One write call, so that compilers that run in parallel do not mix their lines.
     Out.SetUnbuffered();
     Out << Text;
     Error = Out.error();

@@ -1,32 +1,43 @@
-//===- Settings.h - What the command line asks for ---------------*- C++ -*-===//
+//===- Settings.h - Command-line options and sessions ------------*- C++ -*-===//
+//
+// Every option of the plugin starts with -lowtide-. The options select the functions to schedule, the target, the goal
+// and the budget of the searches, and the files to write. Settings.cpp holds their help texts.
+//
+//===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_SETTINGS_H
 #define LOWTIDE_LLVM_SETTINGS_H
 
-#include "RegisterFiles.h"
 #include "lowtide.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/CodeGen/MachineFunction.h"
 #include <string>
+
+namespace llvm {
+class MachineFunction;
+} // namespace llvm
 
 namespace lowtide {
 
-/// Whether functions of this target are Lowtide's business.
+class RegisterFiles;
+
+/// Return whether Lowtide schedules for the processor of this function.
 bool isWanted(const llvm::MachineFunction &MF);
 
-/// Whether this function is.
+/// Return whether Lowtide schedules the function of this name.
 bool isWantedFunction(llvm::StringRef Name);
 
-/// Goal, algorithm and budget. Ends the compiler with a message if they make no sense.
+/// Return goal, algorithm and budget. On an invalid option, print a message and exit.
 lowtide_options schedulingOptions();
 
-/// Whether orders are tried out with the register allocator.
+/// Return whether the register allocator runs on new orders before they are accepted.
 bool isTrialWanted();
 
-/// Where to write what was done, and the regions; empty for nowhere.
+/// Return the file for reports; empty for none.
 llvm::StringRef reportFile();
+
+/// Return the file for regions; empty for none.
 llvm::StringRef dumpFile();
 
-/// The target and the answers that all functions for it share.
+/// A target, and the cache of results that all functions for it share.
 struct Session {
   const lowtide_target *Target = nullptr;
   const lowtide_session *Handle = nullptr;
@@ -34,11 +45,11 @@ struct Session {
   std::string Name;
 };
 
-/// The session for a function's processor, or none and the reason.
+/// Return the session for the processor of a function. Return nullptr and set `Reason` if there is no target for it.
 const Session *findSession(const llvm::MachineFunction &MF, const RegisterFiles &Files, unsigned IssueWidth,
                            std::string &Reason);
 
-/// Adds text at the end of a file.
+/// Append text to a file. On an error, print a message and exit.
 void append(llvm::StringRef File, llvm::StringRef Text);
 
 } // namespace lowtide

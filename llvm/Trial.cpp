@@ -1,7 +1,9 @@
-//===- Trial.cpp - What the register allocator makes of an order ----------===//
+//===- Trial.cpp - Run the register allocator on an order -----------------===//
 
 #include "Trial.h"
+#include "RegisterFiles.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
+#include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineMemOperand.h"
 #include "llvm/CodeGen/PseudoSourceValue.h"
 #include "llvm/Config/llvm-config.h"
@@ -60,8 +62,8 @@ static Allocation measure(const MachineFunction &MF, const RegisterFiles &Files)
 
 namespace {
 
-/// Optional passes ask a gate whether they may run: the one place where a pass that is not part of the pipeline hears
-/// of its progress.
+/// Report to the original process when the frame is laid out, and exit. LLVM has no hook for code outside the pass
+/// pipeline, except that each optional pass asks this gate whether it may run.
 class Reporter : public OptPassGate {
 public:
   Reporter(const MachineFunction &MF, const RegisterFiles &Files, int Pipe) : MF(MF), Files(Files), Pipe(Pipe) {}
@@ -69,15 +71,16 @@ public:
   bool isEnabled() const override { return true; }
 
 #if LLVM_VERSION_MAJOR >= 16
-  bool shouldRunPass(const StringRef Name, StringRef) override { return look(Name); }
+  bool shouldRunPass(const StringRef Name, StringRef) override { return beforePass(Name); }
 #else
-  bool shouldRunPass(const Pass *P, StringRef) override { return look(P->getPassName()); }
+  bool shouldRunPass(const Pass *P, StringRef) override { return beforePass(P->getPassName()); }
 #endif
 
 private:
-  bool look(StringRef PassName) {
-    // The pass that comes next after the frame is laid out.
-    if (PassName != "Control Flow Optimizer" || !MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs))
+  bool beforePass(StringRef PassName) {
+    // This optional pass is the first one after the frame is laid out.
+    bool IsAllocated = MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs);
+    if (PassName != "Control Flow Optimizer" || !IsAllocated)
       return true;
     Allocation Result = measure(MF, Files);
     bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
@@ -85,13 +88,13 @@ private:
   }
 
   const MachineFunction &MF;
-  /// A copy: the scheduler that asks is gone by then.
+  /// Held by value, because LLVM has destroyed the scheduler by then.
   RegisterFiles Files;
   int Pipe;
 };
 
-/// An error may be a message only, after which the compiler goes on with code that is of no use.
-class Strict : public DiagnosticHandler {
+/// Exit on every error. By default LLVM prints some errors and continues with invalid code.
+class ExitOnError : public DiagnosticHandler {
 public:
   bool handleDiagnostics(const DiagnosticInfo &Message) override {
     if (Message.getSeverity() == DS_Error)
@@ -115,13 +118,13 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
   }
   IsCopy = true;
   close(Ends[0]);
-  // What the copy has to say is no concern of the user's.
+  // The copy must not print messages: the user sees those of the original process.
   if (int Null = open("/dev/null", O_WRONLY); Null >= 0) {
     dup2(Null, STDOUT_FILENO);
     dup2(Null, STDERR_FILENO);
   }
-  MF.getFunction().getContext().setDiagnosticHandler(std::make_unique<Strict>());
-  // Lives until the process ends.
+  MF.getFunction().getContext().setDiagnosticHandler(std::make_unique<ExitOnError>());
+  // The gate lives until the process exits.
   MF.getFunction().getContext().setOptPassGate(*new Reporter(MF, Files, Ends[1]));
   return Result;
 }

@@ -1,45 +1,51 @@
-//===- Trial.h - What the register allocator makes of an order ---*- C++ -*-===//
+//===- Trial.h - Run the register allocator on an order ----------*- C++ -*-===//
 //
-// Pressure says how many registers an order needs at least; what a function gets in the end is up to the allocator. A
-// trial finds that out: a copy of the compiler goes on with the order, as if it were the chosen one, until registers
-// are allocated and the stack frame is laid out, reports, and ends. The copy is a process of its own (fork), so that
-// nothing it does can be seen here, and what it reports is what the compiler itself will arrive at.
+// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function gets. A trial
+// measures that number exactly. The process forks. The copy applies the order, continues the compilation until
+// registers are allocated and the stack frame is laid out, reports the result through a pipe, and exits. The original
+// process sees no side effect. Since the copy is the compiler itself, the original arrives at the same result if it
+// takes the order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_TRIAL_H
 #define LOWTIDE_LLVM_TRIAL_H
 
-#include "RegisterFiles.h"
-#include "llvm/CodeGen/MachineFunction.h"
+#include <cstdint>
 #include <optional>
 #include <sys/types.h>
 
+namespace llvm {
+class MachineFunction;
+} // namespace llvm
+
 namespace lowtide {
 
-/// What allocated code needs.
+class RegisterFiles;
+
+/// The registers and memory that allocated code needs.
 struct Allocation {
   static constexpr unsigned MostFiles = 8;
   /// Registers of each file.
   unsigned Registers[MostFiles] = {};
-  /// Bytes of the stack frame: scratch memory, on a GPU.
+  /// Bytes of the stack frame. On a GPU the frame is scratch memory.
   uint64_t StackBytes = 0;
-  /// Instructions that move registers to the stack or back.
+  /// Instructions that store a register to the stack or load it back.
   unsigned Spills = 0;
 };
 
 class Trial {
 public:
-  /// Whether this process can be copied: it has one thread only, since a copy has no others.
+  /// Return whether this process can be copied. It must have one thread, because `fork` copies only the calling thread.
   static bool isPossible();
 
-  /// Whether this process is a copy.
+  /// Return whether this process is a copy.
   static bool isRunning();
 
-  /// Starts a copy. Returns twice: here, and with `isRunning()` in the copy, which must then apply its order, return to
-  /// the compiler, and never comes back.
+  /// Fork. The call returns in both processes. In the copy `isRunning()` is true: the caller must apply the order and
+  /// return to the compiler. The copy exits inside the compiler.
   static Trial start(llvm::MachineFunction &MF, const RegisterFiles &Files);
 
-  /// Waits for the report. None if there is none, since the copy has failed.
+  /// Wait for the copy and return its report. Return none if the copy has failed.
   std::optional<Allocation> finish();
 
 private:

@@ -1,8 +1,8 @@
-// Kernels of different kinds for the tests of the plugin (scripts/test-llvm). They need no library: work items find
-// their place with builtins of the compiler.
+// Kernels of different kinds for the tests of the plugin (scripts/test-llvm). They need no library: work items compute
+// their index with builtins of the compiler.
 //
-// Kernels named gain_... have an order with far fewer registers than the stock scheduler finds: the test asks that
-// Lowtide ends with more waves.
+// Kernels named gain_* have an order with far fewer registers than the stock scheduler finds. The test requires that
+// Lowtide reaches more waves.
 
 #define GROUP 64
 
@@ -16,14 +16,14 @@ static inline void wait_for_group(void) {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-// Too small for anything to be won.
+// Too small for a gain.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void tiny(global float *out, global const float *in) {
   uint i = place();
   out[i] = in[i] * 2.0f + 1.0f;
 }
 
-// A block of 64 by 64, of which each work item has 8 by 8, through local memory.
+// A block of 64 by 64 through local memory. Each work item computes 8 by 8 of it.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void matrix_product(global float *out, global const float *a, global const float *b, int size) {
   local float left[8][64], right[8][64];
@@ -63,7 +63,7 @@ static inline float2 times(float2 a, float2 b) {
   return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-// A Fourier transform of 16 points in registers, in two rounds of four.
+// A Fourier transform of 16 points in registers, in two rounds of radix 4.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void fourier16(global float2 *data, global const float2 *factors) {
   uint i = place();
@@ -91,7 +91,7 @@ kernel void fourier16(global float2 *data, global const float2 *factors) {
     data[i + k * 4096] = v[(k % 4) * 4 + k / 4];
 }
 
-// Every pixel becomes the weighted mean of 81.
+// A blur: the weighted mean of 81 pixels.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void blur9(global float *out, global const float *in, constant float *weights, int width) {
   uint i = place();
@@ -145,7 +145,7 @@ kernel void polynomial(global double *out, global const double *in, constant dou
   }
 }
 
-// The sum of a group.
+// The sum over a work-group.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void reduction(global float *out, global const float4 *in, int count) {
   local float sums[GROUP];
@@ -165,7 +165,7 @@ kernel void reduction(global float *out, global const float4 *in, int count) {
     out[__builtin_amdgcn_workgroup_id_x()] = sums[0];
 }
 
-// The sums of all that comes before, in a group.
+// The prefix sums of a work-group.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void scan(global int *out, global const int *in) {
   local int sums[2][GROUP];
@@ -184,7 +184,7 @@ kernel void scan(global int *out, global const int *in) {
   out[place()] = sums[from][item];
 }
 
-// An array that is addressed by data lies in scratch memory.
+// An array with data-dependent indices, which LLVM places in scratch memory.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void scratch(global int *out, global const int *in, int count) {
   int table[128];
@@ -200,7 +200,7 @@ kernel void scratch(global int *out, global const int *in, int count) {
   out[i] = at + table[i & 127];
 }
 
-// More registers than four waves in one unit may have: some are spilled, whatever the order.
+// Needs more registers than eight waves may have: every order spills.
 __attribute__((reqd_work_group_size(GROUP, 1, 1), amdgpu_waves_per_eu(8, 8)))
 kernel void spills(global float *out, global const float *in, int count) {
   uint i = place();
@@ -218,7 +218,7 @@ kernel void spills(global float *out, global const float *in, int count) {
     out[i + k * 1024] = v[k];
 }
 
-// What is called has a convention of its own for registers.
+// A call: the calling convention assigns registers.
 __attribute__((noinline)) float4 called(float4 a, float4 b, float x) {
   float4 sum = a;
 #pragma unroll
@@ -235,7 +235,7 @@ kernel void calls(global float4 *out, global const float4 *in) {
   out[i] = called(c, a, 3.0f) + b;
 }
 
-// Types of more than 32 bits, whose registers are pairs and quadruples, and of less.
+// Types wider than 32 bits, which need register tuples, and narrower ones.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void wide(global long4 *out, global const long4 *in, global const uchar16 *bytes, global const short8 *shorts) {
   uint i = place();
@@ -282,7 +282,7 @@ kernel void inverse(global float *out, global const float *in) {
     }
 }
 
-// Sums for six rows that grow side by side: one row after the other needs far fewer registers.
+// Sums of six rows, interleaved. Row by row, they need far fewer registers.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void gain_rows(global float *out, global const float *in) {
   uint i = place();
@@ -307,7 +307,7 @@ kernel void gain_rows(global float *out, global const float *in) {
 #define LEVEL(count)                                                                                                   \
   _Pragma("unroll") for (int k = 0; k < count; k++) v[k] *= v[k + count];
 
-// A product of 64 factors as a tree, level by level: branch by branch, few of them live at once.
+// A product of 64 factors as a tree, level by level. Branch by branch, few values are live at once.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void gain_tree(global float *out, global const float *in) {
   uint i = place();

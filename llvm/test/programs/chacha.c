@@ -1,4 +1,4 @@
-// A stream cipher: many values that live at once, and no branches.
+// A stream cipher: many values are live at once, and there are no branches.
 #include <stdint.h>
 #include <stdio.h>
 

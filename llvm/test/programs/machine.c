@@ -60,7 +60,7 @@ __attribute__((noinline)) static void sort(uint64_t *first, uint64_t *last) {
 
 __attribute__((noinline)) static void print(int a, int b, int c) { printf("%d %d %d\n", a, b, c); }
 
-// All its registers are those that calls prescribe: none is left to be allocated.
+// The calling convention assigns all its registers: none is left to allocate.
 __attribute__((noinline)) static void print_constants(void) {
   print(1, 2, 3);
   print(4, 5, 6);

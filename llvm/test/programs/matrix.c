@@ -1,4 +1,4 @@
-// A product of matrices in blocks of four by four, whose sums stay in registers.
+// A product of matrices in blocks of four by four. The sums of a block stay in registers.
 #include <stdio.h>
 
 enum { SIZE = 48 };

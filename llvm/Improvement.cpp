@@ -1,0 +1,109 @@
+//===- Improvement.cpp - The loop that improves one function --------------===//
+
+#include "Improvement.h"
+#include "Decision.h"
+#include "Plans.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace llvm;
+
+namespace lowtide {
+
+bool Improvement::measureStock(lowtide_options Options) {
+  Options.algorithm = "source";
+  std::optional<Candidate> Stock = search(Session, Kernel, Options, Summary.Reason);
+  if (Stock)
+    Summary.Stock = std::move(*Stock);
+  return Stock.has_value();
+}
+
+void Improvement::runByPressure(lowtide_options Options) {
+  Plan First = firstPlan(Options, Summary.Stock);
+  std::optional<Candidate> New = search(Session, Kernel, First.Options, Summary.Reason);
+  if (New && New->chooseOrders(Summary.Stock, First.Regions, lowtide_goal(Options.goal))) {
+    const char *Rejected = reasonToRejectByPressure(*New, Summary.Stock, Waves);
+    Summary.Reason = Rejected ? Rejected : "";
+    Summary.Chosen = Rejected ? -1 : 0;
+    Summary.Tries.push_back(std::move(*New));
+  }
+  Summary.addTime(Summary.SearchSeconds);
+}
+
+void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial) {
+  std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
+  for (size_t I = 0; I != Plans.size(); ++I) {
+    const Plan &Next = Plans[I];
+    // A plan for fewer waves than an accepted try already has cannot win.
+    if (Next.Waves && Summary.Chosen >= 0 && Waves.of(*Summary.chosen().Allocated) >= Next.Waves)
+      continue;
+    std::optional<Candidate> New = search(Session, Kernel, Next.Options, Summary.Reason);
+    bool IsNew = false;
+    if (New) {
+      New->AllocatorLimit = Next.Waves ? Waves.registersFor(Next.Waves) : 0;
+      IsNew = New->chooseOrders(Summary.Stock, Next.Regions, lowtide_goal(Next.Options.goal)) &&
+              none_of(Summary.Tries, [&](const Candidate &Other) { return New->isSame(Other); });
+    }
+    Summary.addTime(Summary.SearchSeconds);
+    if (!IsNew)
+      continue;
+
+    runTrial(*New, RunTrial);
+    if (Trial::isRunning())
+      return;
+    // A limit that is too tight can make the allocator fail. A failure of the free allocator has causes outside the
+    // order, so further trials would fail too.
+    if (!New->Allocated && New->AllocatorLimit)
+      continue;
+    if (!New->Allocated)
+      break;
+    bool IsAccepted = isAccepted(*New, RunTrial);
+    if (Trial::isRunning())
+      return;
+    if (IsAccepted && (Summary.Chosen < 0 || isBetter(*New, Summary.chosen(), Waves)))
+      Summary.Chosen = int(Summary.Tries.size());
+    Summary.Tries.push_back(std::move(*New));
+    Summary.addTime(Summary.TrialSeconds);
+
+    if (I == 0) {
+      Progress So = {Summary.Stock, Summary.Tries.front(), Summary.Chosen >= 0, isReached(), CanLimitAllocator};
+      std::vector<Plan> Further = furtherPlans(Next, So, Waves);
+      Plans.insert(Plans.end(), Further.begin(), Further.end());
+    } else if (isReached())
+      break;
+  }
+}
+
+/// Store the result of a trial in the candidate.
+void Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
+  Orders.Allocated = RunTrial(Orders);
+  if (!Orders.Allocated)
+    Summary.Reason = "the trial of the register allocator failed";
+}
+
+/// Return whether the allocated function is no worse than with the stock orders. The stock orders are tried at most
+/// once, and only if their pressure does not decide.
+bool Improvement::isAccepted(const Candidate &New, const TrialFunction &RunTrial) {
+  Candidate &Stock = Summary.Stock;
+  if (!Stock.Allocated) {
+    if (isSurelyNoWorse(New, Stock, Waves))
+      return true;
+    runTrial(Stock, RunTrial);
+    if (!Stock.Allocated)
+      return false;
+  }
+  const char *Rejected = reasonToReject(New, Stock, Waves);
+  if (Rejected)
+    Summary.Reason = Rejected;
+  return !Rejected;
+}
+
+/// Return whether an accepted try has the most waves that any search has promised.
+bool Improvement::isReached() const {
+  unsigned Promised = Summary.Stock.Kernel.occupancy;
+  for (const Candidate &Try : Summary.Tries)
+    Promised = std::max(Promised, Try.Kernel.occupancy);
+  return Summary.Chosen >= 0 && Waves.of(*Summary.chosen().Allocated) >= Promised;
+}
+
+} // namespace lowtide

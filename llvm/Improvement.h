@@ -1,0 +1,51 @@
+//===- Improvement.h - The loop that improves one function -------*- C++ -*-===//
+//
+// For each plan (Plans.h): Lowtide searches for orders, the register allocator runs on them in a trial (Trial.h), and
+// the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves
+// that any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the trial.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_LLVM_IMPROVEMENT_H
+#define LOWTIDE_LLVM_IMPROVEMENT_H
+
+#include "Candidate.h"
+#include "Occupancy.h"
+#include "Report.h"
+#include <functional>
+
+namespace lowtide {
+
+class Improvement {
+public:
+  /// Run the register allocator on a candidate. Return none if the trial fails. Also return none in the copy of the
+  /// process that runs the trial; `Trial::isRunning()` is true there.
+  using TrialFunction = std::function<std::optional<Allocation>(const Candidate &)>;
+
+  /// All arguments must outlive the object. Results go to `Summary`.
+  Improvement(const lowtide_session *Session, const lowtide_kernel *Kernel, const Occupancy &Waves,
+              FunctionReport &Summary)
+      : Session(Session), Kernel(Kernel), Waves(Waves), Summary(Summary) {}
+
+  /// Measure the stock orders. Return false, with a reason in the report, on an error.
+  bool measureStock(lowtide_options Options);
+
+  /// Find a candidate by trials. In a copy of the process, return at once: the caller must return to the compiler.
+  void runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial);
+
+  /// Find a candidate by pressure alone.
+  void runByPressure(lowtide_options Options);
+
+private:
+  void runTrial(Candidate &Orders, const TrialFunction &RunTrial);
+  bool isAccepted(const Candidate &New, const TrialFunction &RunTrial);
+  bool isReached() const;
+
+  const lowtide_session *Session;
+  const lowtide_kernel *Kernel;
+  const Occupancy &Waves;
+  FunctionReport &Summary;
+};
+
+} // namespace lowtide
+
+#endif
