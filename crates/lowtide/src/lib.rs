@@ -34,6 +34,7 @@
 extern crate self as lowtide;
 
 pub mod analysis;
+pub mod bits;
 pub mod budget;
 pub mod check;
 pub mod colony;

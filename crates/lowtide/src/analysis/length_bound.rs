@@ -56,6 +56,7 @@
 //! How long units stay busy after the last issue never counts.
 
 use crate::analysis::times::{Times, separation};
+use crate::bits::BitSet;
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -400,9 +401,8 @@ fn raised_releases(
 
 /// Ancestors that are known but not yet visited, with the longest path found so far.
 struct Frontier {
-    /// One bit for each place.
-    words: Vec<u64>,
-    /// No word after this one has a bit.
+    places: BitSet,
+    /// No place after this one is known.
     top: usize,
     count: usize,
     distances: Vec<u32>,
@@ -410,7 +410,7 @@ struct Frontier {
 
 impl Frontier {
     fn new(places: usize) -> Self {
-        Frontier { words: vec![0; places.div_ceil(64)], top: 0, count: 0, distances: vec![0; places] }
+        Frontier { places: BitSet::new(places), top: 0, count: 0, distances: vec![0; places] }
     }
 
     fn is_empty(&self) -> bool {
@@ -420,11 +420,10 @@ impl Frontier {
     #[inline]
     fn reach(&mut self, place: u32, distance: u32) {
         let place = place as usize;
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.words[word] & bit == 0 {
-            self.words[word] |= bit;
+        if !self.places.contains(place) {
+            self.places.insert(place);
             self.count += 1;
-            self.top = self.top.max(word);
+            self.top = self.top.max(place);
             self.distances[place] = distance;
         } else if distance > self.distances[place] {
             self.distances[place] = distance;
@@ -438,14 +437,11 @@ impl Frontier {
         if self.count == 0 {
             return None;
         }
-        while self.words[self.top] == 0 {
-            self.top -= 1;
-        }
-        let bit = self.words[self.top].ilog2();
-        self.words[self.top] ^= 1 << bit;
+        let place = self.places.bits().last_up_to(self.top)?;
+        self.places.remove(place);
+        self.top = place;
         self.count -= 1;
-        let place = self.top as u32 * 64 + bit;
-        Some((place, self.distances[place as usize]))
+        Some((place as u32, self.distances[place]))
     }
 
     fn clear(&mut self) {

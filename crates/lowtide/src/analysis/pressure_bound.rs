@@ -36,10 +36,10 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashSet;
 
-use super::closure::{Closure, contains, members};
+use super::closure::Closure;
 use super::flow::{DownsetMin, LastUses, Minimum, Side, class_values};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::bits::BitSet;
+use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::proof::Moment;
 use crate::region::Region;
@@ -56,11 +56,11 @@ impl Moment {
             Moment::Before(instr) => (instr, Side::Out),
             Moment::After(instr) => (instr, Side::In),
             Moment::BeforeBoth(..) | Moment::AfterBoth(..) => {
-                let (mut done, mut ahead) = (vec![0; closure.words()], vec![0; closure.words()]);
+                let (mut done, mut ahead) = (BitSet::new(sides.len()), BitSet::new(sides.len()));
                 self.around_pair(closure, &mut done, &mut ahead);
                 for (position, side) in sides.iter_mut().enumerate() {
                     let instr = InstrId::at(position);
-                    *side = match (contains(&done, instr), contains(&ahead, instr)) {
+                    *side = match (done.contains(instr), ahead.contains(instr)) {
                         (true, _) => Side::In,
                         (_, true) => Side::Out,
                         _ => Side::Free,
@@ -70,60 +70,46 @@ impl Moment {
             }
         };
         sides.fill(Side::Free);
-        for ancestor in members(closure.ancestors(instr)) {
+        for ancestor in closure.ancestors(instr).instrs() {
             sides[ancestor.index()] = Side::In;
         }
-        for descendant in members(closure.descendants(instr)) {
+        for descendant in closure.descendants(instr).instrs() {
             sides[descendant.index()] = Side::Out;
         }
         sides[instr.index()] = own;
     }
 
     /// At a moment that a pair tells: what has been done by then, and what has not.
-    fn around_pair(self, closure: &Closure, done: &mut [u64], ahead: &mut [u64]) {
-        let both = |set: &mut [u64], one: &[u64], other: &[u64]| {
-            set.iter_mut().zip(one.iter().zip(other)).for_each(|(word, (one, other))| *word = one & other);
-        };
+    fn around_pair(self, closure: &Closure, done: &mut BitSet, ahead: &mut BitSet) {
         match self {
             Moment::BeforeBoth(one, other) => {
-                both(done, closure.ancestors(one), closure.ancestors(other));
+                done.copy_common(closure.ancestors(one), closure.ancestors(other));
                 // What comes after the last of them comes after all of them.
-                ahead.fill(u64::MAX);
-                let mut rest = done.to_vec();
-                for word in (0..rest.len()).rev() {
-                    while rest[word] != 0 {
-                        let last = InstrId(word as u32 * 64 + 63 - rest[word].leading_zeros());
-                        remove(&mut rest, closure.ancestors(last), last);
-                        keep(ahead, closure.descendants(last));
-                    }
+                ahead.fill();
+                let mut rest = done.clone();
+                let mut end = one;
+                while let Some(last) = rest.bits().last_up_to(end) {
+                    end = InstrId::at(last);
+                    rest.remove(end);
+                    rest.subtract(closure.ancestors(end));
+                    ahead.intersect(closure.descendants(end));
                 }
             }
             Moment::AfterBoth(one, other) => {
-                both(ahead, closure.descendants(one), closure.descendants(other));
-                done.fill(u64::MAX);
-                let mut rest = ahead.to_vec();
-                for word in 0..rest.len() {
-                    while rest[word] != 0 {
-                        let first = InstrId(word as u32 * 64 + rest[word].trailing_zeros());
-                        remove(&mut rest, closure.descendants(first), first);
-                        keep(done, closure.ancestors(first));
-                    }
+                ahead.copy_common(closure.descendants(one), closure.descendants(other));
+                done.fill();
+                let mut rest = ahead.clone();
+                let mut start = one;
+                while let Some(first) = rest.bits().next_from(start) {
+                    start = InstrId::at(first);
+                    rest.remove(start);
+                    rest.subtract(closure.descendants(start));
+                    done.intersect(closure.ancestors(start));
                 }
             }
             _ => {}
         }
     }
-}
-
-/// Takes an instruction and some others out of a set.
-fn remove(set: &mut [u64], others: &[u64], instr: InstrId) {
-    set.iter_mut().zip(others).for_each(|(word, others)| *word &= !others);
-    set[instr.index() / 64] &= !(1 << (instr.index() % 64));
-}
-
-/// Takes all others out of a set.
-fn keep(set: &mut [u64], those: &[u64]) {
-    set.iter_mut().zip(those).for_each(|(word, those)| *word &= those);
 }
 
 /// A lower bound on the peak pressure (between instructions) of one class in every order.
@@ -284,8 +270,8 @@ pub(crate) struct Seeker<'a> {
     /// Where the instructions lie of which that is known.
     fixed: Vec<Side>,
     sides: Vec<Side>,
-    smallest: Vec<u64>,
-    largest: Vec<u64>,
+    smallest: BitSet,
+    largest: BitSet,
     seen: FxHashSet<u64>,
 }
 
@@ -299,8 +285,8 @@ impl<'a> Seeker<'a> {
             walk: OrderPressure::new(region, class, &source),
             fixed: vec![Side::Free; region.len()],
             sides: vec![Side::Free; region.len()],
-            smallest: vec![0; closure.words()],
-            largest: vec![0; closure.words()],
+            smallest: BitSet::new(region.len()),
+            largest: BitSet::new(region.len()),
             seen: FxHashSet::default(),
         }
     }
@@ -383,7 +369,8 @@ impl<'a> Seeker<'a> {
     fn look_at_pairs(&mut self, found: &mut Found, effort: &mut Effort, cuts: &mut u64) -> bool {
         self.seen.clear();
         let mut around: Vec<InstrId> = Vec::new();
-        let (mut done, mut ahead) = (vec![0; self.closure.words()], vec![0; self.closure.words()]);
+        let mut done = BitSet::new(self.region.len());
+        let mut ahead = done.clone();
         for position in self.walk.first..self.walk.last {
             for is_before in [true, false] {
                 // The order changes on the way; whatever is at the position now will do.
@@ -418,7 +405,7 @@ impl<'a> Seeker<'a> {
                             true => Moment::BeforeBoth(one, other),
                             false => Moment::AfterBoth(one, other),
                         };
-                        effort.steps = effort.steps.saturating_sub(2 + done.len() as u64 / 4);
+                        effort.steps = effort.steps.saturating_sub(2 + done.words() as u64 / 4);
                         moment.around_pair(self.closure, &mut done, &mut ahead);
                         let mut hasher = rustc_hash::FxHasher::default();
                         if is_before { &done } else { &ahead }.hash(&mut hasher);
@@ -482,15 +469,13 @@ impl Lifetimes {
     /// For every moment the weight that is live in every downset possible then.
     fn certain(&self, closure: &Closure) -> Vec<u32> {
         let mut certain = vec![self.through; 2 * self.count];
-        let mut live = vec![0; closure.words()];
+        let mut live = BitSet::new(self.count);
         for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
             // Live both before and after v: defined by an ancestor, needed by a descendant.
             let uses = self.last_uses.row(position);
-            self.needed_below(closure, uses, live_out, &mut live);
+            Self::needed_below(closure, uses, live_out, &mut live);
             if let Some(def) = def {
-                for (live, after) in live.iter_mut().zip(closure.descendants(def)) {
-                    *live &= after;
-                }
+                live.intersect(closure.descendants(def));
                 certain[2 * def.index() + 1] += weight;
             }
             for &instr in uses {
@@ -506,7 +491,7 @@ impl Lifetimes {
     fn lower_limits(&self, closure: &Closure, limits: &mut [u32]) {
         let mut smallest = vec![self.through; 2 * self.count];
         let mut largest = smallest.clone();
-        let mut live = vec![0; closure.words()];
+        let mut live = BitSet::new(self.count);
         for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
             let uses = self.last_uses.row(position);
             // Live both before and after v with only v's ancestors done: defined by an ancestor, and not all
@@ -514,37 +499,28 @@ impl Lifetimes {
             // others are its ancestors only if there are no others.)
             match (live_out, uses) {
                 (false, [first, others @ ..]) => {
-                    live.copy_from_slice(closure.descendants(*first));
-                    for &instr in others {
-                        for (live, after) in live.iter_mut().zip(closure.descendants(instr)) {
-                            *live &= after;
-                        }
-                    }
-                    live.iter_mut().for_each(|live| *live = !*live);
+                    live.copy_from(closure.descendants(*first));
+                    others.iter().for_each(|&instr| live.intersect(closure.descendants(instr)));
+                    live.complement();
                     if others.is_empty() {
                         // Still live just before the only last use, but not just after.
-                        live[first.index() / 64] &= !(1 << (first.index() % 64));
+                        live.remove(*first);
                         smallest[2 * first.index()] += weight;
                     }
                 }
-                _ => live.fill(u64::MAX),
+                _ => live.fill(),
             }
             if let Some(def) = def {
-                for (live, after) in live.iter_mut().zip(closure.descendants(def)) {
-                    *live &= after;
-                }
+                live.intersect(closure.descendants(def));
                 smallest[2 * def.index() + 1] += weight;
             }
-            self.clear_excess(&mut live);
             add_around(&mut smallest, &live, weight);
             // The same with all but v's descendants done: needed by a descendant, and neither v nor a
             // descendant defines it.
-            self.needed_below(closure, uses, live_out, &mut live);
+            Self::needed_below(closure, uses, live_out, &mut live);
             if let Some(def) = def {
-                for (live, before) in live.iter_mut().zip(closure.ancestors(def)) {
-                    *live &= !before;
-                }
-                live[def.index() / 64] &= !(1 << (def.index() % 64));
+                live.subtract(closure.ancestors(def));
+                live.remove(def);
                 largest[2 * def.index() + 1] += weight;
             }
             for &instr in uses {
@@ -558,33 +534,18 @@ impl Lifetimes {
     }
 
     /// The instructions with a last use among their descendants; all for a live-out.
-    fn needed_below(&self, closure: &Closure, last_uses: &[InstrId], live_out: bool, set: &mut [u64]) {
+    fn needed_below(closure: &Closure, last_uses: &[InstrId], live_out: bool, set: &mut BitSet) {
         if live_out {
-            set.fill(u64::MAX);
-            self.clear_excess(set);
-            return;
+            return set.fill();
         }
-        set.fill(0);
-        for &instr in last_uses {
-            for (set, before) in set.iter_mut().zip(closure.ancestors(instr)) {
-                *set |= before;
-            }
-        }
-    }
-
-    /// Clears the bits that stand for no instruction.
-    fn clear_excess(&self, set: &mut [u64]) {
-        if let Some(last) = set.last_mut()
-            && !self.count.is_multiple_of(64)
-        {
-            *last &= (1 << (self.count % 64)) - 1;
-        }
+        set.clear();
+        last_uses.iter().for_each(|&instr| set.unite(closure.ancestors(instr)));
     }
 }
 
 /// Adds a weight to the moments before and after each instruction of a set.
-fn add_around(moments: &mut [u32], set: &[u64], weight: u32) {
-    for instr in members(set) {
+fn add_around(moments: &mut [u32], set: &BitSet, weight: u32) {
+    for instr in set.instrs() {
         moments[2 * instr.index()] += weight;
         moments[2 * instr.index() + 1] += weight;
     }
@@ -675,13 +636,12 @@ impl<'a> OrderPressure<'a> {
     }
 
     /// The least pressure at a boundary that has all of `done` before and all of `ahead` after it.
-    fn limit_between(&self, done: &[u64], ahead: &[u64]) -> u32 {
-        let inside = |instr: &InstrId| instr.index() < self.order.len();
+    fn limit_between(&self, done: &BitSet, ahead: &BitSet) -> u32 {
         let place = |instr: InstrId| self.position[instr.index()] as usize;
         // What is fixed is where it is, whatever the moment says.
-        let first = members(done).filter(inside).map(place).filter(|place| *place < self.last).max();
+        let first = done.instrs().map(place).filter(|place| *place < self.last).max();
         let first = first.map_or(0, |place| place + 1).max(self.first);
-        let last = members(ahead).filter(inside).map(place).filter(|place| *place >= self.first).min();
+        let last = ahead.instrs().map(place).filter(|place| *place >= self.first).min();
         let last = last.unwrap_or(self.last).min(self.last);
         self.pressure.get(first..=last).and_then(|between| between.iter().min().copied()).unwrap_or(u32::MAX)
     }
@@ -748,12 +708,12 @@ impl<'a> OrderPressure<'a> {
     }
 
     /// Rearranges the order so that it passes through the downsets `smaller` and `larger`.
-    fn pass_through(&mut self, smaller: &[u64], larger: &[u64]) {
+    fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
         self.spare_order.clear();
-        self.spare_order.extend(self.order.iter().filter(|&&instr| contains(smaller, instr)));
-        let between = |instr: &&InstrId| contains(larger, **instr) && !contains(smaller, **instr);
+        self.spare_order.extend(self.order.iter().filter(|&&instr| smaller.contains(instr)));
+        let between = |instr: &&InstrId| larger.contains(**instr) && !smaller.contains(**instr);
         self.spare_order.extend(self.order.iter().filter(between));
-        self.spare_order.extend(self.order.iter().filter(|&&instr| !contains(larger, instr)));
+        self.spare_order.extend(self.order.iter().filter(|&&instr| !larger.contains(instr)));
         std::mem::swap(&mut self.order, &mut self.spare_order);
     }
 }
@@ -822,8 +782,8 @@ pub(crate) mod brute_force {
         pub(crate) fn bound(&self, closure: &Closure) -> u32 {
             let all = (1 << self.region.len()) - 1;
             let moments = self.region.instrs().flat_map(|instr| {
-                let before = closure.ancestors(instr)[0] as u32;
-                let after = closure.descendants(instr)[0] as u32;
+                let before = closure.ancestors(instr).as_number() as u32;
+                let after = closure.descendants(instr).as_number() as u32;
                 let own = 1 << instr.0;
                 [(before, after | own), (before | own, after)].map(|(inside, outside)| {
                     let sets =
@@ -915,8 +875,8 @@ mod tests {
                 for (index, (&limit, &certain)) in limits.iter().zip(&certain).enumerate() {
                     let instr = InstrId::at(index / 2);
                     let own = 1 << instr.0;
-                    let mut done = closure.ancestors(instr)[0] as u32;
-                    let mut possible = all & !(closure.descendants(instr)[0] as u32);
+                    let mut done = closure.ancestors(instr).as_number() as u32;
+                    let mut possible = all & !(closure.descendants(instr).as_number() as u32);
                     match moment(index) {
                         Moment::After(_) => done |= own,
                         _ => possible &= !own,

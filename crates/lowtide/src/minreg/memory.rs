@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::analysis::closure::Closure;
     use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
+    use crate::bits::BitSet;
     use crate::budget::Effort;
     use crate::check::check_order;
     use crate::generate::{Random, random_order};
@@ -130,7 +131,9 @@ mod tests {
         let (mut found, mut failed) = (0, 0);
         for region in regions(0..60, 9) {
             let guide = random_order(&region, &mut random);
-            let part = Part::between(&region, &[0], &[u64::MAX], &guide).unwrap();
+            let part =
+                Part::between(&region, &BitSet::new(region.len()), &BitSet::full(region.len()), &guide)
+                    .unwrap();
             let closure = Closure::new(&part.region);
             let optimum = Small::new(&region, &[]).lowest(0, &[]).unwrap();
             let mut limits = vec![None; region.classes().len()];

@@ -35,9 +35,10 @@ use super::Rules;
 use super::local_min::LocalMin;
 use super::memory::Memory;
 use super::part::Part;
-use crate::analysis::closure::{Closure, contains};
+use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::{Judgement, Seeker};
 use crate::analysis::walk::{Direction, LiveGraph, Walk};
+use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
@@ -132,7 +133,7 @@ pub(crate) struct Search<'a> {
     /// Steps taken to expand states.
     steps: u64,
     judgements: Judgements,
-    set: Vec<u64>,
+    set: BitSet,
     ready: Vec<u32>,
     moves: Vec<u32>,
 }
@@ -171,7 +172,7 @@ impl<'a> Search<'a> {
             states: 0,
             steps: 1,
             judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
-            set: vec![0; closure.words()],
+            set: BitSet::new(region.len()),
             ready: Vec::new(),
             moves: Vec::new(),
         };
@@ -333,9 +334,9 @@ impl<'a> Search<'a> {
     /// Looks for a moment after the last frame's state that cannot be passed.
     fn judge(&mut self, effort: &mut Effort) -> Judgement {
         let count = self.region.len();
-        self.set.fill(0);
-        self.walk.trail().iter().for_each(|&instr| self.set[instr as usize / 64] |= 1 << (instr % 64));
-        let rest = self.region.instrs().filter(|&instr| !contains(&self.set, instr));
+        self.set.clear();
+        self.walk.trail().iter().for_each(|&instr| self.set.insert(instr));
+        let rest = self.region.instrs().filter(|&instr| !self.set.contains(instr));
         let passed = self.walk.trail().iter().map(|&instr| InstrId(instr));
         let length = passed.len();
         let (order, first, last): (Vec<InstrId>, usize, usize) = match self.direction {

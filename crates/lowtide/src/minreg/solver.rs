@@ -25,12 +25,12 @@ use super::part::Part;
 use super::race::race;
 use super::search::Verdict;
 use super::superiority::superiority;
-use crate::analysis::closure::{Closure, contains};
+use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{Judgement, PressureBound, Seeker, pressure_bound, sharper_bound};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::bits::BitSet;
+use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 
@@ -71,11 +71,11 @@ impl<'a> Solver<'a> {
         let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
         let mut borders = match (limited.next(), limited.next()) {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
-            _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
+            _ => ends(region),
         };
         if effort.is_spent() {
             // There is no time left to do anything with the parts.
-            borders = vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]];
+            borders = ends(region);
         }
         let pieces = borders.windows(2).filter_map(|pair| {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
@@ -255,14 +255,18 @@ fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort:
     Verdict::Open
 }
 
+/// The empty set and the set of all instructions.
+fn ends(region: &Region) -> Vec<BitSet> {
+    vec![BitSet::new(region.len()), BitSet::full(region.len())]
+}
+
 /// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
-fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<Vec<u64>> {
-    let words = closure.words();
-    let mut result = vec![vec![0; words]];
+fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<BitSet> {
+    let mut result = vec![BitSet::new(region.len())];
     let mut cut = DownsetMin::new(region, class, closure);
     let mut sides = vec![Side::Free; region.len()];
     if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) {
-        let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
+        let (mut lower, mut upper) = (BitSet::new(region.len()), BitSet::new(region.len()));
         cut.smallest(&mut lower);
         cut.largest(&mut upper);
         loop {
@@ -270,12 +274,12 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
                 result.push(lower.clone());
             }
             // The smallest one that also holds the next instruction, and so on, up to the largest.
-            let is_between = |instr: &InstrId| contains(&upper, *instr) && !contains(&lower, *instr);
+            let is_between = |instr: &InstrId| upper.contains(*instr) && !lower.contains(*instr);
             let Some(next) = region.instrs().find(is_between) else { break };
             for instr in region.instrs() {
                 sides[instr.index()] = match () {
-                    () if instr == next || contains(&lower, instr) => Side::In,
-                    () if contains(&upper, instr) => Side::Free,
+                    () if instr == next || lower.contains(instr) => Side::In,
+                    () if upper.contains(instr) => Side::Free,
                     () => Side::Out,
                 };
             }
@@ -283,8 +287,7 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
             cut.smallest(&mut lower);
         }
     }
-    let mut all = vec![0; words];
-    region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
+    let all = BitSet::full(region.len());
     if result.last() != Some(&all) {
         result.push(all);
     }
@@ -401,7 +404,9 @@ mod tests {
                 .map(|peak| random.chance(80).then(|| peak.saturating_sub(random.below(4) as u32)))
                 .collect();
             let exists = whole.lowest(0, &limits).is_some();
-            let mut part = Part::between(&region, &[0], &[u64::MAX], &start).unwrap();
+            let mut part =
+                Part::between(&region, &BitSet::new(region.len()), &BitSet::full(region.len()), &start)
+                    .unwrap();
             let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
             let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
             match tighten_within(&mut part, &limits, rules, &mut effort) {

@@ -53,7 +53,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::closure::{Closure, contains};
+use crate::analysis::closure::Closure;
 use crate::analysis::distance::Distances;
 use crate::analysis::times::separation;
 use crate::budget::Effort;
@@ -199,7 +199,7 @@ impl<'a> Finder<'a> {
     }
 
     fn before(&self, first: u32, second: u32) -> bool {
-        contains(self.closure.descendants(InstrId(first)), InstrId(second))
+        self.closure.reaches(InstrId(first), InstrId(second))
     }
 
     /// Whether `second` comes so many cycles after `first`, or more, by dependences alone.

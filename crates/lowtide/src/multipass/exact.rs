@@ -24,8 +24,8 @@ use rustc_hash::FxHashMap;
 
 use super::order::{Answer, Inside, quick, search};
 use super::{Partition, PassProblem};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::bits::{BitMatrix, BitSet};
+use crate::budget::{Budget, Effort};
 use crate::progress::Watch;
 
 /// The best partition known, and what is proven about all others.
@@ -107,7 +107,7 @@ struct State {
     /// Values, by increasing number.
     wanted: Vec<u32>,
     /// Operations with effects that have not run.
-    pinned: Vec<u64>,
+    pinned: BitSet,
 }
 
 /// Whether a part of the search is complete.
@@ -145,8 +145,8 @@ struct Choice {
     all_inputs: u64,
     waits: u64,
     wanted: Vec<u32>,
-    pinned: Vec<u64>,
-    runs: Vec<u64>,
+    pinned: BitSet,
+    runs: BitSet,
     run_list: Vec<u32>,
     /// By value: whether the pass reads it.
     is_read: Vec<bool>,
@@ -158,7 +158,7 @@ struct Choice {
     inputs: u64,
     /// What earlier passes have to do: values, and all that they depend on.
     rest: Vec<u32>,
-    behind: Vec<u64>,
+    behind: BitSet,
     /// Registers of wanted values that nothing is decided about.
     open: u32,
 }
@@ -166,17 +166,16 @@ struct Choice {
 struct Run<'a> {
     problem: &'a PassProblem<'a>,
     effort: Effort,
-    words: usize,
-    /// By operation: itself and all that it depends on by values.
-    ancestors: Vec<u64>,
+    /// By operation: itself and all that it depends on by values. None for a shader that is too large to be searched.
+    ancestors: Option<BitMatrix>,
     /// By operation: requests in the longest chain that ends with it.
     depth: Vec<u32>,
-    request_mask: Vec<u64>,
-    pinned_mask: Vec<u64>,
+    request_mask: BitSet,
+    pinned_mask: BitSet,
     /// Operations by cost.
-    cost_masks: Vec<(u64, Vec<u64>)>,
+    cost_masks: Vec<(u64, BitSet)>,
     /// By input: the operations that read it.
-    input_masks: Vec<Vec<u64>>,
+    input_masks: Vec<BitSet>,
     /// By value: what it costs alone, at least. All 0 if there are operations with effects.
     singles: Vec<u64>,
     /// Only what costs less counts; and the least cost at or above it that was met.
@@ -205,53 +204,22 @@ struct Known {
     least: Option<u32>,
 }
 
-fn has(set: &[u64], op: usize) -> bool {
-    set[op / 64] >> (op % 64) & 1 == 1
-}
-
-fn insert(set: &mut [u64], op: usize) {
-    set[op / 64] |= 1 << (op % 64);
-}
-
-fn remove(set: &mut [u64], op: usize) {
-    set[op / 64] &= !(1 << (op % 64));
-}
-
-fn count(set: &[u64]) -> u32 {
-    set.iter().map(|word| word.count_ones()).sum()
-}
-
-fn overlap(a: &[u64], b: &[u64]) -> u32 {
-    a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
-}
-
-fn meets(a: &[u64], b: &[u64]) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
-}
-
 impl<'a> Run<'a> {
     fn new(problem: &'a PassProblem<'a>, effort: Effort) -> Self {
         let is_small = problem.len() <= MOST_OPERATIONS;
-        let words = problem.len().div_ceil(64);
-        let mut ancestors = vec![0u64; if is_small { problem.len() * words } else { 0 }];
+        let mut ancestors = is_small.then(|| BitMatrix::new(problem.len(), problem.len()));
         let mut depth: Vec<u32> = Vec::with_capacity(problem.len());
         for op in 0..problem.len() {
             let defs = problem.uses.row(op).iter().filter_map(|value| problem.def[*value as usize]);
             let chain = defs.clone().map(|def| depth[def as usize]).max().unwrap_or(0);
             depth.push(chain + u32::from(problem.is_request[op]));
-            if is_small {
-                let (before, own) = ancestors.split_at_mut(op * words);
-                insert(own, op);
-                for def in defs {
-                    let def = &before[def as usize * words..][..words];
-                    own[..words].iter_mut().zip(def).for_each(|(word, more)| *word |= more);
-                }
+            if let Some(ancestors) = &mut ancestors {
+                ancestors.insert(op, op);
+                defs.for_each(|def| ancestors.unite_rows(op, def));
             }
         }
         let mask = |test: &dyn Fn(usize) -> bool| {
-            let mut mask = vec![0; words];
-            (0..problem.len()).filter(|op| test(*op)).for_each(|op| insert(&mut mask, op));
-            mask
+            BitSet::of(problem.len(), (0..problem.len()).filter(|op| test(*op)))
         };
         let mut costs = problem.op_cost.clone();
         costs.sort_unstable();
@@ -265,7 +233,6 @@ impl<'a> Run<'a> {
         Run {
             problem,
             effort,
-            words,
             ancestors,
             depth,
             request_mask: mask(&|op| problem.is_request[op]),
@@ -327,7 +294,7 @@ impl<'a> Run<'a> {
     /// What each value costs alone, by the same search; half of the effort is for that.
     fn find_singles(&mut self) {
         let problem = self.problem;
-        if count(&self.pinned_mask) > 0 {
+        if !self.pinned_mask.is_empty() {
             return;
         }
         let all = self.effort;
@@ -340,7 +307,7 @@ impl<'a> Run<'a> {
             if left.is_spent() {
                 break;
             }
-            let state = State { wanted: vec![value], pinned: vec![0; self.words] };
+            let state = State { wanted: vec![value], pinned: BitSet::new(problem.len()) };
             let steps = left.steps.min(SINGLE_STEPS);
             self.effort = Effort { steps, deadline: left.deadline };
             let (bound, _) = self.solve(&state, u64::MAX, Watch::default());
@@ -353,22 +320,18 @@ impl<'a> Run<'a> {
     }
 
     /// What values cost together at least, by what the dearest one costs alone.
-    fn dearest(&self, needed: &[u64], wanted: &[u32]) -> u64 {
+    fn dearest(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
         let problem = self.problem;
         let together = |value: &u32| {
             let alone = self.singles[*value as usize];
-            let Some(def) = problem.def[*value as usize].filter(|_| alone > 0) else { return 0 };
-            let own = &self.ancestors[def as usize * self.words..][..self.words];
+            let def = problem.def[*value as usize].filter(|_| alone > 0);
+            let Some((def, ancestors)) = def.zip(self.ancestors.as_ref()) else { return 0 };
+            let own = ancestors.row(def);
             let more: u64 = (self.cost_masks.iter())
-                .map(|(cost, mask)| {
-                    let words = needed.iter().zip(own).zip(mask);
-                    cost * u64::from(
-                        words.map(|((all, own), mask)| (all & !own & mask).count_ones()).sum::<u32>(),
-                    )
-                })
+                .map(|(cost, mask)| cost * u64::from(needed.bits().overlap_without(mask, own)))
                 .sum();
             let is_beside =
-                |other: &&u32| problem.def[**other as usize].is_some_and(|def| !has(own, def as usize));
+                |other: &&u32| problem.def[**other as usize].is_some_and(|def| !own.contains(def));
             let stores: u32 =
                 wanted.iter().filter(is_beside).map(|other| problem.size[*other as usize]).sum();
             alone + more + u64::from(stores) * u64::from(problem.model().cost.store)
@@ -376,39 +339,37 @@ impl<'a> Run<'a> {
         wanted.iter().map(together).max().unwrap_or(0)
     }
 
-    fn all_pinned(&self) -> Vec<u64> {
+    fn all_pinned(&self) -> BitSet {
         self.pinned_mask.clone()
     }
 
     /// All that a state depends on.
-    fn needed(&self, state: &State) -> Vec<u64> {
+    fn needed(&self, state: &State) -> BitSet {
         // Of a shader that is too large to be searched, all is needed but what nothing uses.
-        if self.ancestors.is_empty() {
-            let mut all = vec![0; self.words];
-            (0..self.problem.len()).for_each(|op| insert(&mut all, op));
-            return all;
-        }
-        let mut set = vec![0; self.words];
+        let Some(ancestors) = &self.ancestors else { return BitSet::full(self.problem.len()) };
+        let mut set = BitSet::new(self.problem.len());
         let defs = state.wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
-        let pinned = (0..self.problem.len() as u32).filter(|op| has(&state.pinned, *op as usize));
-        for op in defs.chain(pinned) {
-            self.absorb(&mut set, op);
-        }
+        defs.for_each(|op| set.unite(ancestors.row(op)));
+        state.pinned.iter().for_each(|op| set.unite(ancestors.row(op)));
         set
     }
 
-    fn absorb(&self, set: &mut [u64], op: u32) {
-        let own = &self.ancestors[op as usize * self.words..][..self.words];
-        set.iter_mut().zip(own).for_each(|(word, more)| *word |= more);
+    /// Adds an operation and all that it depends on.
+    fn absorb(&self, set: &mut BitSet, op: usize) {
+        if let Some(ancestors) = &self.ancestors {
+            set.unite(ancestors.row(op));
+        }
     }
 
-    fn op_cost(&self, set: &[u64]) -> u64 {
-        self.cost_masks.iter().map(|(cost, mask)| cost * u64::from(overlap(set, mask))).sum()
+    fn op_cost(&self, set: &BitSet) -> u64 {
+        self.cost_masks.iter().map(|(cost, mask)| cost * u64::from(set.bits().overlap(mask))).sum()
     }
 
-    fn inputs(&self, set: &[u64]) -> u64 {
+    fn inputs(&self, set: &BitSet) -> u64 {
         let masks = self.input_masks.iter().enumerate();
-        masks.filter(|(_, mask)| meets(set, mask)).fold(0, |inputs, (input, _)| inputs | 1 << input)
+        masks
+            .filter(|(_, mask)| !set.bits().is_disjoint(*mask))
+            .fold(0, |inputs, (input, _)| inputs | 1 << input)
     }
 
     /// Waits that this many requests need in any case.
@@ -420,13 +381,13 @@ impl<'a> Run<'a> {
     }
 
     /// What at least the passes cost that run these operations, without operations, interpolants and waits.
-    fn pass_cost(&self, set: &[u64], asked: Asked) -> u64 {
+    fn pass_cost(&self, set: &BitSet, asked: Asked) -> u64 {
         let (caps, cost) = (&self.problem.caps, &self.problem.model().cost);
-        let operations = count(set).max(asked.operations);
+        let operations = set.count().max(asked.operations);
         if operations == 0 {
             return u64::from(asked.stores) * u64::from(cost.store);
         }
-        let requests = overlap(set, &self.request_mask);
+        let requests = set.bits().overlap(&self.request_mask);
         let inputs = self.inputs(set).count_ones();
         let passes = (operations.div_ceil(caps.instructions))
             .max(requests.div_ceil(caps.textures))
@@ -441,7 +402,7 @@ impl<'a> Run<'a> {
     }
 
     /// What a state costs at least.
-    fn bound(&self, needed: &[u64], state: &State) -> u64 {
+    fn bound(&self, needed: &BitSet, state: &State) -> u64 {
         let cost = &self.problem.model().cost;
         let registers = self.problem.total(&state.wanted);
         let asked = Asked {
@@ -449,7 +410,7 @@ impl<'a> Run<'a> {
             registers,
             stores: registers,
             values: state.wanted.len() as u32,
-            effects: count(&state.pinned),
+            effects: state.pinned.count(),
         };
         let by_count = self.op_cost(needed)
             + u64::from(self.inputs(needed).count_ones()) * u64::from(cost.interpolant)
@@ -459,21 +420,21 @@ impl<'a> Run<'a> {
     }
 
     /// Waits of the passes that make these values, at least.
-    fn waits(&self, needed: &[u64], wanted: &[u32]) -> u64 {
-        let requests = overlap(needed, &self.request_mask);
+    fn waits(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
+        let requests = needed.bits().overlap(&self.request_mask);
         let chain = wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
         let chain = chain.map(|def| self.depth[def as usize]).max().unwrap_or(0);
         // An operation with effects may leave its request unread.
-        match meets(needed, &self.pinned_mask) {
-            true => u64::from(chain),
-            false => u64::from(chain).max(self.waits_for(requests)),
+        match needed.bits().is_disjoint(&self.pinned_mask) {
+            true => u64::from(chain).max(self.waits_for(requests)),
+            false => u64::from(chain),
         }
     }
 
     /// Looks for passes that bring about a state, after `before` was spent.
     fn state(&mut self, state: &State, before: u64) -> Flow {
         let all = self.needed(state);
-        if count(&all) == 0 {
+        if all.is_empty() {
             // From now on, only what is cheaper counts.
             if before < self.limit {
                 self.found = Some(self.passes.clone());
@@ -499,7 +460,7 @@ impl<'a> Run<'a> {
             before,
             wanted: state.wanted.clone(),
             pinned: state.pinned.clone(),
-            runs: vec![0; self.words],
+            runs: BitSet::new(self.problem.len()),
             run_list: Vec::new(),
             is_read: vec![false; self.problem.value_count()],
             stores: Vec::new(),
@@ -508,9 +469,9 @@ impl<'a> Run<'a> {
             requests: 0,
             inputs: 0,
             rest: Vec::new(),
-            behind: vec![0; self.words],
+            behind: BitSet::new(self.problem.len()),
             open: self.problem.total(&state.wanted),
-            count: count(&all),
+            count: all.count(),
             op_cost: self.op_cost(&all),
             all_inputs: self.inputs(&all),
             waits: self.waits(&all, &state.wanted),
@@ -533,10 +494,7 @@ impl<'a> Run<'a> {
         let twice: u64 = self
             .cost_masks
             .iter()
-            .map(|(cost, mask)| {
-                let words = choice.runs.iter().zip(&choice.behind).zip(mask);
-                cost * u64::from(words.map(|((a, b), c)| (a & b & c).count_ones()).sum::<u32>())
-            })
+            .map(|(cost, mask)| cost * u64::from(choice.runs.bits().overlap_with_both(&choice.behind, mask)))
             .sum();
         let behind_inputs = self.inputs(&choice.behind);
         let open_inputs = choice.all_inputs & !(choice.inputs | behind_inputs);
@@ -550,7 +508,7 @@ impl<'a> Run<'a> {
             registers,
             stores: registers + choice.open,
             values: choice.rest.len() as u32 + choice.open,
-            effects: count(&choice.pinned),
+            effects: choice.pinned.count(),
         };
         let spent = choice.before
             + u64::from(cost.pass)
@@ -596,7 +554,7 @@ impl<'a> Run<'a> {
             let mut defs = problem.defs.row(*op).iter();
             let is_wanted =
                 |value: &u32| choice.is_read[*value as usize] || choice.wanted.binary_search(value).is_ok();
-            defs.any(is_wanted) || has(&choice.pinned, *op)
+            defs.any(is_wanted) || choice.pinned.contains(*op)
         };
         let Some(op) = (0..end).rev().find(is_asked) else { return self.close(choice) };
         let defs = problem.defs.row(op);
@@ -620,8 +578,8 @@ impl<'a> Run<'a> {
             .after
             .row(op)
             .iter()
-            .all(|next| !has(&choice.pinned, *next as usize) || has(&choice.runs, *next as usize));
-        if !is_pinned || has(&choice.pinned, op) && is_last {
+            .all(|next| !choice.pinned.contains(*next) || choice.runs.contains(*next));
+        if !is_pinned || choice.pinned.contains(op) && is_last {
             // Every choice of wanted results to store; results of what cannot run again must be stored.
             for subset in (0..1u32 << wanted.len()).rev() {
                 let is_all = subset + 1 == 1 << wanted.len();
@@ -635,7 +593,7 @@ impl<'a> Run<'a> {
             }
         }
         // Leave it to an earlier pass, and load what this one reads.
-        if is_pinned && !has(&choice.pinned, op) {
+        if is_pinned && !choice.pinned.contains(op) {
             return Flow::Done;
         }
         let caps = &problem.caps;
@@ -650,9 +608,7 @@ impl<'a> Run<'a> {
         let rest = choice.rest.len();
         choice.loaded = loaded;
         choice.rest.extend(wanted.iter().chain(read.iter().filter(|value| !wanted.contains(value))));
-        let mut more = std::mem::take(&mut choice.behind);
-        self.absorb(&mut more, op as u32);
-        choice.behind = more;
+        self.absorb(&mut choice.behind, op);
         let flow = match self.is_hopeless(choice) {
             true => Flow::Done,
             false => self.choose(choice, op),
@@ -690,11 +646,11 @@ impl<'a> Run<'a> {
             return Flow::Done;
         }
         let old_inputs = std::mem::replace(&mut choice.inputs, inputs);
-        let was_pinned = has(&choice.pinned, op);
+        let was_pinned = choice.pinned.contains(op);
         let behind = choice.behind.clone();
         let lengths = (choice.stores.len(), choice.rest.len());
-        remove(&mut choice.pinned, op);
-        insert(&mut choice.runs, op);
+        choice.pinned.remove(op);
+        choice.runs.insert(op);
         choice.run_list.push(op as u32);
         fresh.iter().for_each(|value| choice.is_read[*value as usize] = true);
         choice.loaded = loaded;
@@ -703,9 +659,7 @@ impl<'a> Run<'a> {
         choice.stores.extend(&stores);
         choice.rest.extend(&rest);
         if !rest.is_empty() {
-            let mut more = std::mem::take(&mut choice.behind);
-            self.absorb(&mut more, op as u32);
-            choice.behind = more;
+            self.absorb(&mut choice.behind, op);
         }
         let flow = match self.is_hopeless(choice) {
             true => Flow::Done,
@@ -713,9 +667,9 @@ impl<'a> Run<'a> {
         };
         choice.inputs = old_inputs;
         if was_pinned {
-            insert(&mut choice.pinned, op);
+            choice.pinned.insert(op);
         }
-        remove(&mut choice.runs, op);
+        choice.runs.remove(op);
         choice.run_list.pop();
         fresh.iter().for_each(|value| choice.is_read[*value as usize] = false);
         choice.loaded -= loads;

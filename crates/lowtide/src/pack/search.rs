@@ -29,6 +29,7 @@ use super::matching::most_pairs;
 use super::memory::Memory;
 use super::problem::{Kind, PackProblem, Split};
 use super::{Packing, Placed};
+use crate::bits::{BitMatrix, BitSet};
 use crate::budget::Effort;
 use crate::index::{InstrId, Rows, ValueId};
 use crate::random::Random;
@@ -54,13 +55,11 @@ pub(super) struct Graph<'a> {
     resources: Vec<Resource>,
     /// For each operation, the better ones.
     better: Rows<u32>,
-    /// Words of a set of operations.
-    words: usize,
     /// For each operation, the set of those that it waits for, at some distance, and the least latency of a dependence on one of them.
-    ancestors: Vec<u64>,
+    ancestors: BitMatrix,
     least_latency: Vec<u32>,
     /// The operations that surely take the first unit, the second one, and those that take either.
-    takers: [Vec<u64>; 3],
+    takers: [BitSet; 3],
     /// For all pairs, whether they can share a cycle if their units allow it.
     can_pair: Vec<bool>,
 }
@@ -112,8 +111,7 @@ impl<'a> Graph<'a> {
             resources: resources.collect(),
             levels: vec![0; count],
             better: Rows::default(),
-            words: count.div_ceil(64),
-            ancestors: Vec::new(),
+            ancestors: BitMatrix::new(count, count),
             least_latency: Vec::new(),
             takers: Default::default(),
             can_pair: Vec::new(),
@@ -141,22 +139,16 @@ impl<'a> Graph<'a> {
     }
 
     fn find_ancestors(&mut self) {
-        let words = self.words;
-        self.ancestors = vec![0; self.len() * words];
         for at in 0..self.len() {
             for &(from, _) in self.preds.row(at) {
-                let from = from as usize;
-                let (before, own) = self.ancestors.split_at_mut(at * words);
-                for (own, others) in own.iter_mut().zip(&before[from * words..(from + 1) * words]) {
-                    *own |= others;
-                }
-                own[from / 64] |= 1 << (from % 64);
+                self.ancestors.unite_rows(at, from);
+                self.ancestors.insert(at, from);
             }
         }
         let latencies =
             (0..self.len()).map(|at| self.preds.row(at).iter().map(|(_, latency)| *latency).min());
         self.least_latency = latencies.map(|least| least.unwrap_or(0)).collect();
-        self.takers = [vec![0; words], vec![0; words], vec![0; words]];
+        self.takers = [(); 3].map(|()| BitSet::new(self.len()));
         for at in 0..self.len() {
             let takes = match (self.splits[at], self.kinds[at]) {
                 (Some(split), _) => [split.counts[0] > 0, split.counts[1] > 0, false],
@@ -167,27 +159,18 @@ impl<'a> Graph<'a> {
                 (None, Kind::Both) => [true, true, false],
             };
             for (set, takes) in self.takers.iter_mut().zip(takes) {
-                set[at / 64] |= u64::from(takes) << (at % 64);
+                set.insert_if(at, takes);
             }
         }
     }
 
     /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper. `open` has for each unit those that
     /// may still take it: an operation in parts may be done with one unit and not with the other.
-    fn cycles_before(&self, at: usize, open: &[Vec<u64>; 2]) -> u32 {
-        let mut counts = [0; 3];
-        let ancestors = &self.ancestors[at * self.words..(at + 1) * self.words];
-        for (word, ancestors) in ancestors.iter().enumerate() {
-            let [first, second] = [ancestors & open[0][word], ancestors & open[1][word]];
-            if first | second != 0 {
-                // What takes either unit is whole, and in both sets.
-                for ((count, takers), open) in counts.iter_mut().zip(&self.takers).zip([first, second, first])
-                {
-                    *count += (open & takers[word]).count_ones();
-                }
-            }
-        }
-        let [first, second, either] = counts;
+    fn cycles_before(&self, at: usize, open: &[BitSet; 2]) -> u32 {
+        let ancestors = self.ancestors.row(at);
+        let count = |taken: usize, open: &BitSet| ancestors.overlap_with_both(open, &self.takers[taken]);
+        // What takes either unit is whole, and in both sets.
+        let [first, second, either] = [count(0, &open[0]), count(1, &open[1]), count(2, &open[0])];
         first.max(second).max((first + second + either).div_ceil(2))
     }
 
@@ -375,8 +358,8 @@ pub(super) struct Search<'g> {
     earliest: Vec<u32>,
     by_release: Vec<u32>,
     unpaid: Vec<u32>,
-    urgent: Vec<u64>,
-    open_sets: [Vec<u64>; 2],
+    urgent: BitSet,
+    open_sets: [BitSet; 2],
 }
 
 /// The clock is looked at once in so many states.
@@ -419,8 +402,8 @@ impl<'g> Search<'g> {
             earliest: vec![0; count],
             by_release: Vec::with_capacity(count),
             unpaid: vec![0; count],
-            urgent: vec![0; graph.words],
-            open_sets: [vec![0; graph.words], vec![0; graph.words]],
+            urgent: BitSet::new(count),
+            open_sets: [BitSet::new(count), BitSet::new(count)],
         }
     }
 
@@ -750,14 +733,14 @@ impl<'g> Search<'g> {
         let count = graph.len();
         self.by_release.clear();
         for (unit, open) in self.open_sets.iter_mut().enumerate() {
-            open.fill(0);
+            open.clear();
             for (at, progress) in self.progress.iter().enumerate() {
                 let is_open = match progress {
                     Progress::None => true,
                     Progress::Parts { left } => left[unit] > 0,
                     Progress::Done => false,
                 };
-                open[at / 64] |= u64::from(is_open) << (at % 64);
+                open.insert_if(at, is_open);
             }
         }
         for at in 0..count {
@@ -794,7 +777,7 @@ impl<'g> Search<'g> {
     /// that is so if it works to pay for what is most urgent first (earliest deadline first).
     fn windows_fit(&mut self, resource: usize, mut cycle: u32) -> bool {
         let resource = &self.graph.resources[resource];
-        self.urgent.fill(0);
+        self.urgent.clear();
         let mut count = 0;
         let mut position = 0;
         loop {
@@ -814,18 +797,16 @@ impl<'g> Search<'g> {
                 };
                 if cost > 0 {
                     self.unpaid[at] = cost;
-                    self.urgent[at / 64] |= 1 << (at % 64);
+                    self.urgent.insert(at);
                     count += 1;
                 }
             }
             let mut offer = resource.capacity;
-            let mut word = 0;
+            let mut first = 0;
             while offer > 0 && count > 0 {
                 // Operations are numbered by their last cycles.
-                while self.urgent[word] == 0 {
-                    word += 1;
-                }
-                let at = word * 64 + self.urgent[word].trailing_zeros() as usize;
+                let Some(at) = self.urgent.bits().next_from(first) else { break };
+                first = at;
                 if self.latest[at] < cycle {
                     return false;
                 }
@@ -833,7 +814,7 @@ impl<'g> Search<'g> {
                 offer -= paid;
                 self.unpaid[at] -= paid;
                 if self.unpaid[at] == 0 {
-                    self.urgent[word] &= self.urgent[word] - 1;
+                    self.urgent.remove(at);
                     count -= 1;
                 }
             }
