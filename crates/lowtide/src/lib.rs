@@ -56,6 +56,7 @@ pub mod schedule;
 pub mod solved;
 pub mod target;
 pub mod twopass;
+pub mod verdict;
 
 pub use index::{ClassId, InstrId, RegisterId, ValueId};
 pub use issue::IssueTable;

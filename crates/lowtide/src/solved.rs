@@ -424,7 +424,7 @@ impl<'a> Shared<'a> {
     ) -> (Decision, Taken) {
         let Some(limits) = self.effective(limits) else {
             // What passes through alone is too much.
-            return (Decision::Impossible(Reason::Cut(Moment::Start)), Taken::default());
+            return (Decision::No(Reason::Cut(Moment::Start)), Taken::default());
         };
         let question = self.question(&limits, &[start], budget, false);
         let found = self.solved.decisions.ask(question, || {

@@ -43,6 +43,7 @@ use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::proof::Moment;
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// Regions up to this size are worth a bound by cuts: the closure that it needs grows with the square.
 pub const MOST_FOR_CUTS: usize = 1 << 15;
@@ -250,17 +251,6 @@ struct Found {
     enough: u32,
 }
 
-/// What [`Seeker::judge`] can say about the orders that start or end in a given way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Judgement {
-    /// All of them exceed the limit.
-    Exceeds,
-    /// This one does not.
-    Fits(Vec<InstrId>),
-    /// Neither is known.
-    Open,
-}
-
 /// Seeks cuts that bound the pressure, guided by an order that they improve.
 pub(crate) struct Seeker<'a> {
     region: &'a Region,
@@ -291,7 +281,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end
+    /// Whether one of the orders stays within a limit that start with the first `first` instructions of an order and end
     /// with those from position `last` on, in any order among themselves.
     pub(crate) fn judge(
         &mut self,
@@ -300,7 +290,7 @@ impl<'a> Seeker<'a> {
         last: usize,
         limit: u32,
         effort: &mut Effort,
-    ) -> Judgement {
+    ) -> Verdict<Vec<InstrId>> {
         self.fixed.fill(Side::Free);
         order[..first].iter().for_each(|instr| self.fixed[instr.index()] = Side::In);
         order[last..].iter().for_each(|instr| self.fixed[instr.index()] = Side::Out);
@@ -310,7 +300,7 @@ impl<'a> Seeker<'a> {
         while found.value == limit {
             let Some(index) = self.walk.highest(limit) else { break };
             let Some(least) = self.look_at(moment(index), limit + 1, &mut found, effort) else {
-                return Judgement::Open;
+                return Verdict::Unknown;
             };
             self.walk.limits[index] = least;
         }
@@ -318,9 +308,9 @@ impl<'a> Seeker<'a> {
             self.look_at_pairs(&mut found, effort, &mut cuts);
         }
         match (found.value > limit, self.walk.fits(limit)) {
-            (true, _) => Judgement::Exceeds,
-            (false, true) => Judgement::Fits(self.walk.order.clone()),
-            _ => Judgement::Open,
+            (true, _) => Verdict::No(()),
+            (false, true) => Verdict::Yes(self.walk.order.clone()),
+            _ => Verdict::Unknown,
         }
     }
 

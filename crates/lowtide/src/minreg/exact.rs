@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Rules;
 use super::race::FIRST_STRIDE;
-use super::search::Verdict;
 use super::solver::{Solver, bound_by_cuts, is_within, peaks};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::pressure_at_ends;
@@ -19,6 +18,7 @@ use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
 use crate::proof::Reason;
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -53,16 +53,8 @@ pub struct Answer {
     pub nodes: u64,
 }
 
-/// Whether all classes can stay within limits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision {
-    /// Yes: by this order.
-    Possible(Vec<InstrId>),
-    /// No.
-    Impossible(Reason),
-    /// Not known within the budget.
-    Open,
-}
+/// Whether all classes can stay within limits: by this order, or not for this reason.
+pub type Decision = Verdict<Vec<InstrId>, Reason>;
 
 /// Larger regions are not searched: what the search needs to know about all pairs of instructions would take
 /// too much memory.
@@ -136,9 +128,9 @@ pub fn minimise(
             (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
         match verdict {
-            Verdict::Found(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
-            Verdict::Failed => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
-            Verdict::Open => turn *= GROWTH,
+            Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
+            Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
+            Verdict::Unknown => turn *= GROWTH,
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);
@@ -156,7 +148,7 @@ fn ask_and_climb(
     peak: u32,
     turn: u64,
     effort: &mut Effort,
-) -> (Verdict, u32) {
+) -> (Verdict<Vec<InstrId>>, u32) {
     let has_room = bound + 1 < peak;
     // Put aside beforehand, so that it makes no difference which of the two is first.
     let put_aside = if has_room { turn.min(effort.steps / 4) } else { 0 };
@@ -169,15 +161,15 @@ fn ask_and_climb(
         std::thread::scope(|scope| {
             let climbed = scope.spawn(climb);
             let verdict = solver.ask(class, peak - 1, turn, effort);
-            is_answered.store(verdict != Verdict::Open, Ordering::Relaxed);
+            is_answered.store(!verdict.is_unknown(), Ordering::Relaxed);
             (verdict, climbed.join().ok())
         })
     } else {
         let verdict = solver.ask(class, peak - 1, turn, effort);
-        let climbed = (has_room && verdict == Verdict::Open).then(&mut climb);
+        let climbed = (has_room && verdict.is_unknown()).then(&mut climb);
         (verdict, climbed)
     };
-    if verdict != Verdict::Open {
+    if !verdict.is_unknown() {
         effort.steps += put_aside;
         return (verdict, bound);
     }
@@ -202,7 +194,7 @@ pub(crate) fn decide(
     let mut effort = options.budget.effort(region.len());
     let limits = limits_that_matter(region, limits);
     if is_within(region, start, &limits) {
-        return (Decision::Possible(start.to_vec()), 0);
+        return (Decision::Yes(start.to_vec()), 0);
     }
     let closure = Closure::new(region);
     let mut start = start.to_vec();
@@ -210,31 +202,30 @@ pub(crate) fn decide(
         let Some(limit) = limits[class.index()] else { continue };
         let cuts = bound_by_cuts(region, class, &closure, &start, options.rules, &mut effort);
         if cuts.value > limit {
-            return (Decision::Impossible(Reason::Cut(cuts.witness)), 0);
+            return (Decision::No(Reason::Cut(cuts.witness)), 0);
         }
         start = cuts.order;
         if is_within(region, &start, &limits) {
-            return (Decision::Possible(start), 0);
+            return (Decision::Yes(start), 0);
         }
     }
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
-        return (Decision::Possible(start), 0);
+        return (Decision::Yes(start), 0);
     };
     if region.len() > MOST_FOR_SEARCH {
-        return (Decision::Open, 0);
+        return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
     let mut solver = Solver::new(region, &closure, limits, &start, options, &mut effort);
     let mut turn = FIRST_STRIDE;
-    let mut decision = Decision::Open;
-    while decision == Decision::Open && !effort.is_spent() {
+    let mut decision = Decision::Unknown;
+    while decision.is_unknown() && !effort.is_spent() {
         match solver.ask(first, limit, turn, &mut effort) {
-            Verdict::Found(order) => decision = Decision::Possible(order),
-            Verdict::Failed => {
-                decision =
-                    Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
+            Verdict::Yes(order) => decision = Decision::Yes(order),
+            Verdict::No(()) => {
+                decision = Decision::No(Reason::Search { rules: options.rules, nodes: solver.states });
             }
-            Verdict::Open => turn *= GROWTH,
+            Verdict::Unknown => turn *= GROWTH,
         }
     }
     (decision, solver.states)

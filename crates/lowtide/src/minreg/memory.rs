@@ -86,7 +86,8 @@ mod tests {
     use crate::minreg::Rules;
     use crate::minreg::made::{Small, regions};
     use crate::minreg::part::Part;
-    use crate::minreg::search::{Search, Verdict};
+    use crate::minreg::search::Search;
+    use crate::verdict::Verdict;
 
     fn keys(count: usize, random: &mut Random) -> Vec<u128> {
         (0..count).map(|_| u128::from(random.bits()) << 64 | u128::from(random.bits())).collect()
@@ -154,12 +155,12 @@ mod tests {
                         let verdict = loop {
                             let mut effort = Effort { steps: 1 + random.below(2000) as u64, deadline: None };
                             match search.run(&mut effort, || false) {
-                                Verdict::Open => {}
+                                Verdict::Unknown => {}
                                 verdict => break verdict,
                             }
                         };
                         match verdict {
-                            Verdict::Found(order) => {
+                            Verdict::Yes(order) => {
                                 let order: Vec<InstrId> = part.in_whole(&order);
                                 let peak = check_order(&region, &order).unwrap()[0].between;
                                 assert!(peak <= limit && limit >= optimum, "{}", region.name());

@@ -11,11 +11,13 @@ use std::time::Instant;
 use super::exact::Options;
 use super::memory::Memory;
 use super::part::Part;
-use super::search::{Search, Verdict};
+use super::search::Search;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::budget::Effort;
+use crate::index::InstrId;
+use crate::verdict::Verdict;
 
 /// The first stride, in steps.
 pub(super) const FIRST_STRIDE: u64 = 100_000;
@@ -44,11 +46,11 @@ pub(super) fn race(
     effort: &mut Effort,
     states: &mut u64,
     is_cancelled: &AtomicBool,
-) -> Verdict {
+) -> Verdict<Vec<InstrId>> {
     let region = &part.region;
     let is_too_much = |((pressure, _), limit): (_, &Option<u32>)| limit.is_some_and(|limit| pressure > limit);
     if pressure_at_ends(region).into_iter().zip(limits).any(is_too_much) {
-        return Verdict::Failed;
+        return Verdict::No(());
     }
     // Each of the two can have a full turn then.
     let turn = turn.min(effort.steps / 2);
@@ -56,7 +58,7 @@ pub(super) fn race(
     let Some(packing) = packing else {
         // Nothing is left, or too many classes have too high limits.
         effort.steps = 0;
-        return Verdict::Open;
+        return Verdict::Unknown;
     };
     let closure = Closure::new(region);
     let directions = [Direction::TopDown, Direction::BottomUp];
@@ -74,8 +76,8 @@ pub(super) fn race(
         };
         let mut effort = Effort { steps: strides[stride], deadline };
         let before = search.states;
-        let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
-        if verdict != Verdict::Open {
+        let verdict = if is_late() { Verdict::Unknown } else { search.run(&mut effort, is_late) };
+        if !verdict.is_unknown() {
             decided[end].store(stride, Ordering::Relaxed);
         }
         (verdict, Spent { steps: strides[stride] - effort.steps, states: search.states - before })
@@ -85,31 +87,31 @@ pub(super) fn race(
         Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
     };
     let (mut first, mut second) = (search(0, forwards), search(1, backwards));
-    let mut verdicts = [Verdict::Open, Verdict::Open];
+    let mut verdicts = [Verdict::Unknown, Verdict::Unknown];
     let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];
     if options.budget.threads > 1 {
         let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
             for (stride, spent) in spent.iter_mut().enumerate() {
                 let verdict;
                 (verdict, *spent) = run(end, search, stride);
-                if verdict != Verdict::Open || is_over(deadline) {
+                if !verdict.is_unknown() || is_over(deadline) {
                     return verdict;
                 }
             }
-            Verdict::Open
+            Verdict::Unknown
         };
         let [spent_first, spent_second] = &mut spent;
         std::thread::scope(|scope| {
             let other = scope.spawn(|| all(1, &mut second, spent_second));
             verdicts[0] = all(0, &mut first, spent_first);
-            verdicts[1] = other.join().unwrap_or(Verdict::Open);
+            verdicts[1] = other.join().unwrap_or(Verdict::Unknown);
         });
     } else {
         let mut searches = [first, second];
         let turns = (0..strides.len()).flat_map(|stride| [(stride, 0), (stride, 1)]);
         for (stride, end) in turns {
             (verdicts[end], spent[end][stride]) = run(end, &mut searches[end], stride);
-            if verdicts[end] != Verdict::Open || is_over(deadline) {
+            if verdicts[end] != Verdict::Unknown || is_over(deadline) {
                 break;
             }
         }
@@ -128,7 +130,7 @@ pub(super) fn race(
         // Nor must it be remembered.
         memories[1 - winner].clear();
     }
-    std::mem::replace(&mut verdicts[winner], Verdict::Open)
+    std::mem::replace(&mut verdicts[winner], Verdict::Unknown)
 }
 
 /// Strides that double and make up a turn.

@@ -23,16 +23,16 @@ use super::forced_order::forced_order;
 use super::memory::Memory;
 use super::part::Part;
 use super::race::race;
-use super::search::Verdict;
 use super::superiority::superiority;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{Judgement, PressureBound, Seeker, pressure_bound, sharper_bound};
+use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound, sharper_bound};
 use crate::bits::BitSet;
 use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// States that a search remembers at most: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;
@@ -118,7 +118,13 @@ impl<'a> Solver<'a> {
 
     /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not
     /// be higher than in the last question.
-    pub(super) fn ask(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> Verdict {
+    pub(super) fn ask(
+        &mut self,
+        class: ClassId,
+        limit: u32,
+        turn: u64,
+        effort: &mut Effort,
+    ) -> Verdict<Vec<InstrId>> {
         self.limits[class.index()] = Some(limit);
         let rules = self.options.rules;
         let mut is_open = false;
@@ -135,12 +141,12 @@ impl<'a> Solver<'a> {
             let mut verdict =
                 race(&piece.part, &self.limits, self.options, memories, turn, effort, states, &never);
             // Easy questions are answered before this pays.
-            if verdict == Verdict::Open && piece.tightened_for != Some(limit) && !effort.is_spent() {
+            if verdict.is_unknown() && piece.tightened_for != Some(limit) && !effort.is_spent() {
                 piece.tightened_for = Some(limit);
                 verdict = tighten(&mut piece.part, &self.limits, rules, 2 * turn, effort);
             }
             match verdict {
-                Verdict::Found(order) => {
+                Verdict::Yes(order) => {
                     piece.order = piece.part.in_whole(&order);
                     piece.peaks = peaks(&piece.part.region, &order);
                     // The new order is the guide from now on.
@@ -148,13 +154,13 @@ impl<'a> Solver<'a> {
                         piece.part = part;
                     }
                 }
-                Verdict::Failed => return Verdict::Failed,
-                Verdict::Open => is_open = true,
+                Verdict::No(()) => return Verdict::No(()),
+                Verdict::Unknown => is_open = true,
             }
         }
         match is_open {
-            true => Verdict::Open,
-            false => Verdict::Found(self.order()),
+            true => Verdict::Unknown,
+            false => Verdict::Yes(self.order()),
         }
     }
 
@@ -196,12 +202,12 @@ impl Climber<'_> {
                 // Nothing of this holds for higher limits, so it is forgotten each time.
                 let mut part = part.clone();
                 let mut verdict = tighten(&mut part, limits, options.rules, turn, effort);
-                if verdict == Verdict::Open {
+                if verdict.is_unknown() {
                     let memories = &mut [(); 2].map(|()| Memory::new(MOST_STATES));
                     verdict =
                         race(&part, limits, *options, memories, turn, effort, &mut states, is_cancelled);
                 }
-                verdict == Verdict::Failed
+                verdict.is_no()
             };
             if !parts.iter().any(fails) {
                 break;
@@ -222,7 +228,13 @@ fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
 
 /// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the
 /// limits.
-fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, effort: &mut Effort) -> Verdict {
+fn tighten(
+    part: &mut Part,
+    limits: &[Option<u32>],
+    rules: Rules,
+    turn: u64,
+    effort: &mut Effort,
+) -> Verdict<Vec<InstrId>> {
     let granted = turn.min(effort.steps);
     let mut share = Effort { steps: granted, deadline: effort.deadline };
     let verdict = tighten_within(part, limits, rules, &mut share);
@@ -230,13 +242,18 @@ fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, eff
     verdict
 }
 
-fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
+fn tighten_within(
+    part: &mut Part,
+    limits: &[Option<u32>],
+    rules: Rules,
+    effort: &mut Effort,
+) -> Verdict<Vec<InstrId>> {
     if rules.forced_order {
         let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, &[], effort);
         let source: Vec<InstrId> = part.region.instrs().collect();
         match part.with(&found, &source) {
             Some(tighter) => *part = tighter,
-            None => return Verdict::Failed,
+            None => return Verdict::No(()),
         }
     }
     if rules.cuts && !effort.is_spent() {
@@ -246,13 +263,13 @@ fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort:
         for class in region.class_ids() {
             let Some(limit) = limits[class.index()] else { continue };
             match Seeker::new(region, class, &closure).judge(&source, 0, region.len(), limit, effort) {
-                Judgement::Exceeds => return Verdict::Failed,
-                Judgement::Fits(order) if is_within(region, &order, limits) => return Verdict::Found(order),
+                Verdict::No(()) => return Verdict::No(()),
+                Verdict::Yes(order) if is_within(region, &order, limits) => return Verdict::Yes(order),
                 _ => {}
             }
         }
     }
-    Verdict::Open
+    Verdict::Unknown
 }
 
 /// The empty set and the set of all instructions.
@@ -365,17 +382,17 @@ mod tests {
             while peak > bound {
                 asked += 1;
                 match solver.ask(class, peak - 1, turn, &mut effort) {
-                    Verdict::Found(order) => {
+                    Verdict::Yes(order) => {
                         found += 1;
                         peak = solver.peak(class);
                         assert_eq!(peaks(&region, &order)[0], peak);
                         assert!(is_within(&region, &order, &solver.limits));
                     }
-                    Verdict::Failed => {
+                    Verdict::No(()) => {
                         failed += 1;
                         bound = peak;
                     }
-                    Verdict::Open => {
+                    Verdict::Unknown => {
                         open += 1;
                         let never = AtomicBool::new(false);
                         (bound, _) =
@@ -410,7 +427,7 @@ mod tests {
             let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
             let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
             match tighten_within(&mut part, &limits, rules, &mut effort) {
-                Verdict::Found(order) => {
+                Verdict::Yes(order) => {
                     found += 1;
                     assert!(
                         exists && is_within(&region, &part.in_whole(&order), &limits),
@@ -418,11 +435,11 @@ mod tests {
                         region.name()
                     );
                 }
-                Verdict::Failed => {
+                Verdict::No(()) => {
                     failed += 1;
                     assert!(!exists, "{} {limits:?}", region.name());
                 }
-                Verdict::Open => {
+                Verdict::Unknown => {
                     open += 1;
                     let tighter = Small::new(&part.region, &[]).lowest(0, &limits).is_some();
                     assert_eq!(tighter, exists, "{} {limits:?}", region.name());

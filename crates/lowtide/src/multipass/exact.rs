@@ -20,13 +20,16 @@
 //! below the last limit. States that have failed are remembered with what they cost at least. The order within a pass is found
 //! by `order.rs`.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashMap;
 
-use super::order::{Answer, Inside, quick, search};
+use super::order::{Inside, quick, search};
 use super::{Partition, PassProblem};
 use crate::bits::{BitMatrix, BitSet};
 use crate::budget::{Budget, Effort};
 use crate::progress::Watch;
+use crate::verdict::Verdict;
 
 /// The best partition known, and what is proven about all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,12 +113,11 @@ struct State {
     pinned: BitSet,
 }
 
-/// Whether a part of the search is complete.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Done,
-    Stopped,
-}
+/// Whether the search can go on after a part of it, or has to stop, as the effort is spent.
+type Flow = ControlFlow<()>;
+
+const DONE: Flow = ControlFlow::Continue(());
+const STOPPED: Flow = ControlFlow::Break(());
 
 /// What passes run and store.
 type Passes = Vec<(Vec<u32>, Vec<u32>)>;
@@ -271,7 +273,7 @@ impl<'a> Run<'a> {
                 found = Some(passes);
                 watch.found(self.nodes, best);
             }
-            if flow == Flow::Stopped {
+            if flow == STOPPED {
                 break;
             }
             // Where the order of a pass could not be decided in its time, the bound cannot rise: it gets more.
@@ -441,18 +443,18 @@ impl<'a> Run<'a> {
                 self.limit = before;
             }
             self.next_limit = self.next_limit.min(before);
-            return Flow::Done;
+            return DONE;
         }
         let total = before + self.bound(&all, state);
         if total >= self.limit {
             self.next_limit = self.next_limit.min(total);
-            return Flow::Done;
+            return DONE;
         }
         // A state that no passes bring about costs more than any number.
         let known = self.failed.get(state).map(|least| before.saturating_add(*least));
         if let Some(known) = known.filter(|known| *known >= self.limit) {
             self.next_limit = self.next_limit.min(known);
-            return Flow::Done;
+            return DONE;
         }
         // What comes next above the limit is found for this state alone first.
         let outer = std::mem::replace(&mut self.next_limit, u64::MAX);
@@ -477,7 +479,7 @@ impl<'a> Run<'a> {
             waits: self.waits(&all, &state.wanted),
         };
         let flow = self.choose(&mut choice, self.problem.len());
-        if flow == Flow::Done {
+        if flow == DONE {
             if self.failed.len() >= MOST_FAILED {
                 self.failed.clear();
             }
@@ -547,7 +549,7 @@ impl<'a> Run<'a> {
             || self.effort.steps == 0
             || self.nodes.is_multiple_of(16) && self.effort.is_spent()
         {
-            return Flow::Stopped;
+            return STOPPED;
         }
         let problem = self.problem;
         let is_asked = |op: &usize| {
@@ -587,14 +589,12 @@ impl<'a> Run<'a> {
                 {
                     continue;
                 }
-                if self.run_it(choice, op, wanted, subset) == Flow::Stopped {
-                    return Flow::Stopped;
-                }
+                self.run_it(choice, op, wanted, subset)?;
             }
         }
         // Leave it to an earlier pass, and load what this one reads.
         if is_pinned && !choice.pinned.contains(op) {
-            return Flow::Done;
+            return DONE;
         }
         let caps = &problem.caps;
         let loads = problem.total(read);
@@ -602,7 +602,7 @@ impl<'a> Run<'a> {
         let fits = (choice.run_list.len() as u32).saturating_add(loaded) <= caps.instructions
             && choice.requests.saturating_add(loaded) <= caps.textures;
         if !fits {
-            return Flow::Done;
+            return DONE;
         }
         let behind = choice.behind.clone();
         let rest = choice.rest.len();
@@ -610,7 +610,7 @@ impl<'a> Run<'a> {
         choice.rest.extend(wanted.iter().chain(read.iter().filter(|value| !wanted.contains(value))));
         self.absorb(&mut choice.behind, op);
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Done,
+            true => DONE,
             false => self.choose(choice, op),
         };
         choice.loaded -= loads;
@@ -643,7 +643,7 @@ impl<'a> Run<'a> {
             && inputs.count_ones() <= caps.interpolants
             && choice.stored.saturating_add(stored) <= caps.outputs;
         if !fits {
-            return Flow::Done;
+            return DONE;
         }
         let old_inputs = std::mem::replace(&mut choice.inputs, inputs);
         let was_pinned = choice.pinned.contains(op);
@@ -662,7 +662,7 @@ impl<'a> Run<'a> {
             self.absorb(&mut choice.behind, op);
         }
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Done,
+            true => DONE,
             false => self.choose(choice, op),
         };
         choice.inputs = old_inputs;
@@ -684,7 +684,7 @@ impl<'a> Run<'a> {
     /// All is decided: the pass needs an order, and the earlier ones have to do the rest.
     fn close(&mut self, choice: &mut Choice) -> Flow {
         if choice.run_list.is_empty() {
-            return Flow::Done;
+            return DONE;
         }
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let mut ops = choice.run_list.clone();
@@ -700,7 +700,7 @@ impl<'a> Run<'a> {
         inputs.sort_unstable();
         inputs.dedup();
         if inputs.len() as u64 > u64::from(problem.caps.interpolants) {
-            return Flow::Done;
+            return DONE;
         }
         let own = u64::from(cost.pass)
             + u64::from(choice.stored) * u64::from(cost.store)
@@ -736,10 +736,10 @@ impl<'a> Run<'a> {
             let answer = search(&inside, most_waits, &mut effort);
             self.effort.spend((steps - effort.steps) * problem.len() as u64 / 16);
             match answer {
-                Answer::Found(order, waits) => known.best = Some((order, waits)),
-                Answer::None if most_waits == u32::MAX => known.least = None,
-                Answer::None => known.least = Some(least + 1),
-                Answer::Unknown => {
+                Verdict::Yes(found) => known.best = Some(found),
+                Verdict::No(()) if most_waits == u32::MAX => known.least = None,
+                Verdict::No(()) => known.least = Some(least + 1),
+                Verdict::Unknown => {
                     self.next_limit = self.next_limit.min(total);
                     break;
                 }
@@ -749,11 +749,11 @@ impl<'a> Run<'a> {
             self.orders.clear();
         }
         self.orders.insert(key.clone(), known.clone());
-        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return Flow::Done };
+        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return DONE };
         let spent = choice.before + own + u64::from(waits) * u64::from(cost.wait);
         if spent + rest >= self.limit {
             self.next_limit = self.next_limit.min(spent + rest);
-            return Flow::Done;
+            return DONE;
         }
         self.passes.push((order, key.1));
         let flow = self.state(&next, spent);

@@ -33,6 +33,7 @@ use crate::bits::{BitMatrix, BitSet};
 use crate::budget::Effort;
 use crate::index::{InstrId, Rows, ValueId};
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// A block as seen from one end of time, its operations numbered by the longest way to the other end.
 pub(super) struct Graph<'a> {
@@ -294,22 +295,6 @@ pub(super) struct Question {
     pub(super) levels: Option<u32>,
 }
 
-/// What it says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Yes(Packing),
-    No,
-    /// The effort was not enough.
-    Unknown,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Found,
-    Failed,
-    Stopped,
-}
-
 /// One operation or part in the cycle that is being filled, or in an earlier one.
 #[derive(Clone, Copy)]
 struct Step {
@@ -408,9 +393,9 @@ impl<'g> Search<'g> {
     }
 
     /// Asks one question. `effort` is what may be spent; what is left of it comes back.
-    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Answer {
+    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Verdict<Packing> {
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
-            return Answer::No;
+            return Verdict::No(());
         }
         // Fewer levels fail more easily: what was remembered for other numbers of them is of no use.
         if question.levels != self.question.levels {
@@ -422,17 +407,13 @@ impl<'g> Search<'g> {
                 Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => {
                     self.latest[at] = latest;
                 }
-                _ => return Answer::No,
+                _ => return Verdict::No(()),
             }
         }
         self.effort = *effort;
         let verdict = self.enter(0);
         *effort = self.effort;
-        let answer = match verdict {
-            Verdict::Found => Answer::Yes(self.packing()),
-            Verdict::Failed => Answer::No,
-            Verdict::Stopped => Answer::Unknown,
-        };
+        let answer = verdict.map_yes(|()| self.packing());
         // A search that has not failed has left everything as it was in the middle of it.
         while !self.steps.is_empty() {
             self.take_back();
@@ -444,26 +425,26 @@ impl<'g> Search<'g> {
     /// The state before a cycle.
     fn enter(&mut self, cycle: u32) -> Verdict {
         if self.open == 0 {
-            return Verdict::Found;
+            return Verdict::Yes(());
         }
         self.nodes += 1;
         if self.is_out_of_effort() {
-            return Verdict::Stopped;
+            return Verdict::Unknown;
         }
         if cycle >= self.question.length || self.has_too_many_levels() {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let left = self.question.length - cycle;
         let key = self.key ^ u128::from(self.in_level && self.question.levels.is_some());
         let length = self.question.length;
         let left_at = |at: u32| length.saturating_sub(self.available[at as usize]);
         if self.memory.knows(key, left, self.levels, left_at) || !self.can_fit(cycle) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let start = std::mem::replace(&mut self.cycle_start, self.steps.len());
         let verdict = self.fill(cycle, 0, Taken::default());
         self.cycle_start = start;
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             let waits = |at: &u32| {
                 self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Done
             };
@@ -508,7 +489,7 @@ impl<'g> Search<'g> {
                 None => self.try_step(cycle, at, self.graph.kinds[at], 0, taken),
                 Some((part, left)) => self.try_parts(cycle, at, part, left, taken),
             };
-            if verdict != Verdict::Failed {
+            if !verdict.is_no() {
                 return verdict;
             }
         }
@@ -529,22 +510,22 @@ impl<'g> Search<'g> {
         for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
             if left[unit] > 0 {
                 let verdict = self.try_step(cycle, at, kind, part, taken);
-                if verdict != Verdict::Failed {
+                if !verdict.is_no() {
                     return verdict;
                 }
             }
         }
-        Verdict::Failed
+        Verdict::No(())
     }
 
     fn try_step(&mut self, cycle: u32, at: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
         if !self.fits(at, kind, taken) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         taken.add(kind);
         self.issue(Step { at: at as u32, kind, part, cycle });
         let verdict = self.fill(cycle, at + 1, taken);
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             self.take_back();
         }
         verdict
@@ -563,10 +544,10 @@ impl<'g> Search<'g> {
     /// Ends a cycle.
     fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
         if self.registers.is_none() && self.leaves_out(cycle, taken) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let before = (self.levels, self.in_level);
         let now = &self.steps[self.cycle_start..];
@@ -576,7 +557,7 @@ impl<'g> Search<'g> {
             self.in_level = loads;
             if self.levels > most {
                 (self.levels, self.in_level) = before;
-                return Verdict::Failed;
+                return Verdict::No(());
             }
         }
         // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
@@ -588,7 +569,7 @@ impl<'g> Search<'g> {
         }
         let next = if self.open == 0 { cycle + 1 } else { next.max(cycle + 1) };
         let verdict = self.enter(next);
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             (self.levels, self.in_level) = before;
         }
         verdict

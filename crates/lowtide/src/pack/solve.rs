@@ -5,7 +5,7 @@ use super::formats::{Formats, graphs, race};
 use super::list::{pack_by, pack_by_list, pack_in_order};
 use super::measure::measure;
 use super::problem::PackProblem;
-use super::search::{Answer, Graph, Question, Search};
+use super::search::{Graph, Question, Search};
 use super::{Packing, Placed};
 use crate::budget::Budget;
 use crate::budget::Effort;
@@ -13,6 +13,7 @@ use crate::index::InstrId;
 use crate::list::few_registers::few_registers;
 use crate::problem::{Goal, Problem};
 use crate::progress::Watch;
+use crate::verdict::Verdict;
 
 /// Larger blocks are not searched: the search calls itself for each operation.
 const MOST_FOR_SEARCH: usize = 512;
@@ -175,7 +176,7 @@ fn count_up(
     problem: &PackProblem,
     state: &mut Target,
     effort: &mut Effort,
-    mut ask: impl FnMut(u32, u64, &mut Effort) -> Answer,
+    mut ask: impl FnMut(u32, u64, &mut Effort) -> Verdict<Packing>,
 ) {
     if problem.len() > MOST_FOR_SEARCH {
         return;
@@ -184,13 +185,13 @@ fn count_up(
     while state.bound < state.best.length() && !effort.is_spent() {
         for length in state.bound..state.best.length() {
             match ask(length, states, effort) {
-                Answer::Yes(packing) => {
+                Verdict::Yes(packing) => {
                     state.best = packing;
                     break;
                 }
                 // What fails at a length fails at all below it.
-                Answer::No => state.bound = length + 1,
-                Answer::Unknown => {}
+                Verdict::No(()) => state.bound = length + 1,
+                Verdict::Unknown => {}
             }
             if state.is_bound_for_all {
                 state.watch.proved(state.nodes, state.bound);
@@ -291,7 +292,7 @@ fn unsplit(problem: &PackProblem, state: &mut Target, effort: &mut Effort) {
         let mut search = [Search::new(&graph)];
         let answer = race(&mut search, Question { length, levels: None }, UNSPLIT_TRY, effort);
         state.nodes += search[0].nodes;
-        if let Answer::Yes(packing) = answer {
+        if let Verdict::Yes(packing) = answer {
             state.best = packing;
         }
     }
@@ -341,9 +342,9 @@ fn within_registers(
             effort.spend(before - share.steps);
             state.nodes += search.nodes;
             match answer {
-                Answer::Yes(packing) => state.best = packing,
-                Answer::No => return PackOutcome { fits: false, proof: Proof::Search, ..free },
-                Answer::Unknown => return PackOutcome { fits: false, ..open(free) },
+                Verdict::Yes(packing) => state.best = packing,
+                Verdict::No(()) => return PackOutcome { fits: false, proof: Proof::Search, ..free },
+                Verdict::Unknown => return PackOutcome { fits: false, ..open(free) },
             }
         }
     }
@@ -391,15 +392,15 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
         let question = Question { length, levels: Some(now - 1) };
         let searches = std::slice::from_mut(&mut search);
         match race(searches, question, LEVELS_TRY, effort) {
-            Answer::Yes(packing) => {
+            Verdict::Yes(packing) => {
                 outcome.best = packing;
                 now = levels(&outcome.best);
             }
-            Answer::No => {
+            Verdict::No(()) => {
                 outcome.levels_proved = !problem.has_splits();
                 break;
             }
-            Answer::Unknown => break,
+            Verdict::Unknown => break,
         }
     }
     outcome.levels_proved |= now <= fewest;

@@ -393,7 +393,7 @@ fn shortest(shared: &Shared, effort: Effort) -> (Schedule, u32) {
         match by {
             By::Lists => {}
             By::Search => {
-                if let exact::Decision::Possible(order) = shared.within(&limits, &nearest, effort.budget).0 {
+                if let exact::Decision::Yes(order) = shared.within(&limits, &nearest, effort.budget).0 {
                     nearest = order;
                 }
             }

@@ -31,7 +31,6 @@ use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::prover::Prover;
-use crate::twopass::search::Verdict;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
 /// What may be spent, and on what.
@@ -309,7 +308,7 @@ impl<'a> Pass<'a> {
                         let target = self.answer.length - 1;
                         let verdict = prover.try_target(end, target, most, &mut self.effort);
                         self.take(part, prover);
-                        if verdict != Verdict::Found {
+                        if !verdict.is_yes() {
                             break;
                         }
                     }

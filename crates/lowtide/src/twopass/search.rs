@@ -26,17 +26,7 @@ use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::random::Random;
-
-/// How a search ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// With a schedule of the target length: [`Search::order`].
-    Found,
-    /// There is none.
-    Impossible,
-    /// The nodes or the effort were spent.
-    Open,
-}
+use crate::verdict::Verdict;
 
 /// A choice that is open: the instruction and its slot.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +120,7 @@ impl<'g> Search<'g> {
     }
 
     /// What has been built, from first to last.
-    pub(crate) fn order(&self) -> Vec<InstrId> {
+    fn order(&self) -> Vec<InstrId> {
         self.graph.in_time(self.walk.trail())
     }
 
@@ -147,14 +137,14 @@ impl<'g> Search<'g> {
     }
 
     /// Looks for a schedule that meets the target, in so many states at most.
-    pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict {
+    pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.open(0, 0, false) {
             Some(is_timed) => {
                 self.is_timed = is_timed;
-                Verdict::Impossible
+                Verdict::No(())
             }
             None => self.go_on(end, effort),
         };
@@ -179,21 +169,21 @@ impl<'g> Search<'g> {
         }
     }
 
-    fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict {
+    fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict<Vec<InstrId>> {
         while let Some(frame) = self.frames.last_mut() {
             if (frame.next as usize) < self.children.len() {
                 let child = self.children[frame.next as usize];
                 frame.next += 1;
                 let pick = frame.pick;
                 if self.nodes >= end || self.nodes.is_multiple_of(256) && effort.is_spent() {
-                    return Verdict::Open;
+                    return Verdict::Unknown;
                 }
                 self.nodes += 1;
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
                 let fits = self.issue(child.instr, child.slot);
                 if self.walk.is_complete() {
-                    return Verdict::Found;
+                    return Verdict::Yes(self.order());
                 }
                 let given_up = match fits {
                     false => Some(true),
@@ -218,7 +208,7 @@ impl<'g> Search<'g> {
                 self.take_back(frame.slot, frame.log);
             }
         }
-        Verdict::Impossible
+        Verdict::No(())
     }
 
     /// Issues an instruction; false if that leaves another one too little time.
@@ -567,23 +557,20 @@ mod tests {
                     let text =
                         || format!("target {target} of {} by {rules:?}: {}", case.optimum, case.text());
                     let is_open = match rules.windows {
-                        true => {
-                            windows.narrow(target, &mut { Effort::UNBOUNDED })
-                                == super::super::windows::Verdict::Open
-                        }
+                        true => windows.narrow(target, &mut { Effort::UNBOUNDED }),
                         false => windows.open(target),
                     };
-                    let mut verdict = Verdict::Impossible;
+                    let mut verdict = Verdict::No(());
                     if is_open {
                         search.aim(target, &windows.first, &windows.last);
                         verdict = search.run(u64::MAX, &mut { Effort::UNBOUNDED });
                     }
                     if target < case.optimum {
-                        assert_eq!(verdict, Verdict::Impossible, "{}", text());
+                        assert_eq!(verdict, Verdict::No(()), "{}", text());
                         impossible += 1;
                     } else {
-                        assert_eq!(verdict, Verdict::Found, "{}", text());
-                        assert!(case.checked_length(&search.order()) <= target, "{}", text());
+                        let Verdict::Yes(order) = verdict else { panic!("{verdict:?}: {}", text()) };
+                        assert!(case.checked_length(&order) <= target, "{}", text());
                         found += 1;
                     }
                 }

@@ -29,8 +29,9 @@ use crate::region::Region;
 use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::meter::Meter;
-use crate::twopass::search::{Search, Verdict};
+use crate::twopass::search::Search;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
+use crate::verdict::Verdict;
 
 /// What to add up: the length in cycles, and the cost of pressure with a weight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -301,8 +302,7 @@ impl<'a> Pass<'a> {
         let last: Vec<u32> = graph.tail.iter().map(|tail| (target - 1).saturating_sub(*tail)).collect();
         search.aim(target, &graph.head, &last);
         match search.run(u64::MAX, &mut self.effort) {
-            Verdict::Found => {
-                let order = search.order();
+            Verdict::Yes(order) => {
                 let (length, cost) = measure(self.problem, self.objective, &order);
                 let sum = self.objective.sum(length, cost);
                 debug_assert!(length <= target && sum < self.answer.sum);
@@ -310,15 +310,15 @@ impl<'a> Pass<'a> {
                 (self.answer.order, self.answer.sum) = (order, sum);
                 true
             }
-            Verdict::Impossible if search.is_timed => {
+            Verdict::No(()) if search.is_timed => {
                 self.answer.target += 1;
                 true
             }
-            Verdict::Impossible => {
+            Verdict::No(()) => {
                 self.answer.bound = self.answer.sum;
                 false
             }
-            Verdict::Open => false,
+            Verdict::Unknown => false,
         }
     }
 

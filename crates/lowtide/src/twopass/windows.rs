@@ -43,15 +43,6 @@ use crate::region::Region;
 const COUNTING: [Weights; 2] =
     [Weights { live: 1, inside: 0, outside: 1 }, Weights { live: 1, inside: 1, outside: 0 }];
 
-/// What became of a target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// No schedule meets it.
-    Refuted,
-    /// Windows remain, as far as the effort went.
-    Open,
-}
-
 /// A moment next to an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Moment {
@@ -266,42 +257,43 @@ impl<'a> Windows<'a> {
         self.kept.push((self.target, self.first.clone(), self.last.clone()));
     }
 
-    /// Narrows the windows for a target until nothing changes.
-    pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> Verdict {
+    /// Narrows the windows for a target until nothing changes or the effort is spent; false if none are left, so that no schedule meets
+    /// the target.
+    pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> bool {
         if !self.open(target) {
-            return Verdict::Refuted;
+            return false;
         }
         let mut has_changed = true;
         while has_changed {
             has_changed = false;
             for instr in self.region.instrs() {
                 if effort.is_spent() {
-                    return Verdict::Open;
+                    return true;
                 }
                 let own = instr.index();
                 if let Some(last) = self.earlier_last(instr, effort) {
                     if last < i64::from(self.first[own]) {
-                        return Verdict::Refuted;
+                        return false;
                     }
                     self.last[own] = last as u32;
                     has_changed = true;
                     if !self.propagate_last() {
-                        return Verdict::Refuted;
+                        return false;
                     }
                 }
                 if let Some(first) = self.later_first(instr, effort) {
                     if first > self.last[own] {
-                        return Verdict::Refuted;
+                        return false;
                     }
                     self.first[own] = first;
                     has_changed = true;
                     if !self.propagate_first() {
-                        return Verdict::Refuted;
+                        return false;
                     }
                 }
             }
         }
-        Verdict::Open
+        true
     }
 
     /// Whether results cannot all be fetched in time, as only some of them can be on their way at once.
@@ -578,7 +570,7 @@ mod tests {
                     true => Effort { steps: own.below(60) as u64, deadline: None },
                     false => Effort::UNBOUNDED,
                 };
-                let is_refuted = windows.narrow(target, &mut effort) == Verdict::Refuted;
+                let is_refuted = !windows.narrow(target, &mut effort);
                 let needs_waves = !is_refuted && windows.needs_more_waves(&mut effort);
                 asked += 1;
                 refuted += u32::from(is_refuted);
