@@ -19,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::closure::Closure;
 use crate::analysis::fingerprint::fingerprint;
+use crate::analysis::limits::limits_without_through;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::budget::Budget;
 use crate::colony::{self, Parameters, Task};
@@ -536,15 +537,6 @@ impl<'a> Shared<'a> {
 
     /// The limits of the bare graph, none where nothing can exceed them. None if what passes through alone does.
     pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
-        let region = self.problem.region();
-        let mut most = vec![0u64; limits.len()];
-        region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
-        let rest = |(class, limit): (_, &Option<u32>)| match limit {
-            None => Some(None),
-            Some(limit) => limit.checked_sub(region.through(class)).map(Some),
-        };
-        let rests: Option<Vec<Option<u32>>> = region.class_ids().zip(limits).map(rest).collect();
-        let exceedable = |(rest, most): (Option<u32>, u64)| rest.filter(|&rest| u64::from(rest) < most);
-        Some(rests?.into_iter().zip(most).map(exceedable).collect())
+        limits_without_through(self.problem.region(), limits)
     }
 }

@@ -5,6 +5,7 @@ pub mod distance;
 pub mod fingerprint;
 pub mod flow;
 pub mod length_bound;
+pub(crate) mod limits;
 mod measure;
 pub mod pressure;
 pub mod pressure_bound;

@@ -161,7 +161,17 @@ pub fn pressure_bound(
     hint: &[InstrId],
     budget: Budget,
 ) -> PressureBound {
-    let mut effort = budget.effort(region.len());
+    pressure_bound_within(region, class, closure, hint, budget.effort(region.len()))
+}
+
+/// As [`pressure_bound`], with what is left of a budget.
+pub(crate) fn pressure_bound_within(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    hint: &[InstrId],
+    mut effort: Effort,
+) -> PressureBound {
     let mut walk = OrderPressure::new(region, class, hint);
     walk.lower_limits();
     let hint_peak = walk.peak();
@@ -229,11 +239,21 @@ pub fn sharper_bound(
     bound: PressureBound,
     budget: Budget,
 ) -> PressureBound {
+    sharper_bound_within(region, class, closure, bound, budget.effort(region.len()))
+}
+
+/// As [`sharper_bound`], with what is left of a budget.
+pub(crate) fn sharper_bound_within(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    bound: PressureBound,
+    mut effort: Effort,
+) -> PressureBound {
     let mut result = bound;
     if result.value == result.peak {
         return result;
     }
-    let mut effort = budget.effort(region.len());
     let mut seeker = Seeker::new(region, class, closure);
     seeker.walk.restart(&result.order, 0, region.len());
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
@@ -332,7 +352,7 @@ impl<'a> Seeker<'a> {
             }
         }
         // Around each cut, all instructions are looked at.
-        effort.steps = effort.steps.saturating_sub(self.region.len() as u64);
+        effort.spend(self.region.len() as u64);
         let limit = limit.min(found.enough);
         let minimum = self.cut.min(&self.sides, limit, effort);
         let (Minimum::Exact(least) | Minimum::AtLeast(least)) = minimum;
@@ -395,7 +415,7 @@ impl<'a> Seeker<'a> {
                             true => Moment::BeforeBoth(one, other),
                             false => Moment::AfterBoth(one, other),
                         };
-                        effort.steps = effort.steps.saturating_sub(2 + done.words() as u64 / 4);
+                        effort.spend(2 + done.words() as u64 / 4);
                         moment.around_pair(self.closure, &mut done, &mut ahead);
                         let mut hasher = rustc_hash::FxHasher::default();
                         if is_before { &done } else { &ahead }.hash(&mut hasher);

@@ -11,12 +11,12 @@ use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts, is_within, peaks};
 use crate::analysis::closure::Closure;
+use crate::analysis::limits::binding_limits;
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
-use crate::proof::Reason;
+use crate::proof::{Moment, Reason};
 use crate::region::Region;
 use crate::verdict::Verdict;
 
@@ -87,8 +87,10 @@ pub fn minimise(
 ) -> Answer {
     let mut effort = options.budget.effort(region.len());
     let closure = Closure::new(region);
-    let mut limits = limits_that_matter(region, others);
-    limits[class.index()] = None;
+    let mut others = others.to_vec();
+    others.iter_mut().skip(class.index()).take(1).for_each(|limit| *limit = None);
+    // Without limits that no order can meet, a bound is still true.
+    let mut limits = binding_limits(region, &others).unwrap_or_else(|| vec![None; region.classes().len()]);
     let watch = options.watch;
     if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
         watch.begin(peaks(region, start)[class.index()], *bound);
@@ -151,9 +153,8 @@ fn ask_and_climb(
 ) -> (Verdict<Vec<InstrId>>, u32) {
     let has_room = bound + 1 < peak;
     // Put aside beforehand, so that it makes no difference which of the two is first.
-    let put_aside = if has_room { turn.min(effort.steps / 4) } else { 0 };
-    let mut aside = Effort { steps: put_aside, deadline: effort.deadline };
-    effort.steps -= put_aside;
+    let put_aside = effort.put_aside(if has_room { turn.min(effort.steps / 4) } else { 0 });
+    let mut aside = put_aside;
     let is_answered = AtomicBool::new(false);
     let mut climber = solver.climber();
     let mut climb = || climber.climb(class, bound, peak - 1, turn / STEP_OF_BOUND, &mut aside, &is_answered);
@@ -170,10 +171,10 @@ fn ask_and_climb(
         (verdict, climbed)
     };
     if !verdict.is_unknown() {
-        effort.steps += put_aside;
+        effort.give_back(put_aside);
         return (verdict, bound);
     }
-    effort.steps += aside.steps;
+    effort.give_back(aside);
     let (bound, states) = climbed.unwrap_or((bound, 0));
     solver.states += states;
     (verdict, bound)
@@ -192,7 +193,10 @@ pub(crate) fn decide(
     options: Options,
 ) -> (Decision, u64) {
     let mut effort = options.budget.effort(region.len());
-    let limits = limits_that_matter(region, limits);
+    let Some(limits) = binding_limits(region, limits) else {
+        // What passes through alone is too much.
+        return (Decision::No(Reason::Cut(Moment::Start)), 0);
+    };
     if is_within(region, start, &limits) {
         return (Decision::Yes(start.to_vec()), 0);
     }
@@ -229,14 +233,4 @@ pub(crate) fn decide(
         }
     }
     (decision, solver.states)
-}
-
-/// A limit for each class, or none where no order could exceed it. What is left can be counted with.
-fn limits_that_matter(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
-    let limit_of = |class: ClassId| {
-        let values = region.values().iter().filter(|value| value.class == class);
-        let most = region.through(class) + values.map(|value| value.weight).sum::<u32>();
-        limits.get(class.index()).copied().flatten().filter(|limit| *limit < most)
-    };
-    region.class_ids().map(limit_of).collect()
 }

@@ -44,7 +44,7 @@ pub(crate) fn forced_order(
                     if effort.is_spent() {
                         return found;
                     }
-                    effort.steps = effort.steps.saturating_sub(region.len() as u64 / 4);
+                    effort.spend(region.len() as u64 / 4);
                     before(closure, a, b, &mut sides);
                     match cut.min(&sides, *limit + 1, effort) {
                         Minimum::Exact(_) => {

@@ -65,7 +65,8 @@ pub(super) fn race(
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
     let strides = strides(turn);
     let decided = [AtomicUsize::new(UNDECIDED), AtomicUsize::new(UNDECIDED)];
-    let deadline = effort.deadline;
+    let whole = *effort;
+    let deadline = whole.deadline;
     let run = |end: usize, search: &mut Search, stride: usize| {
         let is_late = || {
             let other = decided[1 - end].load(Ordering::Relaxed);
@@ -74,7 +75,7 @@ pub(super) fn race(
                 || other != UNDECIDED && options.budget.nodes.is_none();
             is_lost || is_cancelled.load(Ordering::Relaxed)
         };
-        let mut effort = Effort { steps: strides[stride], deadline };
+        let mut effort = whole.up_to(strides[stride]);
         let before = search.states;
         let verdict = if is_late() { Verdict::Unknown } else { search.run(&mut effort, is_late) };
         if !verdict.is_unknown() {
@@ -121,7 +122,7 @@ pub(super) fn race(
     let counted = [first.min(second).saturating_add(1), first.min(second.saturating_add(1))];
     for (spent, counted) in spent.iter().zip(counted) {
         for stride in spent.iter().take(counted) {
-            effort.steps = effort.steps.saturating_sub(stride.steps);
+            effort.spend(stride.steps);
             *states += stride.states;
         }
     }

@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
         ready.clear();
         ready.extend_from_slice(self.walk.ready());
         let steps = STEPS_FOR_STATE + STEPS_FOR_CHILD * ready.len() as u64;
-        effort.steps = effort.steps.saturating_sub(steps);
+        effort.spend(steps);
         self.steps += steps;
         let mut is_found = false;
         for &instr in &ready {
@@ -299,7 +299,7 @@ impl<'a> Search<'a> {
             if self.moves.len() == length + 1 {
                 break level;
             }
-            effort.steps = effort.steps.saturating_sub(4 * (self.moves.len() - length) as u64);
+            effort.spend(4 * (self.moves.len() - length) as u64);
             let is_single = self.seekers.len() == 1;
             let lower = self.minima.iter_mut().map(|minimum| minimum.improve(&mut self.moves, length));
             match lower.max() {

@@ -15,7 +15,6 @@
 //! ends of time.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use super::Rules;
 use super::exact::Options;
@@ -27,9 +26,9 @@ use super::superiority::superiority;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound, sharper_bound};
+use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound_within, sharper_bound_within};
 use crate::bits::BitSet;
-use crate::budget::{Budget, Effort};
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::verdict::Verdict;
@@ -235,11 +234,7 @@ fn tighten(
     turn: u64,
     effort: &mut Effort,
 ) -> Verdict<Vec<InstrId>> {
-    let granted = turn.min(effort.steps);
-    let mut share = Effort { steps: granted, deadline: effort.deadline };
-    let verdict = tighten_within(part, limits, rules, &mut share);
-    effort.steps -= granted - share.steps;
-    verdict
+    effort.with_steps(turn, |share| tighten_within(part, limits, rules, share))
 }
 
 fn tighten_within(
@@ -321,19 +316,12 @@ pub(super) fn bound_by_cuts(
     rules: Rules,
     effort: &mut Effort,
 ) -> PressureBound {
-    let budget = |share: u64, effort: &Effort| Budget {
-        time_per_instr: effort.deadline.map(|deadline| {
-            deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
-        }),
-        nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
-        ..Budget::UNLIMITED
-    };
-    let mut bound = pressure_bound(region, class, closure, start, budget(2, effort));
+    let mut bound = pressure_bound_within(region, class, closure, start, effort.share(2));
     if rules.cuts {
-        bound = sharper_bound(region, class, closure, bound, budget(8, effort));
+        bound = sharper_bound_within(region, class, closure, bound, effort.share(8));
     }
     // Around each cut, all instructions are looked at.
-    effort.steps = effort.steps.saturating_sub(bound.cuts * region.len() as u64);
+    effort.spend(bound.cuts * region.len() as u64);
     bound
 }
 
@@ -351,6 +339,7 @@ pub(super) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32
 mod tests {
     use super::*;
     use crate::analysis::pressure_bound::pressure_at_ends;
+    use crate::budget::Budget;
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
     use crate::minreg::race::LEAST_EFFORT;

@@ -112,7 +112,7 @@ fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
                 }
                 for (a, b) in [(one, other), (other, one)] {
                     let fits = finder.grow(a, b);
-                    effort.steps = effort.steps.saturating_sub(16 * finder.pairs.len() as u64);
+                    effort.spend(16 * finder.pairs.len() as u64);
                     if fits {
                         finder.accept(&mut found);
                         changed = true;

@@ -70,29 +70,26 @@ pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Pr
 
 /// As [`partition`], and notes how the cost falls and the bound rises.
 pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budget, watch: Watch) -> Proven {
-    let mut run = Run::new(problem, budget.effort(problem.region().len()));
+    let mut effort = budget.effort(problem.region().len());
+    let mut run = Run::new(problem);
     let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
     let mut bound = run.bound(&run.needed(&goal), &goal);
     let mut best = start.clone();
     watch.begin(best.cost, bound);
     let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
     let mut search = || {
-        // Most shaders are simple: the second bound is for the others.
-        let all = run.effort;
-        let share = all.share(8);
-        run.effort = share;
-        for round in 0..2 {
-            let (least, found) = run.solve(&goal, best.cost, watch);
+        let mut solve = |run: &mut Run, effort: &mut Effort| {
+            let (least, found) = run.solve(&goal, best.cost, effort, watch);
             bound = bound.max(least);
             if let Some(passes) = found {
                 best = problem.partition(&passes.into_iter().rev().collect::<Vec<_>>());
             }
-            if round == 0 && bound < best.cost {
-                let spent = share.steps - run.effort.steps;
-                run.effort = all;
-                run.effort.spend(spent);
-                run.find_singles();
-            }
+            bound < best.cost
+        };
+        // Most shaders are simple: the second bound is for the others.
+        if effort.with_share(8, |share| solve(&mut run, share)) {
+            effort.with_share(2, |share| run.find_singles(share));
+            solve(&mut run, &mut effort);
         }
     };
     if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
@@ -207,7 +204,7 @@ struct Known {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a PassProblem<'a>, effort: Effort) -> Self {
+    fn new(problem: &'a PassProblem<'a>) -> Self {
         let is_small = problem.len() <= MOST_OPERATIONS;
         let mut ancestors = is_small.then(|| BitMatrix::new(problem.len(), problem.len()));
         let mut depth: Vec<u32> = Vec::with_capacity(problem.len());
@@ -234,7 +231,7 @@ impl<'a> Run<'a> {
             (0..inputs).map(|input| mask(&|op| problem.inputs.row(op).contains(&input))).collect();
         Run {
             problem,
-            effort,
+            effort: Effort::UNBOUNDED,
             ancestors,
             depth,
             request_mask: mask(&|op| problem.is_request[op]),
@@ -255,7 +252,8 @@ impl<'a> Run<'a> {
     }
 
     /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
-    fn solve(&mut self, goal: &State, most: u64, watch: Watch) -> (u64, Option<Passes>) {
+    fn solve(&mut self, goal: &State, most: u64, effort: &mut Effort, watch: Watch) -> (u64, Option<Passes>) {
+        self.effort = *effort;
         let mut bound = self.bound(&self.needed(goal), goal);
         watch.proved(self.nodes, bound.min(most));
         let mut best = most;
@@ -290,35 +288,29 @@ impl<'a> Run<'a> {
             }
             last = nodes;
         }
+        *effort = self.effort;
         (bound.min(best), found)
     }
 
-    /// What each value costs alone, by the same search; half of the effort is for that.
-    fn find_singles(&mut self) {
+    /// What each value costs alone, by the same search.
+    fn find_singles(&mut self, effort: &mut Effort) {
         let problem = self.problem;
         if !self.pinned_mask.is_empty() {
             return;
         }
-        let all = self.effort;
-        let mut left = all.share(2);
         let mut values: Vec<u32> = (0..problem.value_count() as u32)
             .filter(|value| problem.def[*value as usize].is_some())
             .collect();
         values.sort_by_key(|value| problem.def[*value as usize]);
         for value in values {
-            if left.is_spent() {
+            if effort.is_spent() {
                 break;
             }
             let state = State { wanted: vec![value], pinned: BitSet::new(problem.len()) };
-            let steps = left.steps.min(SINGLE_STEPS);
-            self.effort = Effort { steps, deadline: left.deadline };
-            let (bound, _) = self.solve(&state, u64::MAX, Watch::default());
-            left.spend(steps - self.effort.steps);
+            let (bound, _) = effort
+                .with_steps(SINGLE_STEPS, |effort| self.solve(&state, u64::MAX, effort, Watch::default()));
             self.singles[value as usize] = bound;
         }
-        let spent = all.share(2).steps - left.steps;
-        self.effort = all;
-        self.effort.spend(spent);
     }
 
     /// What values cost together at least, by what the dearest one costs alone.
@@ -730,11 +722,11 @@ impl<'a> Run<'a> {
             let inside = Inside::new(problem, &key.0, &key.1);
             let most_waits =
                 if known.best.is_none() && least == inside.least_waits() { u32::MAX } else { least };
-            let mut effort =
-                Effort { steps: self.order_steps.min(self.effort.steps), deadline: self.effort.deadline };
-            let steps = effort.steps;
-            let answer = search(&inside, most_waits, &mut effort);
-            self.effort.spend((steps - effort.steps) * problem.len() as u64 / 16);
+            // One step of that search takes the time of many here.
+            let granted = self.effort.up_to(self.order_steps);
+            let mut left = granted;
+            let answer = search(&inside, most_waits, &mut left);
+            self.effort.spend((granted.steps - left.steps) * problem.len() as u64 / 16);
             match answer {
                 Verdict::Yes(found) => known.best = Some(found),
                 Verdict::No(()) if most_waits == u32::MAX => known.least = None,

@@ -180,9 +180,9 @@ pub(super) fn race(
     effort: &mut Effort,
 ) -> Verdict<Packing> {
     for search in searches {
-        let mut share = Effort { steps: states.min(effort.steps), deadline: effort.deadline };
         let before = search.nodes;
-        let answer = search.ask(question, &mut share);
+        let answer = search.ask(question, &mut effort.up_to(states));
+        // (The state at which the effort ends counts, too.)
         effort.spend(search.nodes - before);
         if !answer.is_unknown() {
             return answer;

@@ -7,8 +7,7 @@ use super::measure::measure;
 use super::problem::PackProblem;
 use super::search::{Graph, Question, Search};
 use super::{Packing, Placed};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::budget::{Budget, Effort};
 use crate::index::InstrId;
 use crate::list::few_registers::few_registers;
 use crate::problem::{Goal, Problem};
@@ -109,10 +108,7 @@ pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> Pack
         Some((class, most)) => {
             // If the shortest of all is within the limit, nothing else is needed.
             let free = problem.without_register_limit();
-            let mut share = effort.share(2);
-            let before = share.steps;
-            let outcome = shortest(&free, &mut share, Watch::default());
-            effort.spend(before - share.steps);
+            let outcome = effort.with_share(2, |share| shortest(&free, share, Watch::default()));
             match measure(&free, &outcome.best).peaks[class.index()] <= most {
                 true => outcome,
                 false => within_registers(problem, outcome, &mut effort, watch),
@@ -120,7 +116,7 @@ pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> Pack
         }
     };
     if outcome.fits {
-        group_loads(problem, &mut outcome, &mut effort.share(LEVELS_SHARE));
+        effort.with_share(LEVELS_SHARE, |share| group_loads(problem, &mut outcome, share));
     }
     outcome
 }
@@ -143,10 +139,8 @@ fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOut
     watch.found(0, best.length());
     // What is proven without splits holds only without them.
     let mut state = Target { best, bound: ranges.length, nodes: 0, watch, is_bound_for_all: !has_splits };
-    let mut share = if has_splits { effort.share(2) } else { *effort };
-    let before = share.steps;
-    count_up_whole(&whole, &ranges, &mut state, &mut share);
-    effort.spend(before - share.steps);
+    let parts = if has_splits { 2 } else { 1 };
+    effort.with_share(parts, |share| count_up_whole(&whole, &ranges, &mut state, share));
     if has_splits {
         state.is_bound_for_all = true;
         let whole_bound = std::mem::replace(&mut state.bound, first_bound);
@@ -221,10 +215,9 @@ fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, ef
 /// The same for a block with choices. No packing without any split is shorter than `whole_bound`.
 fn count_up_with_splits(problem: &PackProblem, whole_bound: u32, state: &mut Target, effort: &mut Effort) {
     let mut formats = Formats::new(problem, whole_bound);
-    let mut share = effort.all_but(UNSPLIT_SHARE);
-    let before = share.steps;
-    count_up(problem, state, &mut share, |length, states, effort| formats.ask(length, states, effort));
-    effort.spend(before - share.steps);
+    effort.with_all_but(UNSPLIT_SHARE, |share| {
+        count_up(problem, state, share, |length, states, effort| formats.ask(length, states, effort));
+    });
     state.nodes += formats.nodes;
     unsplit(problem, state, effort);
 }
@@ -336,10 +329,7 @@ fn within_registers(
             let graph = Graph::new(&whole, &ranges, false);
             let mut search = Search::new(&graph);
             let question = Question { length: horizon(problem), levels: None };
-            let mut share = effort.share(2);
-            let before = share.steps;
-            let answer = search.ask(question, &mut share);
-            effort.spend(before - share.steps);
+            let answer = effort.with_share(2, |share| search.ask(question, share));
             state.nodes += search.nodes;
             match answer {
                 Verdict::Yes(packing) => state.best = packing,

@@ -86,11 +86,10 @@ impl<'a> Prover<'a> {
     pub(crate) fn try_target(&mut self, end: usize, target: u32, most: u64, effort: &mut Effort) -> Verdict {
         let is_refuted = match self.rules.windows {
             true => {
-                let mut share = effort.share(8);
-                let before = share.steps;
-                let is_refuted = !self.windows.recall(target) && !self.windows.narrow(target, &mut share);
+                let is_refuted = effort.with_share(8, |share| {
+                    !self.windows.recall(target) && !self.windows.narrow(target, share)
+                });
                 self.windows.keep();
-                effort.spend(before - share.steps);
                 is_refuted
             }
             false => !self.windows.open(target),

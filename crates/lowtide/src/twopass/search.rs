@@ -148,7 +148,7 @@ impl<'g> Search<'g> {
             }
             None => self.go_on(end, effort),
         };
-        effort.steps = effort.steps.saturating_sub(self.nodes - before);
+        effort.spend(self.nodes - before);
         verdict
     }
 
