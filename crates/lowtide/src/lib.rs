@@ -55,6 +55,7 @@ pub mod region;
 pub mod schedule;
 pub mod solved;
 pub mod target;
+mod threads;
 pub mod twopass;
 pub mod verdict;
 

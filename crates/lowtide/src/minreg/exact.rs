@@ -18,6 +18,7 @@ use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
 use crate::proof::{Moment, Reason};
 use crate::region::Region;
+use crate::threads;
 use crate::verdict::Verdict;
 
 /// How to search.
@@ -163,7 +164,7 @@ fn ask_and_climb(
             let climbed = scope.spawn(climb);
             let verdict = solver.ask(class, peak - 1, turn, effort);
             is_answered.store(!verdict.is_unknown(), Ordering::Relaxed);
-            (verdict, climbed.join().ok())
+            (verdict, Some(threads::join(climbed)))
         })
     } else {
         let verdict = solver.ask(class, peak - 1, turn, effort);

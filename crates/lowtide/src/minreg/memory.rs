@@ -24,6 +24,12 @@ impl Memory {
         Memory { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }
     }
 
+    /// A table that panics when it is asked for anything: for a test of what becomes of a panic.
+    #[cfg(test)]
+    pub(crate) fn broken() -> Self {
+        Memory { buckets: Vec::new(), used: 0, most: 0 }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
         self.used = 0;

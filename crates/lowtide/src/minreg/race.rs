@@ -17,6 +17,7 @@ use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::budget::Effort;
 use crate::index::InstrId;
+use crate::threads;
 use crate::verdict::Verdict;
 
 /// The first stride, in steps.
@@ -105,7 +106,7 @@ pub(super) fn race(
         std::thread::scope(|scope| {
             let other = scope.spawn(|| all(1, &mut second, spent_second));
             verdicts[0] = all(0, &mut first, spent_first);
-            verdicts[1] = other.join().unwrap_or(Verdict::Unknown);
+            verdicts[1] = threads::join(other);
         });
     } else {
         let mut searches = [first, second];
@@ -148,4 +149,36 @@ fn strides(turn: u64) -> Vec<u64> {
 
 fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::generate::{Shape, region};
+    use crate::minreg::Rules;
+    use crate::minreg::solver::peaks;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// The search from the start is too short to decide anything, so the other one surely begins, and fails.
+    #[test]
+    fn a_panic_of_the_second_search_is_passed_on() {
+        let region = region(Shape::UnrolledLoop, 120, 1);
+        let source: Vec<InstrId> = region.instrs().collect();
+        let limits: Vec<Option<u32>> = peaks(&region, &source).into_iter().map(Some).collect();
+        let part = Part::with_dependences(&region, &[], &source).expect("no cycle");
+        let rules = Rules { free_moves: false, commit: false, ..Rules::ALL };
+        let run = |threads: usize, backwards: Memory| {
+            let options = Options { rules, ..Options::new(Budget { threads, ..Budget::UNLIMITED }) };
+            let memories = &mut [Memory::new(1 << 10), backwards];
+            let (effort, never) = (&mut { Effort::UNBOUNDED }, AtomicBool::new(false));
+            let race = || race(&part, &limits, options, memories, LEAST_EFFORT, effort, &mut 0, &never);
+            catch_unwind(AssertUnwindSafe(race))
+        };
+        for threads in [1, 2] {
+            let verdict = run(threads, Memory::new(1 << 10)).expect("no panic");
+            assert!(verdict.is_unknown(), "{verdict:?}");
+            assert!(run(threads, Memory::broken()).is_err(), "{threads} threads");
+        }
+    }
 }

@@ -29,6 +29,7 @@ use super::{Partition, PassProblem};
 use crate::bits::{BitMatrix, BitSet};
 use crate::budget::{Budget, Effort};
 use crate::progress::Watch;
+use crate::threads;
 use crate::verdict::Verdict;
 
 /// The best partition known, and what is proven about all others.
@@ -95,7 +96,10 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
         // A thread for its stack. Where there is none to be had, what is known stays as it is.
         std::thread::scope(|scope| {
-            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search);
+            if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search)
+            {
+                threads::join(thread);
+            }
         });
     }
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
