@@ -591,7 +591,7 @@ impl<'a> LastUses<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::pressure_bound::brute_force::{Small, small_regions};
+    use crate::analysis::brute_force::{Small, small_regions};
     use crate::generate::Random;
 
     fn network(nodes: usize, arcs: &[(u32, u32, u32)]) -> Network {

@@ -10,8 +10,9 @@ use rustc_hash::FxHashMap;
 
 use super::Packing;
 use super::bound::Ranges;
+use super::graph::Graph;
 use super::problem::PackProblem;
-use super::search::{Graph, Question, Search};
+use super::search::{Question, Search};
 use crate::budget::Effort;
 use crate::verdict::Verdict;
 

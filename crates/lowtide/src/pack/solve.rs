@@ -2,10 +2,11 @@
 
 use super::bound::Ranges;
 use super::formats::{Formats, graphs, race};
+use super::graph::Graph;
 use super::list::{pack_by, pack_by_list, pack_in_order};
 use super::measure::measure;
 use super::problem::PackProblem;
-use super::search::{Graph, Question, Search};
+use super::search::{Question, Search};
 use super::{Packing, Placed};
 use crate::budget::{Budget, Effort};
 use crate::index::InstrId;
