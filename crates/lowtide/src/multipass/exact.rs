@@ -6,14 +6,8 @@
 //! not and the pass itself needs it, it is loaded, and an earlier pass has to store it. So an operation can run in several passes:
 //! recomputation is a choice like any other.
 //!
-//! **Bound.** Whatever is wanted, everything it depends on has to run once more, every interpolant has to be read, requests
-//! that depend on each other each have a wait, and so many operations (requests, interpolants, outputs) need so many passes. Each of
-//! these passes stores something, and what is not wanted from outside is loaded again. During the choice of a pass, what
-//! it runs is known to run twice if something that it loads depends on it.
-//!
-//! The second bound knows the structure: what a single value costs is found first, from the first operation to the last. A solution for
-//! several values is one for each of them if all is left out that it does not depend on: so it costs no less than the dearest
-//! one, and every operation more that this one does not need.
+//! **Bound.** What a state costs at least: `bound.rs`. During the choice of a pass, what it runs is known to run twice if something
+//! that it loads depends on it.
 //!
 //! **Search.** Depth-first within a limit on the cost, which rises from the bound in steps that take about twice the time of
 //! the one before (iterative deepening): a solution lowers the limit, and when nothing is left below it, it is optimal. At any time nothing is
@@ -24,9 +18,11 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 
+pub use super::bound::MOST_OPERATIONS;
+use super::bound::{Asked, Bound, State};
 use super::order::{Inside, quick, search};
 use super::{Partition, PassProblem};
-use crate::bits::{BitMatrix, BitSet};
+use crate::bits::BitSet;
 use crate::budget::{Budget, Effort};
 use crate::progress::Watch;
 use crate::threads;
@@ -50,8 +46,6 @@ impl Proven {
     }
 }
 
-/// Shaders of more operations, or with an operation of more than 16 results, are not searched: their bound is what is known without.
-pub const MOST_OPERATIONS: usize = 1024;
 /// Steps for the cost of one value alone.
 const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass, at first.
@@ -73,8 +67,8 @@ pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Pr
 pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budget, watch: Watch) -> Proven {
     let mut effort = budget.effort(problem.region().len());
     let mut run = Run::new(problem);
-    let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
-    let mut bound = run.bound(&run.needed(&goal), &goal);
+    let goal = State { wanted: problem.outputs().collect(), pinned: run.bound.all_pinned() };
+    let mut bound = run.bound.of(&run.bound.needed(&goal), &goal);
     let mut best = start.clone();
     watch.begin(best.cost, bound);
     let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
@@ -105,15 +99,6 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
 }
 
-/// What is still to be done by earlier passes.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    /// Values, by increasing number.
-    wanted: Vec<u32>,
-    /// Operations with effects that have not run.
-    pinned: BitSet,
-}
-
 /// Whether the search can go on after a part of it, or has to stop, as the effort is spent.
 type Flow = ControlFlow<()>;
 
@@ -122,21 +107,6 @@ const STOPPED: Flow = ControlFlow::Break(());
 
 /// What passes run and store.
 type Passes = Vec<(Vec<u32>, Vec<u32>)>;
-
-/// What passes are asked for.
-#[derive(Clone, Copy)]
-struct Asked {
-    /// Operations that they have at least.
-    operations: u32,
-    /// Registers that they must store.
-    registers: u32,
-    /// Registers that they, or the pass being chosen, must store.
-    stores: u32,
-    /// Values that they store for others, at most.
-    values: u32,
-    /// Operations with effects that they may have.
-    effects: u32,
-}
 
 /// A pass in the making.
 struct Choice {
@@ -168,19 +138,8 @@ struct Choice {
 
 struct Run<'a> {
     problem: &'a PassProblem<'a>,
+    bound: Bound<'a>,
     effort: Effort,
-    /// By operation: itself and all that it depends on by values. None for a shader that is too large to be searched.
-    ancestors: Option<BitMatrix>,
-    /// By operation: requests in the longest chain that ends with it.
-    depth: Vec<u32>,
-    request_mask: BitSet,
-    pinned_mask: BitSet,
-    /// Operations by cost.
-    cost_masks: Vec<(u64, BitSet)>,
-    /// By input: the operations that read it.
-    input_masks: Vec<BitSet>,
-    /// By value: what it costs alone, at least. All 0 if there are operations with effects.
-    singles: Vec<u64>,
     /// Only what costs less counts; and the least cost at or above it that was met.
     limit: u64,
     next_limit: u64,
@@ -209,40 +168,10 @@ struct Known {
 
 impl<'a> Run<'a> {
     fn new(problem: &'a PassProblem<'a>) -> Self {
-        let is_small = problem.len() <= MOST_OPERATIONS;
-        let mut ancestors = is_small.then(|| BitMatrix::new(problem.len(), problem.len()));
-        let mut depth: Vec<u32> = Vec::with_capacity(problem.len());
-        for op in 0..problem.len() {
-            let defs = problem.uses.row(op).iter().filter_map(|value| problem.def[*value as usize]);
-            let chain = defs.clone().map(|def| depth[def as usize]).max().unwrap_or(0);
-            depth.push(chain + u32::from(problem.is_request[op]));
-            if let Some(ancestors) = &mut ancestors {
-                ancestors.insert(op, op);
-                defs.for_each(|def| ancestors.unite_rows(op, def));
-            }
-        }
-        let mask = |test: &dyn Fn(usize) -> bool| {
-            BitSet::of(problem.len(), (0..problem.len()).filter(|op| test(*op)))
-        };
-        let mut costs = problem.op_cost.clone();
-        costs.sort_unstable();
-        costs.dedup();
-        let cost_masks =
-            costs.into_iter().map(|cost| (cost, mask(&|op| problem.op_cost[op] == cost))).collect();
-        // More inputs than bits are not told apart: the bound is a little lower then.
-        let inputs = problem.input_count.min(64) as u32;
-        let input_masks =
-            (0..inputs).map(|input| mask(&|op| problem.inputs.row(op).contains(&input))).collect();
         Run {
             problem,
+            bound: Bound::new(problem),
             effort: Effort::UNBOUNDED,
-            ancestors,
-            depth,
-            request_mask: mask(&|op| problem.is_request[op]),
-            pinned_mask: mask(&|op| problem.is_pinned[op]),
-            cost_masks,
-            input_masks,
-            singles: vec![0; problem.value_count()],
             limit: 0,
             next_limit: u64::MAX,
             failed: FxHashMap::default(),
@@ -258,7 +187,7 @@ impl<'a> Run<'a> {
     /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
     fn solve(&mut self, goal: &State, most: u64, effort: &mut Effort, watch: Watch) -> (u64, Option<Passes>) {
         self.effort = *effort;
-        let mut bound = self.bound(&self.needed(goal), goal);
+        let mut bound = self.bound.of(&self.bound.needed(goal), goal);
         watch.proved(self.nodes, bound.min(most));
         let mut best = most;
         let mut found = None;
@@ -299,7 +228,7 @@ impl<'a> Run<'a> {
     /// What each value costs alone, by the same search.
     fn find_singles(&mut self, effort: &mut Effort) {
         let problem = self.problem;
-        if !self.pinned_mask.is_empty() {
+        if !self.bound.pinned_mask.is_empty() {
             return;
         }
         let mut values: Vec<u32> = (0..problem.value_count() as u32)
@@ -313,125 +242,13 @@ impl<'a> Run<'a> {
             let state = State { wanted: vec![value], pinned: BitSet::new(problem.len()) };
             let (bound, _) = effort
                 .with_steps(SINGLE_STEPS, |effort| self.solve(&state, u64::MAX, effort, Watch::default()));
-            self.singles[value as usize] = bound;
-        }
-    }
-
-    /// What values cost together at least, by what the dearest one costs alone.
-    fn dearest(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
-        let problem = self.problem;
-        let together = |value: &u32| {
-            let alone = self.singles[*value as usize];
-            let def = problem.def[*value as usize].filter(|_| alone > 0);
-            let Some((def, ancestors)) = def.zip(self.ancestors.as_ref()) else { return 0 };
-            let own = ancestors.row(def);
-            let more: u64 = (self.cost_masks.iter())
-                .map(|(cost, mask)| cost * u64::from(needed.bits().overlap_without(mask, own)))
-                .sum();
-            let is_beside =
-                |other: &&u32| problem.def[**other as usize].is_some_and(|def| !own.contains(def));
-            let stores: u32 =
-                wanted.iter().filter(is_beside).map(|other| problem.size[*other as usize]).sum();
-            alone + more + u64::from(stores) * u64::from(problem.model().cost.store)
-        };
-        wanted.iter().map(together).max().unwrap_or(0)
-    }
-
-    fn all_pinned(&self) -> BitSet {
-        self.pinned_mask.clone()
-    }
-
-    /// All that a state depends on.
-    fn needed(&self, state: &State) -> BitSet {
-        // Of a shader that is too large to be searched, all is needed but what nothing uses.
-        let Some(ancestors) = &self.ancestors else { return BitSet::full(self.problem.len()) };
-        let mut set = BitSet::new(self.problem.len());
-        let defs = state.wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
-        defs.for_each(|op| set.unite(ancestors.row(op)));
-        state.pinned.iter().for_each(|op| set.unite(ancestors.row(op)));
-        set
-    }
-
-    /// Adds an operation and all that it depends on.
-    fn absorb(&self, set: &mut BitSet, op: usize) {
-        if let Some(ancestors) = &self.ancestors {
-            set.unite(ancestors.row(op));
-        }
-    }
-
-    fn op_cost(&self, set: &BitSet) -> u64 {
-        self.cost_masks.iter().map(|(cost, mask)| cost * u64::from(set.bits().overlap(mask))).sum()
-    }
-
-    fn inputs(&self, set: &BitSet) -> u64 {
-        let masks = self.input_masks.iter().enumerate();
-        masks
-            .filter(|(_, mask)| !set.bits().is_disjoint(*mask))
-            .fold(0, |inputs, (input, _)| inputs | 1 << input)
-    }
-
-    /// Waits that this many requests need in any case.
-    fn waits_for(&self, requests: u32) -> u64 {
-        let caps = &self.problem.caps;
-        // Results that are waited for together are pending, and each is in a register or goes to an output.
-        let together = caps.pending.min(caps.registers.saturating_add(caps.outputs)).max(1);
-        u64::from(requests.div_ceil(together))
-    }
-
-    /// What at least the passes cost that run these operations, without operations, interpolants and waits.
-    fn pass_cost(&self, set: &BitSet, asked: Asked) -> u64 {
-        let (caps, cost) = (&self.problem.caps, &self.problem.model().cost);
-        let operations = set.count().max(asked.operations);
-        if operations == 0 {
-            return u64::from(asked.stores) * u64::from(cost.store);
-        }
-        let requests = set.bits().overlap(&self.request_mask);
-        let inputs = self.inputs(set).count_ones();
-        let passes = (operations.div_ceil(caps.instructions))
-            .max(requests.div_ceil(caps.textures))
-            .max(inputs.div_ceil(caps.interpolants))
-            .max(asked.registers.div_ceil(caps.outputs))
-            .max(1);
-        // A pass without a store has an effect, and what is stored but not wanted is loaded.
-        let storing = passes.saturating_sub(asked.effects);
-        u64::from(passes) * u64::from(cost.pass)
-            + u64::from(asked.stores.max(storing)) * u64::from(cost.store)
-            + u64::from(storing.saturating_sub(asked.values)) * u64::from(cost.load)
-    }
-
-    /// What a state costs at least.
-    fn bound(&self, needed: &BitSet, state: &State) -> u64 {
-        let cost = &self.problem.model().cost;
-        let registers = self.problem.total(&state.wanted);
-        let asked = Asked {
-            operations: 0,
-            registers,
-            stores: registers,
-            values: state.wanted.len() as u32,
-            effects: state.pinned.count(),
-        };
-        let by_count = self.op_cost(needed)
-            + u64::from(self.inputs(needed).count_ones()) * u64::from(cost.interpolant)
-            + self.waits(needed, &state.wanted) * u64::from(cost.wait)
-            + self.pass_cost(needed, asked);
-        by_count.max(self.dearest(needed, &state.wanted))
-    }
-
-    /// Waits of the passes that make these values, at least.
-    fn waits(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
-        let requests = needed.bits().overlap(&self.request_mask);
-        let chain = wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
-        let chain = chain.map(|def| self.depth[def as usize]).max().unwrap_or(0);
-        // An operation with effects may leave its request unread.
-        match needed.bits().is_disjoint(&self.pinned_mask) {
-            true => u64::from(chain).max(self.waits_for(requests)),
-            false => u64::from(chain),
+            self.bound.singles[value as usize] = bound;
         }
     }
 
     /// Looks for passes that bring about a state, after `before` was spent.
     fn state(&mut self, state: &State, before: u64) -> Flow {
-        let all = self.needed(state);
+        let all = self.bound.needed(state);
         if all.is_empty() {
             // From now on, only what is cheaper counts.
             if before < self.limit {
@@ -441,7 +258,7 @@ impl<'a> Run<'a> {
             self.next_limit = self.next_limit.min(before);
             return DONE;
         }
-        let total = before + self.bound(&all, state);
+        let total = before + self.bound.of(&all, state);
         if total >= self.limit {
             self.next_limit = self.next_limit.min(total);
             return DONE;
@@ -470,9 +287,9 @@ impl<'a> Run<'a> {
             behind: BitSet::new(self.problem.len()),
             open: self.problem.total(&state.wanted),
             count: all.count(),
-            op_cost: self.op_cost(&all),
-            all_inputs: self.inputs(&all),
-            waits: self.waits(&all, &state.wanted),
+            op_cost: self.bound.op_cost(&all),
+            all_inputs: self.bound.inputs(&all),
+            waits: self.bound.waits(&all, &state.wanted),
         };
         let flow = self.choose(&mut choice, self.problem.len());
         if flow == DONE {
@@ -489,12 +306,8 @@ impl<'a> Run<'a> {
     fn total(&self, choice: &Choice) -> u64 {
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let caps = &problem.caps;
-        let twice: u64 = self
-            .cost_masks
-            .iter()
-            .map(|(cost, mask)| cost * u64::from(choice.runs.bits().overlap_with_both(&choice.behind, mask)))
-            .sum();
-        let behind_inputs = self.inputs(&choice.behind);
+        let twice = self.bound.op_cost_of_common(&choice.runs, &choice.behind);
+        let behind_inputs = self.bound.inputs(&choice.behind);
         let open_inputs = choice.all_inputs & !(choice.inputs | behind_inputs);
         let inputs = choice.inputs.count_ones() + behind_inputs.count_ones() + open_inputs.count_ones();
         let registers = problem.total(&choice.rest);
@@ -516,8 +329,8 @@ impl<'a> Run<'a> {
             + twice;
         let by_count = u64::from(inputs) * u64::from(cost.interpolant)
             + choice.waits * u64::from(cost.wait)
-            + self.pass_cost(&choice.behind, asked);
-        let dearest = self.dearest(&choice.behind, &choice.rest);
+            + self.bound.pass_cost(&choice.behind, asked);
+        let dearest = self.bound.dearest(&choice.behind, &choice.rest);
         if dearest == 0 {
             return spent + by_count;
         }
@@ -525,7 +338,7 @@ impl<'a> Run<'a> {
         let by_value = u64::from(choice.inputs.count_ones()) * u64::from(cost.interpolant)
             + u64::from(choice.open) * u64::from(cost.store)
             + dearest
-            - self.op_cost(&choice.behind);
+            - self.bound.op_cost(&choice.behind);
         spent + by_count.max(by_value)
     }
 
@@ -604,7 +417,7 @@ impl<'a> Run<'a> {
         let rest = choice.rest.len();
         choice.loaded = loaded;
         choice.rest.extend(wanted.iter().chain(read.iter().filter(|value| !wanted.contains(value))));
-        self.absorb(&mut choice.behind, op);
+        self.bound.absorb(&mut choice.behind, op);
         let flow = match self.is_hopeless(choice) {
             true => DONE,
             false => self.choose(choice, op),
@@ -655,7 +468,7 @@ impl<'a> Run<'a> {
         choice.stores.extend(&stores);
         choice.rest.extend(&rest);
         if !rest.is_empty() {
-            self.absorb(&mut choice.behind, op);
+            self.bound.absorb(&mut choice.behind, op);
         }
         let flow = match self.is_hopeless(choice) {
             true => DONE,
@@ -690,7 +503,7 @@ impl<'a> Run<'a> {
         let mut wanted = choice.rest.clone();
         wanted.sort_unstable();
         let next = State { wanted, pinned: choice.pinned.clone() };
-        let behind = self.needed(&next);
+        let behind = self.bound.needed(&next);
         let mut inputs: Vec<u32> =
             ops.iter().flat_map(|op| problem.inputs.row(*op as usize)).copied().collect();
         inputs.sort_unstable();
@@ -702,8 +515,8 @@ impl<'a> Run<'a> {
             + u64::from(choice.stored) * u64::from(cost.store)
             + u64::from(choice.loaded) * u64::from(cost.load)
             + inputs.len() as u64 * u64::from(cost.interpolant)
-            + self.op_cost(&choice.runs);
-        let rest = self.bound(&behind, &next);
+            + self.bound.op_cost(&choice.runs);
+        let rest = self.bound.of(&behind, &next);
         let without_waits = choice.before + own + rest;
         let key = (ops, stores);
         let mut known = match self.orders.get(&key) {

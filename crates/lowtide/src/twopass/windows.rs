@@ -43,9 +43,9 @@ use crate::region::Region;
 const COUNTING: [Weights; 2] =
     [Weights { live: 1, inside: 0, outside: 1 }, Weights { live: 1, inside: 1, outside: 0 }];
 
-/// A moment next to an instruction.
+/// Which of the two moments next to an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Moment {
+enum Beside {
     Before,
     After,
 }
@@ -380,13 +380,13 @@ impl<'a> Windows<'a> {
     /// The last cycle of an instruction, if that is earlier than known.
     fn earlier_last(&mut self, instr: InstrId, effort: &mut Effort) -> Option<i64> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.is_possible(instr, Moment::Before, last, last, effort) {
+        if self.is_possible(instr, Beside::Before, last, last, effort) {
             return None;
         }
         let (mut possible, mut impossible) = (i64::from(first) - 1, i64::from(last));
         while impossible - possible > 1 {
             let middle = possible + (impossible - possible) / 2;
-            match self.is_possible(instr, Moment::Before, middle as u32, last, effort) {
+            match self.is_possible(instr, Beside::Before, middle as u32, last, effort) {
                 true => possible = middle,
                 false => impossible = middle,
             }
@@ -397,13 +397,13 @@ impl<'a> Windows<'a> {
     /// The first cycle of an instruction, if that is later than known.
     fn later_first(&mut self, instr: InstrId, effort: &mut Effort) -> Option<u32> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.is_possible(instr, Moment::After, first, first, effort) {
+        if self.is_possible(instr, Beside::After, first, first, effort) {
             return None;
         }
         let (mut impossible, mut possible) = (first, last + 1);
         while possible - impossible > 1 {
             let middle = impossible + (possible - impossible) / 2;
-            match self.is_possible(instr, Moment::After, first, middle, effort) {
+            match self.is_possible(instr, Beside::After, first, middle, effort) {
                 true => possible = middle,
                 false => impossible = middle,
             }
@@ -415,16 +415,16 @@ impl<'a> Windows<'a> {
     fn is_possible(
         &mut self,
         instr: InstrId,
-        moment: Moment,
+        moment: Beside,
         from: u32,
         to: u32,
         effort: &mut Effort,
     ) -> bool {
         self.bound_moment(instr, moment, from, to);
-        let place = 2 * instr.index() + usize::from(moment == Moment::After);
+        let place = 2 * instr.index() + usize::from(moment == Beside::After);
         // How many instructions have been issued then: what is left must fit into the slots that are left, and what is not must have.
         let (count, width) = (self.first.len() as u32, self.graph.width);
-        let own = u32::from(moment == Moment::After);
+        let own = u32::from(moment == Beside::After);
         let least = (count + own).saturating_sub(width.saturating_mul(self.target - from));
         let most = (width * (to + 1) - 1 + own).min(count);
         let mut has_sides = false;
@@ -481,7 +481,7 @@ impl<'a> Windows<'a> {
 
     /// What has been issued next to an instruction that issues in `from..=to`, and what has not. With one instruction in a cycle, two
     /// that have only one cycle to share are in order.
-    fn bound_moment(&mut self, instr: InstrId, moment: Moment, from: u32, to: u32) {
+    fn bound_moment(&mut self, instr: InstrId, moment: Beside, from: u32, to: u32) {
         let one = u32::from(self.graph.width == 1);
         self.inside.copy_from(self.closure.ancestors(instr));
         self.outside.copy_from(self.closure.descendants(instr));
@@ -494,8 +494,8 @@ impl<'a> Windows<'a> {
         self.inside.remove(instr);
         self.outside.remove(instr);
         match moment {
-            Moment::Before => self.outside.insert(instr),
-            Moment::After => self.inside.insert(instr),
+            Beside::Before => self.outside.insert(instr),
+            Beside::After => self.inside.insert(instr),
         }
     }
 
