@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::ops::{Not, Range, RangeInclusive};
 
-use lowtide::analysis::closure::{Closure, contains};
+use lowtide::analysis::closure::Closure;
 use lowtide::region::Region;
 use lowtide::{ClassId, InstrId};
 
@@ -91,9 +91,8 @@ impl ImprovedModel {
         let mut model = Builder::default();
         let mut done = Vec::with_capacity(count);
         for instr in region.instrs() {
-            let size = |set: &[u64]| set.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-            let before = size(closure.ancestors(instr));
-            let after = size(closure.descendants(instr));
+            let before = closure.ancestors(instr).count() as usize;
+            let after = closure.descendants(instr).count() as usize;
             let flight = Flight::new(&mut model, before + 1, count - after);
             flight.hint(&mut model, position[instr.index()] + 1);
             done.push(flight);
@@ -213,7 +212,7 @@ impl Ends<'_> {
     fn flight(&self, model: &mut Builder, last_uses: &[InstrId]) -> Flight {
         // With the uses, all of their ancestors are done.
         let needed = |instr: &InstrId| {
-            last_uses.iter().any(|user| user == instr || contains(self.closure.ancestors(*user), *instr))
+            last_uses.iter().any(|user| user == instr || self.closure.ancestors(*user).contains(*instr))
         };
         let earliest = self.region.instrs().filter(needed).count();
         let latest = last_uses.iter().map(|user| self.done[user.index()].window().end).max().unwrap_or(0);

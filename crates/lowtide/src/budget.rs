@@ -60,27 +60,117 @@ impl Effort {
         self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
+    /// Uses up steps, or all of them if there are fewer.
     pub(crate) fn spend(&mut self, steps: u64) {
         self.steps = self.steps.saturating_sub(steps);
     }
 
-    /// One of so many parts of what is left, for something that must not take all of it. What it took is for the caller to subtract.
+    /// Runs something with one of `parts` equal parts of the steps and the time that are left. Steps that it does not use stay.
+    pub(crate) fn with_share<T>(&mut self, parts: u32, run: impl FnOnce(&mut Effort) -> T) -> T {
+        let share = self.share(parts);
+        self.with(share, run)
+    }
+
+    /// Runs something with all but one of `parts` equal parts of what is left: the last one is for something that comes after.
+    pub(crate) fn with_all_but<T>(&mut self, parts: u32, run: impl FnOnce(&mut Effort) -> T) -> T {
+        let now = Instant::now();
+        let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
+        let steps = if self.steps == u64::MAX { 0 } else { self.steps / u64::from(parts) };
+        let share = Effort { steps: self.steps - steps, deadline: self.deadline.map(kept) };
+        self.with(share, run)
+    }
+
+    /// Runs something with at most so many steps of what is left. Steps that it does not use stay.
+    pub(crate) fn with_steps<T>(&mut self, most: u64, run: impl FnOnce(&mut Effort) -> T) -> T {
+        let share = self.up_to(most);
+        self.with(share, run)
+    }
+
+    fn with<T>(&mut self, share: Effort, run: impl FnOnce(&mut Effort) -> T) -> T {
+        let mut left = share;
+        let result = run(&mut left);
+        self.spend(share.steps - left.steps);
+        result
+    }
+
+    /// One of `parts` equal parts of what is left, for something whose steps are counted in another way.
     pub(crate) fn share(&self, parts: u32) -> Effort {
         let deadline = self.deadline.map(|deadline| {
             let now = Instant::now();
             now + deadline.saturating_duration_since(now) / parts
         });
-        Effort {
-            steps: if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) },
-            deadline,
-        }
+        let steps = if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) };
+        Effort { steps, deadline }
     }
 
-    /// All but one of so many parts of what is left: the last one is for something that comes after.
-    pub(crate) fn all_but(&self, parts: u32) -> Effort {
-        let now = Instant::now();
-        let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
-        let steps = if self.steps == u64::MAX { 0 } else { self.steps / u64::from(parts) };
-        Effort { steps: self.steps - steps, deadline: self.deadline.map(kept) }
+    /// At most so many steps of what is left, for something whose steps are counted in another way.
+    pub(crate) fn up_to(&self, most: u64) -> Effort {
+        Effort { steps: most.min(self.steps), deadline: self.deadline }
+    }
+
+    /// Puts aside so many steps, or all if there are fewer, for something that may run at the same time.
+    pub(crate) fn put_aside(&mut self, most: u64) -> Effort {
+        let aside = self.up_to(most);
+        self.steps -= aside.steps;
+        aside
+    }
+
+    /// Takes back what is left of something put aside.
+    pub(crate) fn give_back(&mut self, left: Effort) {
+        self.steps += left.steps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_share_does_not_use_stays() {
+        let mut effort = Effort { steps: 100, deadline: None };
+        let granted = effort.with_share(4, |share| {
+            let granted = share.steps;
+            share.spend(5);
+            granted
+        });
+        assert_eq!((granted, effort.steps), (25, 95));
+        effort.with_steps(20, |share| share.spend(1000));
+        assert_eq!(effort.steps, 75);
+        effort.with_steps(1000, |share| assert_eq!(share.steps, 75));
+        effort.with_all_but(5, |share| {
+            assert_eq!(share.steps, 60);
+            share.spend(60);
+        });
+        assert_eq!(effort.steps, 15);
+        let mut aside = effort.put_aside(10);
+        assert_eq!((aside.steps, effort.steps), (10, 5));
+        aside.spend(3);
+        effort.give_back(aside);
+        assert_eq!(effort.steps, 12);
+    }
+
+    #[test]
+    fn shares_of_no_limit_have_no_limit() {
+        let mut effort = Effort::UNBOUNDED;
+        effort.with_share(8, |share| {
+            assert_eq!(share.steps, u64::MAX);
+            share.spend(7);
+        });
+        assert_eq!(effort.steps, u64::MAX - 7);
+        let mut effort = Effort::UNBOUNDED;
+        effort.with_all_but(8, |share| assert_eq!(share.steps, u64::MAX));
+    }
+
+    #[test]
+    fn a_share_of_the_time_ends_earlier() {
+        let end = Instant::now() + Duration::from_secs(80);
+        let mut effort = Effort { steps: u64::MAX, deadline: Some(end) };
+        let left = |share: &Effort| end - share.deadline.expect("a deadline");
+        let (part, rest) =
+            (effort.with_share(8, |share| left(share)), effort.with_all_but(8, |share| left(share)));
+        assert!(part > Duration::from_secs(69) && part < Duration::from_secs(71), "{part:?}");
+        assert!(rest > Duration::from_secs(9) && rest < Duration::from_secs(11), "{rest:?}");
+        assert_eq!(effort.with_steps(5, |share| share.deadline), Some(end));
+        assert_eq!(effort.deadline, Some(end));
     }
 }

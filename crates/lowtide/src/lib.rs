@@ -36,6 +36,7 @@ extern crate self as lowtide;
 
 pub mod algorithm;
 pub mod analysis;
+pub mod bits;
 pub mod budget;
 pub mod check;
 pub mod colony;
@@ -56,7 +57,9 @@ pub mod region;
 pub mod schedule;
 pub mod session;
 pub mod target;
+mod threads;
 pub mod twopass;
+pub mod verdict;
 
 pub use index::{ClassId, InstrId, RegisterId, ValueId};
 pub use issue::IssueTable;

@@ -123,11 +123,11 @@ fn the_optimum_is_that_of_brute_force() {
 
 fn assert_decided(region: &Region, limits: &[Option<u32>], start: &[InstrId], rules: Rules, exists: bool) {
     match within(region, limits, start, options(rules, None, 1)) {
-        Decision::Possible(order) => {
+        Decision::Yes(order) => {
             assert!(exists, "{} {limits:?}", region.name());
             assert!(fits(&peaks(region, &order), limits), "{} {limits:?}", region.name());
         }
-        Decision::Impossible(reason) => {
+        Decision::No(reason) => {
             assert!(!exists, "{} {limits:?}", region.name());
             if let Reason::Cut(moment) = reason {
                 let proves = |class: ClassId| {
@@ -137,7 +137,7 @@ fn assert_decided(region: &Region, limits: &[Option<u32>], start: &[InstrId], ru
                 assert!(region.class_ids().any(proves), "{} {limits:?} {moment:?}", region.name());
             }
         }
-        Decision::Open => panic!("{} {limits:?}: open without a limit on the effort", region.name()),
+        Decision::Unknown => panic!("{} {limits:?}: open without a limit on the effort", region.name()),
     }
 }
 
@@ -382,7 +382,7 @@ fn two_threads_find_what_one_finds() {
             assert_eq!(within(&region, &limits, &start, two), decision, "{} {rules:?}", region.name());
         }
         searched += u32::from(answer.nodes > 0);
-        decided += u32::from(decision != Decision::Open);
+        decided += u32::from(!decision.is_unknown());
     }
     println!("{searched} searches, {decided} decisions");
     assert!(searched > 150 && decided > 300, "{searched} {decided}");
@@ -471,7 +471,7 @@ fn limits_at_the_edges() {
         let start_peaks = peaks(&region, &start);
         let options = options(Rules::ALL, None, 1);
         // No limits at all, whether they are left out or not, or what the start needs: the start will do.
-        let as_is = Decision::Possible(start.clone());
+        let as_is = Decision::Yes(start.clone());
         let met: Vec<Option<u32>> = start_peaks.iter().copied().map(Some).collect();
         for limits in [vec![], vec![None; start_peaks.len()], met] {
             assert_eq!(within(&region, &limits, &start, options), as_is);
@@ -482,7 +482,7 @@ fn limits_at_the_edges() {
             // The largest limits there are do not limit anything.
             let mut limits = vec![Some(u32::MAX); start_peaks.len()];
             limits[class] = Some(small.lowest(class, &[]).expect("an order"));
-            let Decision::Possible(order) = within(&region, &limits, &start, options) else {
+            let Decision::Yes(order) = within(&region, &limits, &start, options) else {
                 panic!("{} {limits:?}", region.name());
             };
             assert!(fits(&peaks(&region, &order), &limits));
@@ -492,7 +492,7 @@ fn limits_at_the_edges() {
             if let Some(less) = end.checked_sub(1) {
                 limits.fill(None);
                 limits[class] = Some(less);
-                let Decision::Impossible(_) = within(&region, &limits, &start, options) else {
+                let Decision::No(_) = within(&region, &limits, &start, options) else {
                     panic!("{} {limits:?}", region.name());
                 };
             }

@@ -252,7 +252,7 @@ fn a_limit_on_registers_is_kept_without_losing_waves() {
         // Without searches, there can be more by chance.
         let is_searched = algorithm != Algorithm::LIST;
         if is_searched {
-            assert_eq!((with_limit.occupancy, spilled(&found)), (free.occupancy, spilled(&free)));
+            assert_eq!((with_limit.occupancy, spilled(&with_limit)), (free.occupancy, spilled(&free)));
         }
         for (position, region) in kernel.regions.iter().enumerate() {
             let (result, waves) =

@@ -1,6 +1,6 @@
 //! How far any two instructions are apart at least: the longest path of latencies between them.
 
-use super::closure::{Closure, members};
+use super::closure::Closure;
 use super::times::separation;
 use crate::index::InstrId;
 use crate::problem::Problem;
@@ -56,11 +56,13 @@ impl Distances {
     /// Adds that `second` issues so many cycles after `first`, with all that follows from it. The closure must know of it.
     pub(crate) fn add(&mut self, closure: &Closure, first: InstrId, second: InstrId, cycles: u32) {
         let count = self.count;
-        let after: Vec<(usize, i32)> = members(closure.descendants(second))
+        let after: Vec<(usize, i32)> = closure
+            .descendants(second)
+            .instrs()
             .chain([second])
             .map(|instr| (instr.index(), self.cycles[second.index() * count + instr.index()]))
             .collect();
-        for instr in members(closure.ancestors(first)).chain([first]) {
+        for instr in closure.ancestors(first).instrs().chain([first]) {
             let before = self.cycles[instr.index() * count + first.index()] + cycles as i32;
             let row = &mut self.cycles[instr.index() * count..][..count];
             for &(to, more) in &after {

@@ -33,7 +33,8 @@
 //! - *Any flow is a lower bound* on the minimum, so the work can end as soon as it reaches a given limit, or
 //!   when the effort is spent, and still says something.
 
-use super::closure::{Closure, contains, members};
+use super::closure::Closure;
+use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
@@ -370,24 +371,22 @@ impl<'a> DownsetMin<'a> {
         let mut last_uses = LastUses::new(region, closure);
         let mut kept = kept_instrs(region, class);
         if weights.inside + weights.outside > 0 {
-            for instr in region.instrs() {
-                kept[instr.index() / 64] |= 1 << (instr.index() % 64);
-            }
+            kept.fill();
         }
         let mut node_of = vec![LEFT_OUT; region.len()];
         let mut nodes = 2;
-        for instr in members(&kept) {
+        for instr in kept.instrs() {
             node_of[instr.index()] = nodes;
             nodes += 1;
         }
         let mut builder = NetworkBuilder::default();
-        for instr in members(&kept) {
+        for instr in kept.instrs() {
             let node = node_of[instr.index()];
             nearest_ancestors(closure, &kept, instr, &mut last_uses.scratch, |ancestor| {
                 builder.arc(node, node_of[ancestor.index()], UNLIMITED);
             });
         }
-        for instr in members(&kept) {
+        for instr in kept.instrs() {
             if weights.outside > 0 {
                 builder.arc(SOURCE, node_of[instr.index()], weights.outside);
             }
@@ -463,14 +462,14 @@ impl<'a> DownsetMin<'a> {
 
     /// The largest minimiser, one bit for each instruction; only right after an [exact](Minimum::Exact)
     /// answer. (Minimisers are closed under union and intersection, as f is submodular.)
-    pub fn largest(&self, set: &mut [u64]) {
+    pub fn largest(&self, set: &mut BitSet) {
         debug_assert!(self.is_exact);
-        set.fill(0);
+        set.clear();
         for instr in self.region.instrs() {
             let inside = match self.node_of[instr.index()] {
                 LEFT_OUT => {
                     self.sides[instr.index()] != Side::Out
-                        && self.region.preds(instr).iter().all(|edge| contains(set, edge.instr))
+                        && self.region.preds(instr).iter().all(|edge| set.contains(edge.instr))
                 }
                 // (No distances are kept for sinks that only sinks surround.)
                 node => {
@@ -479,24 +478,24 @@ impl<'a> DownsetMin<'a> {
                             || self.network.distance[node as usize] == UNREACHED)
                 }
             };
-            set[instr.index() / 64] |= u64::from(inside) << (instr.index() % 64);
+            set.insert_if(instr, inside);
         }
     }
 
     /// The smallest minimiser; otherwise as [`DownsetMin::largest`].
-    pub fn smallest(&mut self, set: &mut [u64]) {
+    pub fn smallest(&mut self, set: &mut BitSet) {
         debug_assert!(self.is_exact);
         self.network.find_reached();
-        set.fill(0);
+        set.clear();
         for instr in self.region.instrs().rev() {
             let inside = match self.node_of[instr.index()] {
                 LEFT_OUT => {
                     self.sides[instr.index()] == Side::In
-                        || self.region.succs(instr).iter().any(|edge| contains(set, edge.instr))
+                        || self.region.succs(instr).iter().any(|edge| set.contains(edge.instr))
                 }
                 node => self.network.reached[node as usize],
             };
-            set[instr.index() / 64] |= u64::from(inside) << (instr.index() % 64);
+            set.insert_if(instr, inside);
         }
     }
 
@@ -519,7 +518,7 @@ pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Ite
 /// The instructions that get a node: those with an operand or result of the class, and those without that
 /// tie several predecessors to something of interest. (Without the latter, a barrier between many and many
 /// would become an arc for each pair.)
-fn kept_instrs(region: &Region, class: ClassId) -> Vec<u64> {
+fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
     let mut touches = vec![false; region.len()];
     for id in class_values(region, class) {
         if let Some(def) = region.values()[id.index()].def {
@@ -529,13 +528,13 @@ fn kept_instrs(region: &Region, class: ClassId) -> Vec<u64> {
             touches[instr.index()] = true;
         }
     }
-    let mut kept = vec![0; region.len().div_ceil(64)];
+    let mut kept = BitSet::new(region.len());
     let mut matters = vec![false; region.len()];
     for instr in region.instrs().rev() {
         let i = instr.index();
         matters[i] = touches[i] || region.succs(instr).iter().any(|edge| matters[edge.instr.index()]);
         if touches[i] || (matters[i] && region.preds(instr).len() > 1) {
-            kept[i / 64] |= 1 << (i % 64);
+            kept.insert(instr);
         }
     }
     kept
@@ -544,25 +543,20 @@ fn kept_instrs(region: &Region, class: ClassId) -> Vec<u64> {
 /// Calls `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
 fn nearest_ancestors(
     closure: &Closure,
-    kept: &[u64],
+    kept: &BitSet,
     instr: InstrId,
-    rest: &mut [u64],
+    rest: &mut BitSet,
     mut visit: impl FnMut(InstrId),
 ) {
-    for ((rest, ancestors), kept) in rest.iter_mut().zip(closure.ancestors(instr)).zip(kept) {
-        *rest = ancestors & kept;
-    }
+    rest.copy_common(closure.ancestors(instr), kept);
     // The last one in source order has no descendants among the others. It stands for all of its ancestors.
-    for word in (0..rest.len()).rev() {
-        while rest[word] != 0 {
-            let bit = 63 - rest[word].leading_zeros();
-            let nearest = InstrId(word as u32 * 64 + bit);
-            rest[word] &= !(1 << bit);
-            for (rest, ancestors) in rest[..=word].iter_mut().zip(closure.ancestors(nearest)) {
-                *rest &= !ancestors;
-            }
-            visit(nearest);
-        }
+    let mut last = instr.index();
+    while let Some(nearest) = rest.bits().last_up_to(last) {
+        last = nearest;
+        let nearest = InstrId::at(nearest);
+        rest.remove(nearest);
+        rest.subtract_up_to(closure.ancestors(nearest), nearest);
+        visit(nearest);
     }
 }
 
@@ -570,28 +564,25 @@ fn nearest_ancestors(
 pub(crate) struct LastUses<'a> {
     region: &'a Region,
     closure: &'a Closure,
-    scratch: Vec<u64>,
+    scratch: BitSet,
     found: Vec<InstrId>,
 }
 
 impl<'a> LastUses<'a> {
     pub(crate) fn new(region: &'a Region, closure: &'a Closure) -> Self {
-        LastUses { region, closure, scratch: vec![0; closure.words()], found: Vec::new() }
+        LastUses { region, closure, scratch: BitSet::new(region.len()), found: Vec::new() }
     }
 
     pub(crate) fn of(&mut self, value: ValueId) -> &[InstrId] {
         let uses = self.region.value_uses(value);
         let set = &mut self.scratch;
-        set.fill(0);
-        for instr in uses {
-            set[instr.index() / 64] |= 1 << (instr.index() % 64);
-        }
+        set.clear();
+        uses.iter().for_each(|&instr| set.insert(instr));
         let closure = self.closure;
         self.found.clear();
         self.found.extend(uses.iter().filter(|&&instr| {
             // Descendants lie behind in source order.
-            let word = instr.index() / 64;
-            set[word..].iter().zip(&closure.descendants(instr)[word..]).all(|(uses, after)| uses & after == 0)
+            set.bits().is_disjoint_from(closure.descendants(instr), instr)
         }));
         &self.found
     }
@@ -600,7 +591,7 @@ impl<'a> LastUses<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::pressure_bound::brute_force::{Small, small_regions};
+    use crate::analysis::brute_force::{Small, small_regions};
     use crate::generate::Random;
 
     fn network(nodes: usize, arcs: &[(u32, u32, u32)]) -> Network {
@@ -719,10 +710,12 @@ mod tests {
                     for limit in [least + 1, u32::MAX] {
                         let answer = downset_min.min(&sides, limit, &mut effort);
                         assert_eq!(answer, Minimum::Exact(least));
-                        let (mut smallest, mut largest) = ([0], [0]);
+                        let mut smallest = BitSet::new(region.len());
+                        let mut largest = smallest.clone();
                         downset_min.largest(&mut largest);
                         downset_min.smallest(&mut smallest);
-                        assert_eq!([smallest[0] as u32, largest[0] as u32], [meet, join]);
+                        let found = [smallest, largest].map(|set| set.bits().as_number() as u32);
+                        assert_eq!(found, [meet, join]);
                     }
                     questions += 1;
                 }

@@ -56,6 +56,7 @@
 //! How long units stay busy after the last issue never counts.
 
 use crate::analysis::times::{Times, separation};
+use crate::bits::BitSet;
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -127,8 +128,8 @@ pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     let trivial = critical_path.max(resource);
     let rim_jain = trivial.max(whole_region(problem, &units, &mut solver, &times.earliest, &times.tail));
 
-    let forward = raised_releases(problem, &units, &mut solver, Direction::Forward, work / 2);
-    let backward = raised_releases(problem, &units, &mut solver, Direction::Backward, work / 2);
+    let forward = raised_releases(problem, &units, &mut solver, Start::First, work / 2);
+    let backward = raised_releases(problem, &units, &mut solver, Start::Last, work / 2);
     let (earliest, mut tail) = (forward.releases, backward.releases);
     tail.reverse();
 
@@ -200,16 +201,16 @@ impl BindingUnit {
     fn add_jobs(
         &self,
         solver: &mut RimJain,
-        direction: Direction,
+        start: Start,
         needs: &[(u32, u32)],
         release: u32,
         distance: u32,
     ) {
         for &(_, cycles) in needs.iter().filter(|need| need.0 == self.unit) {
             for k in 0..cycles.min(MOST_JOBS_OF_A_NEED) {
-                let (later, less) = match direction {
-                    Direction::Forward => (k, self.last_job - k),
-                    Direction::Backward => (self.last_job - k, k),
+                let (later, less) = match start {
+                    Start::First => (k, self.last_job - k),
+                    Start::Last => (self.last_job - k, k),
                 };
                 solver.add(release.saturating_add(later), distance.saturating_add(less));
             }
@@ -261,20 +262,20 @@ fn whole_region(
     for unit in units {
         for instr in problem.region().instrs() {
             let (release, tail) = (releases[instr.index()], tails[instr.index()]);
-            unit.add_jobs(solver, Direction::Forward, problem.unit_needs(instr), release, tail);
+            unit.add_jobs(solver, Start::First, problem.unit_needs(instr), release, tail);
         }
         last = last.max(solver.solve(unit.count).saturating_sub(u64::from(unit.last_job)));
     }
     clamp(last + 1)
 }
 
-/// Where Langevin-Černý starts from.
+/// The end of time from which Langevin-Černý starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    /// From the first cycle: releases.
-    Forward,
-    /// From the last cycle: tails.
-    Backward,
+enum Start {
+    /// The first cycle: it finds releases.
+    First,
+    /// The last cycle: it finds tails.
+    Last,
 }
 
 /// An edge towards the start of the direction of work.
@@ -286,11 +287,11 @@ struct Link {
 }
 
 /// The instructions by their place in the direction of work, with their edges to earlier places.
-fn links(problem: &Problem, direction: Direction) -> Rows<Link> {
+fn links(problem: &Problem, start: Start) -> Rows<Link> {
     let region = problem.region();
     let mut links = Rows::with_capacity(region.len(), region.edge_count());
-    match direction {
-        Direction::Forward => {
+    match start {
+        Start::First => {
             for to in region.instrs() {
                 for edge in region.preds(to) {
                     let forward = Edge { instr: to, latency: edge.latency };
@@ -302,7 +303,7 @@ fn links(problem: &Problem, direction: Direction) -> Rows<Link> {
                 links.end_row();
             }
         }
-        Direction::Backward => {
+        Start::Last => {
             let last = region.len() as u32 - 1;
             for from in region.instrs().rev() {
                 for edge in region.succs(from) {
@@ -329,10 +330,10 @@ fn raised_releases(
     problem: &Problem,
     units: &[BindingUnit],
     solver: &mut RimJain,
-    direction: Direction,
+    start: Start,
     mut work: u64,
 ) -> Raised {
-    let links = links(problem, direction);
+    let links = links(problem, start);
     let count = problem.region().len();
     let width = problem.target().issue().width;
     let mut releases = vec![0u32; count];
@@ -340,9 +341,9 @@ fn raised_releases(
     let mut ancestors: Vec<(u32, u32)> = Vec::new();
     let mut complete = true;
     let needs_at = |place: usize| {
-        problem.unit_needs(InstrId::at(match direction {
-            Direction::Forward => place,
-            Direction::Backward => count - 1 - place,
+        problem.unit_needs(InstrId::at(match start {
+            Start::First => place,
+            Start::Last => count - 1 - place,
         }))
     };
     for place in 0..count {
@@ -383,10 +384,10 @@ fn raised_releases(
             release = release.max(clamp(solver.solve(width)));
         }
         for unit in units {
-            unit.add_jobs(solver, direction, needs_at(place), release, 0);
+            unit.add_jobs(solver, start, needs_at(place), release, 0);
             for &(ancestor, distance) in &ancestors {
                 let needs = needs_at(ancestor as usize);
-                unit.add_jobs(solver, direction, needs, releases[ancestor as usize], distance);
+                unit.add_jobs(solver, start, needs, releases[ancestor as usize], distance);
             }
             steps += solver.jobs.len() as u64;
             let shifted = solver.solve(unit.count);
@@ -400,9 +401,8 @@ fn raised_releases(
 
 /// Ancestors that are known but not yet visited, with the longest path found so far.
 struct Frontier {
-    /// One bit for each place.
-    words: Vec<u64>,
-    /// No word after this one has a bit.
+    places: BitSet,
+    /// No place after this one is known.
     top: usize,
     count: usize,
     distances: Vec<u32>,
@@ -410,7 +410,7 @@ struct Frontier {
 
 impl Frontier {
     fn new(places: usize) -> Self {
-        Frontier { words: vec![0; places.div_ceil(64)], top: 0, count: 0, distances: vec![0; places] }
+        Frontier { places: BitSet::new(places), top: 0, count: 0, distances: vec![0; places] }
     }
 
     fn is_empty(&self) -> bool {
@@ -420,11 +420,10 @@ impl Frontier {
     #[inline]
     fn reach(&mut self, place: u32, distance: u32) {
         let place = place as usize;
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.words[word] & bit == 0 {
-            self.words[word] |= bit;
+        if !self.places.contains(place) {
+            self.places.insert(place);
             self.count += 1;
-            self.top = self.top.max(word);
+            self.top = self.top.max(place);
             self.distances[place] = distance;
         } else if distance > self.distances[place] {
             self.distances[place] = distance;
@@ -438,14 +437,11 @@ impl Frontier {
         if self.count == 0 {
             return None;
         }
-        while self.words[self.top] == 0 {
-            self.top -= 1;
-        }
-        let bit = self.words[self.top].ilog2();
-        self.words[self.top] ^= 1 << bit;
+        let place = self.places.bits().last_up_to(self.top)?;
+        self.places.remove(place);
+        self.top = place;
         self.count -= 1;
-        let place = self.top as u32 * 64 + bit;
-        Some((place, self.distances[place as usize]))
+        Some((place as u32, self.distances[place]))
     }
 
     fn clear(&mut self) {

@@ -1,17 +1,66 @@
-//! Limits on registers that can matter.
+//! Limits on registers that can bind.
+//!
+//! A limit on a class binds only if some order exceeds it. The pressure never exceeds the sum of all values of the class and of what
+//! passes through the region, so a limit at or above that sum is none. What passes through is the same in all orders: a limit
+//! below that cannot be met.
 
 use crate::region::Region;
 
-/// The limits of a region's bare graph: without the weight that only passes through the region, and none where no order can exceed the limit.
-/// None if the weight that passes through exceeds a limit on its own.
-pub(crate) fn limits_that_matter(region: &Region, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
-    let mut most = vec![0u64; limits.len()];
+/// For each class what a limit leaves to the values of the region itself: the limit without what passes through, or none where no
+/// order can exceed it. None at all if what passes through alone exceeds a limit. Classes beyond the end of `limits` have none.
+pub(crate) fn limits_without_through(region: &Region, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
+    let mut most = vec![0u64; region.classes().len()];
     region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
-    let rest = |(class, limit): (_, &Option<u32>)| match limit {
+    let left = region.class_ids().map(|class| match limits.get(class.index()).copied().flatten() {
         None => Some(None),
-        Some(limit) => limit.checked_sub(region.through(class)).map(Some),
-    };
-    let rests: Option<Vec<Option<u32>>> = region.class_ids().zip(limits).map(rest).collect();
-    let exceedable = |(rest, most): (Option<u32>, u64)| rest.filter(|&rest| u64::from(rest) < most);
-    Some(rests?.into_iter().zip(most).map(exceedable).collect())
+        Some(limit) => {
+            let left = limit.checked_sub(region.through(class))?;
+            Some(Some(left).filter(|&left| u64::from(left) < most[class.index()]))
+        }
+    });
+    left.collect()
+}
+
+/// As [`limits_without_through`], but with what passes through: the limits themselves, without those that no order can exceed.
+pub(crate) fn binding_limits(region: &Region, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
+    let left = limits_without_through(region, limits)?;
+    let with_through = region.class_ids().zip(left);
+    Some(with_through.map(|(class, left)| left.map(|left| left + region.through(class))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::ClassId;
+    use crate::region::{InstrSpec, RegionBuilder};
+
+    /// Two values of 3 registers each in the first class, one of 1 in the second, and 5 registers that pass through the first.
+    fn region() -> Region {
+        let mut builder = RegionBuilder::new("limits");
+        let classes = [builder.class("vgpr"), builder.class("sgpr"), builder.class("agpr")];
+        let instr = builder.instr(InstrSpec::new("op", 1));
+        for (class, weight) in [(classes[0], 3), (classes[0], 3), (classes[1], 1)] {
+            let register = builder.register("", class, 1, weight);
+            builder.defs(instr, register, 1);
+            builder.live_out(register, 1);
+        }
+        builder.through(classes[0], 5);
+        builder.build().expect("a valid region")
+    }
+
+    #[test]
+    fn limits_that_no_order_exceeds_are_none() {
+        let region = region();
+        assert_eq!(region.through(ClassId(0)), 5);
+        let both = |limits: &[Option<u32>]| {
+            (limits_without_through(&region, limits), binding_limits(&region, limits))
+        };
+        let none = Some(vec![None; 3]);
+        assert_eq!(both(&[]), (none.clone(), none.clone()));
+        assert_eq!(both(&[Some(11), Some(1), Some(0)]), (none.clone(), none));
+        let binding = both(&[Some(10), Some(0), None]);
+        assert_eq!(binding, (Some(vec![Some(5), Some(0), None]), Some(vec![Some(10), Some(0), None])));
+        assert_eq!(both(&[Some(5)]), (Some(vec![Some(0), None, None]), Some(vec![Some(5), None, None])));
+        assert_eq!(both(&[Some(4)]), (None, None), "what passes through is too much");
+    }
 }

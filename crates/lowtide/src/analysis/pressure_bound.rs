@@ -36,95 +36,19 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashSet;
 
-use super::closure::{Closure, contains, members};
-use super::flow::{DownsetMin, LastUses, Minimum, Side, class_values};
-use crate::budget::Budget;
-use crate::budget::Effort;
-use crate::index::{ClassId, InstrId, Rows, ValueId};
+use super::closure::Closure;
+use super::flow::{DownsetMin, Minimum, Side};
+use super::lifetimes::Lifetimes;
+use super::order_pressure::OrderPressure;
+use crate::bits::BitSet;
+use crate::budget::{Budget, Effort};
+use crate::index::{ClassId, InstrId, ValueId};
 use crate::proof::Moment;
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// Regions up to this size are worth a bound by cuts: the closure that it needs grows with the square.
 pub const MOST_FOR_CUTS: usize = 1 << 15;
-
-impl Moment {
-    /// Tells for each instruction whether it has certainly, possibly or certainly not been scheduled.
-    pub fn sides(self, closure: &Closure, sides: &mut [Side]) {
-        let (instr, own) = match self {
-            Moment::Start => return sides.fill(Side::Out),
-            Moment::End => return sides.fill(Side::In),
-            Moment::Before(instr) => (instr, Side::Out),
-            Moment::After(instr) => (instr, Side::In),
-            Moment::BeforeBoth(..) | Moment::AfterBoth(..) => {
-                let (mut done, mut ahead) = (vec![0; closure.words()], vec![0; closure.words()]);
-                self.around_pair(closure, &mut done, &mut ahead);
-                for (position, side) in sides.iter_mut().enumerate() {
-                    let instr = InstrId::at(position);
-                    *side = match (contains(&done, instr), contains(&ahead, instr)) {
-                        (true, _) => Side::In,
-                        (_, true) => Side::Out,
-                        _ => Side::Free,
-                    };
-                }
-                return;
-            }
-        };
-        sides.fill(Side::Free);
-        for ancestor in members(closure.ancestors(instr)) {
-            sides[ancestor.index()] = Side::In;
-        }
-        for descendant in members(closure.descendants(instr)) {
-            sides[descendant.index()] = Side::Out;
-        }
-        sides[instr.index()] = own;
-    }
-
-    /// At a moment that a pair tells: what has been done by then, and what has not.
-    fn around_pair(self, closure: &Closure, done: &mut [u64], ahead: &mut [u64]) {
-        let both = |set: &mut [u64], one: &[u64], other: &[u64]| {
-            set.iter_mut().zip(one.iter().zip(other)).for_each(|(word, (one, other))| *word = one & other);
-        };
-        match self {
-            Moment::BeforeBoth(one, other) => {
-                both(done, closure.ancestors(one), closure.ancestors(other));
-                // What comes after the last of them comes after all of them.
-                ahead.fill(u64::MAX);
-                let mut rest = done.to_vec();
-                for word in (0..rest.len()).rev() {
-                    while rest[word] != 0 {
-                        let last = InstrId(word as u32 * 64 + 63 - rest[word].leading_zeros());
-                        remove(&mut rest, closure.ancestors(last), last);
-                        keep(ahead, closure.descendants(last));
-                    }
-                }
-            }
-            Moment::AfterBoth(one, other) => {
-                both(ahead, closure.descendants(one), closure.descendants(other));
-                done.fill(u64::MAX);
-                let mut rest = ahead.to_vec();
-                for word in 0..rest.len() {
-                    while rest[word] != 0 {
-                        let first = InstrId(word as u32 * 64 + rest[word].trailing_zeros());
-                        remove(&mut rest, closure.descendants(first), first);
-                        keep(done, closure.ancestors(first));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Takes an instruction and some others out of a set.
-fn remove(set: &mut [u64], others: &[u64], instr: InstrId) {
-    set.iter_mut().zip(others).for_each(|(word, others)| *word &= !others);
-    set[instr.index() / 64] &= !(1 << (instr.index() % 64));
-}
-
-/// Takes all others out of a set.
-fn keep(set: &mut [u64], those: &[u64]) {
-    set.iter_mut().zip(those).for_each(|(word, those)| *word &= those);
-}
 
 /// A lower bound on the peak pressure (between instructions) of one class in every order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -174,7 +98,17 @@ pub fn pressure_bound(
     hint: &[InstrId],
     budget: Budget,
 ) -> PressureBound {
-    let mut effort = budget.effort(region.len());
+    pressure_bound_within(region, class, closure, hint, budget.effort(region.len()))
+}
+
+/// As [`pressure_bound`], with what is left of a budget.
+pub(crate) fn pressure_bound_within(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    hint: &[InstrId],
+    mut effort: Effort,
+) -> PressureBound {
     let mut walk = OrderPressure::new(region, class, hint);
     walk.lower_limits();
     let hint_peak = walk.peak();
@@ -242,11 +176,21 @@ pub fn sharper_bound(
     bound: PressureBound,
     budget: Budget,
 ) -> PressureBound {
+    sharper_bound_within(region, class, closure, bound, budget.effort(region.len()))
+}
+
+/// As [`sharper_bound`], with what is left of a budget.
+pub(crate) fn sharper_bound_within(
+    region: &Region,
+    class: ClassId,
+    closure: &Closure,
+    bound: PressureBound,
+    mut effort: Effort,
+) -> PressureBound {
     let mut result = bound;
     if result.value == result.peak {
         return result;
     }
-    let mut effort = budget.effort(region.len());
     let mut seeker = Seeker::new(region, class, closure);
     seeker.walk.restart(&result.order, 0, region.len());
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
@@ -264,17 +208,6 @@ struct Found {
     enough: u32,
 }
 
-/// What [`Seeker::judge`] can say about the orders that start or end in a given way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Judgement {
-    /// All of them exceed the limit.
-    Exceeds,
-    /// This one does not.
-    Fits(Vec<InstrId>),
-    /// Neither is known.
-    Open,
-}
-
 /// Seeks cuts that bound the pressure, guided by an order that they improve.
 pub(crate) struct Seeker<'a> {
     region: &'a Region,
@@ -284,8 +217,8 @@ pub(crate) struct Seeker<'a> {
     /// Where the instructions lie of which that is known.
     fixed: Vec<Side>,
     sides: Vec<Side>,
-    smallest: Vec<u64>,
-    largest: Vec<u64>,
+    smallest: BitSet,
+    largest: BitSet,
     seen: FxHashSet<u64>,
 }
 
@@ -299,13 +232,13 @@ impl<'a> Seeker<'a> {
             walk: OrderPressure::new(region, class, &source),
             fixed: vec![Side::Free; region.len()],
             sides: vec![Side::Free; region.len()],
-            smallest: vec![0; closure.words()],
-            largest: vec![0; closure.words()],
+            smallest: BitSet::new(region.len()),
+            largest: BitSet::new(region.len()),
             seen: FxHashSet::default(),
         }
     }
 
-    /// Whether the orders exceed a limit that start with the first `first` instructions of an order and end
+    /// Whether one of the orders stays within a limit that start with the first `first` instructions of an order and end
     /// with those from position `last` on, in any order among themselves.
     pub(crate) fn judge(
         &mut self,
@@ -314,7 +247,7 @@ impl<'a> Seeker<'a> {
         last: usize,
         limit: u32,
         effort: &mut Effort,
-    ) -> Judgement {
+    ) -> Verdict<Vec<InstrId>> {
         self.fixed.fill(Side::Free);
         order[..first].iter().for_each(|instr| self.fixed[instr.index()] = Side::In);
         order[last..].iter().for_each(|instr| self.fixed[instr.index()] = Side::Out);
@@ -324,7 +257,7 @@ impl<'a> Seeker<'a> {
         while found.value == limit {
             let Some(index) = self.walk.highest(limit) else { break };
             let Some(least) = self.look_at(moment(index), limit + 1, &mut found, effort) else {
-                return Judgement::Open;
+                return Verdict::Unknown;
             };
             self.walk.limits[index] = least;
         }
@@ -332,9 +265,9 @@ impl<'a> Seeker<'a> {
             self.look_at_pairs(&mut found, effort, &mut cuts);
         }
         match (found.value > limit, self.walk.fits(limit)) {
-            (true, _) => Judgement::Exceeds,
-            (false, true) => Judgement::Fits(self.walk.order.clone()),
-            _ => Judgement::Open,
+            (true, _) => Verdict::No(()),
+            (false, true) => Verdict::Yes(self.walk.order.clone()),
+            _ => Verdict::Unknown,
         }
     }
 
@@ -356,7 +289,7 @@ impl<'a> Seeker<'a> {
             }
         }
         // Around each cut, all instructions are looked at.
-        effort.steps = effort.steps.saturating_sub(self.region.len() as u64);
+        effort.spend(self.region.len() as u64);
         let limit = limit.min(found.enough);
         let minimum = self.cut.min(&self.sides, limit, effort);
         let (Minimum::Exact(least) | Minimum::AtLeast(least)) = minimum;
@@ -383,7 +316,8 @@ impl<'a> Seeker<'a> {
     fn look_at_pairs(&mut self, found: &mut Found, effort: &mut Effort, cuts: &mut u64) -> bool {
         self.seen.clear();
         let mut around: Vec<InstrId> = Vec::new();
-        let (mut done, mut ahead) = (vec![0; self.closure.words()], vec![0; self.closure.words()]);
+        let mut done = BitSet::new(self.region.len());
+        let mut ahead = done.clone();
         for position in self.walk.first..self.walk.last {
             for is_before in [true, false] {
                 // The order changes on the way; whatever is at the position now will do.
@@ -418,7 +352,7 @@ impl<'a> Seeker<'a> {
                             true => Moment::BeforeBoth(one, other),
                             false => Moment::AfterBoth(one, other),
                         };
-                        effort.steps = effort.steps.saturating_sub(2 + done.len() as u64 / 4);
+                        effort.spend(2 + done.words() as u64 / 4);
                         moment.around_pair(self.closure, &mut done, &mut ahead);
                         let mut hasher = rustc_hash::FxHasher::default();
                         if is_before { &done } else { &ahead }.hash(&mut hasher);
@@ -450,408 +384,10 @@ fn moment(index: usize) -> Moment {
     if index.is_multiple_of(2) { Moment::Before(instr) } else { Moment::After(instr) }
 }
 
-/// When each value of one class is live, in a compact form.
-struct Lifetimes {
-    /// Definition, weight, and whether it is live-out.
-    values: Vec<(Option<InstrId>, u32, bool)>,
-    /// The last uses of each value; none are listed for live-outs.
-    last_uses: Rows<InstrId>,
-    through: u32,
-    /// Number of instructions.
-    count: usize,
-}
-
-impl Lifetimes {
-    fn new(region: &Region, class: ClassId, closure: &Closure) -> Self {
-        let mut finder = LastUses::new(region, closure);
-        let mut values = Vec::with_capacity(region.values().len());
-        let mut last_uses = Rows::with_capacity(region.values().len(), region.values().len());
-        for id in class_values(region, class) {
-            let value = &region.values()[id.index()];
-            values.push((value.def, value.weight, value.live_out));
-            if !value.live_out {
-                for &instr in finder.of(id) {
-                    last_uses.push(instr);
-                }
-            }
-            last_uses.end_row();
-        }
-        Lifetimes { values, last_uses, through: region.through(class), count: region.len() }
-    }
-
-    /// For every moment the weight that is live in every downset possible then.
-    fn certain(&self, closure: &Closure) -> Vec<u32> {
-        let mut certain = vec![self.through; 2 * self.count];
-        let mut live = vec![0; closure.words()];
-        for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
-            // Live both before and after v: defined by an ancestor, needed by a descendant.
-            let uses = self.last_uses.row(position);
-            self.needed_below(closure, uses, live_out, &mut live);
-            if let Some(def) = def {
-                for (live, after) in live.iter_mut().zip(closure.descendants(def)) {
-                    *live &= after;
-                }
-                certain[2 * def.index() + 1] += weight;
-            }
-            for &instr in uses {
-                certain[2 * instr.index()] += weight;
-            }
-            add_around(&mut certain, &live, weight);
-        }
-        certain
-    }
-
-    /// Lowers the limit of every moment to the pressure at the smallest and at the largest downset possible
-    /// then: all that must be done, and all that can be.
-    fn lower_limits(&self, closure: &Closure, limits: &mut [u32]) {
-        let mut smallest = vec![self.through; 2 * self.count];
-        let mut largest = smallest.clone();
-        let mut live = vec![0; closure.words()];
-        for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
-            let uses = self.last_uses.row(position);
-            // Live both before and after v with only v's ancestors done: defined by an ancestor, and not all
-            // of the last uses are ancestors. (As none of them comes before another, v is among them and the
-            // others are its ancestors only if there are no others.)
-            match (live_out, uses) {
-                (false, [first, others @ ..]) => {
-                    live.copy_from_slice(closure.descendants(*first));
-                    for &instr in others {
-                        for (live, after) in live.iter_mut().zip(closure.descendants(instr)) {
-                            *live &= after;
-                        }
-                    }
-                    live.iter_mut().for_each(|live| *live = !*live);
-                    if others.is_empty() {
-                        // Still live just before the only last use, but not just after.
-                        live[first.index() / 64] &= !(1 << (first.index() % 64));
-                        smallest[2 * first.index()] += weight;
-                    }
-                }
-                _ => live.fill(u64::MAX),
-            }
-            if let Some(def) = def {
-                for (live, after) in live.iter_mut().zip(closure.descendants(def)) {
-                    *live &= after;
-                }
-                smallest[2 * def.index() + 1] += weight;
-            }
-            self.clear_excess(&mut live);
-            add_around(&mut smallest, &live, weight);
-            // The same with all but v's descendants done: needed by a descendant, and neither v nor a
-            // descendant defines it.
-            self.needed_below(closure, uses, live_out, &mut live);
-            if let Some(def) = def {
-                for (live, before) in live.iter_mut().zip(closure.ancestors(def)) {
-                    *live &= !before;
-                }
-                live[def.index() / 64] &= !(1 << (def.index() % 64));
-                largest[2 * def.index() + 1] += weight;
-            }
-            for &instr in uses {
-                largest[2 * instr.index()] += weight;
-            }
-            add_around(&mut largest, &live, weight);
-        }
-        for ((limit, smallest), largest) in limits.iter_mut().zip(smallest).zip(largest) {
-            *limit = (*limit).min(smallest).min(largest);
-        }
-    }
-
-    /// The instructions with a last use among their descendants; all for a live-out.
-    fn needed_below(&self, closure: &Closure, last_uses: &[InstrId], live_out: bool, set: &mut [u64]) {
-        if live_out {
-            set.fill(u64::MAX);
-            self.clear_excess(set);
-            return;
-        }
-        set.fill(0);
-        for &instr in last_uses {
-            for (set, before) in set.iter_mut().zip(closure.ancestors(instr)) {
-                *set |= before;
-            }
-        }
-    }
-
-    /// Clears the bits that stand for no instruction.
-    fn clear_excess(&self, set: &mut [u64]) {
-        if let Some(last) = set.last_mut()
-            && !self.count.is_multiple_of(64)
-        {
-            *last &= (1 << (self.count % 64)) - 1;
-        }
-    }
-}
-
-/// Adds a weight to the moments before and after each instruction of a set.
-fn add_around(moments: &mut [u32], set: &[u64], weight: u32) {
-    for instr in members(set) {
-        moments[2 * instr.index()] += weight;
-        moments[2 * instr.index() + 1] += weight;
-    }
-}
-
-/// An order, the pressure along it, and what that says about the moments.
-struct OrderPressure<'a> {
-    region: &'a Region,
-    order: Vec<InstrId>,
-    spare_order: Vec<InstrId>,
-    position: Vec<u32>,
-    /// Pressure at each boundary of the order.
-    pressure: Vec<u32>,
-    /// For each moment the least pressure seen at a downset that is possible then.
-    limits: Vec<u32>,
-    /// Weight of each value of the class that is live anywhere; 0 for others.
-    weights: Vec<u32>,
-    /// For each value: uses, plus one if it is live-out.
-    needs: Vec<u32>,
-    needs_left: Vec<u32>,
-    at_start: u32,
-    /// Boundaries with increasing pressure, for minima over ranges.
-    rising: Vec<u32>,
-    /// Only what lies between these boundaries can be rearranged.
-    first: usize,
-    last: usize,
-}
-
-impl<'a> OrderPressure<'a> {
-    fn new(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
-        let count = region.values().len();
-        let mut weights = vec![0; count];
-        let mut needs = vec![0; count];
-        let mut at_start = region.through(class);
-        for id in class_values(region, class) {
-            let value = &region.values()[id.index()];
-            weights[id.index()] = value.weight;
-            needs[id.index()] = region.value_uses(id).len() as u32 + u32::from(value.live_out);
-            if value.def.is_none() {
-                at_start += value.weight;
-            }
-        }
-        OrderPressure {
-            region,
-            order: order.to_vec(),
-            spare_order: Vec::with_capacity(order.len()),
-            position: vec![0; order.len()],
-            pressure: vec![0; order.len() + 1],
-            limits: vec![u32::MAX; 2 * order.len()],
-            weights,
-            needs_left: needs.clone(),
-            needs,
-            at_start,
-            rising: Vec::with_capacity(order.len() + 1),
-            first: 0,
-            last: order.len(),
-        }
-    }
-
-    /// Starts over with another order, of which only what lies between two boundaries can be rearranged.
-    fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
-        self.order.copy_from_slice(order);
-        (self.first, self.last) = (first, last);
-        self.limits.fill(0);
-        for instr in &order[first..last] {
-            self.limits[2 * instr.index()] = u32::MAX;
-            self.limits[2 * instr.index() + 1] = u32::MAX;
-        }
-        self.lower_limits();
-    }
-
-    /// The moment with the highest limit, if that is above `value`.
-    fn highest(&self, value: u32) -> Option<usize> {
-        let (index, limit) = self.limits.iter().enumerate().max_by_key(|(_, limit)| **limit)?;
-        (*limit > value).then_some(index)
-    }
-
-    /// Whether no boundary that can be changed has a higher pressure.
-    fn fits(&self, limit: u32) -> bool {
-        self.pressure[self.first..=self.last].iter().all(|pressure| *pressure <= limit)
-    }
-
-    /// Whether all boundaries between the instruction at a position and another one have a higher pressure.
-    fn is_high(&self, position: usize, other: InstrId, value: u32) -> bool {
-        let place = self.position[other.index()] as usize;
-        let between = if place > position { position + 1..place + 1 } else { place + 1..position + 1 };
-        self.pressure[between].iter().all(|pressure| *pressure > value)
-    }
-
-    /// The least pressure at a boundary that has all of `done` before and all of `ahead` after it.
-    fn limit_between(&self, done: &[u64], ahead: &[u64]) -> u32 {
-        let inside = |instr: &InstrId| instr.index() < self.order.len();
-        let place = |instr: InstrId| self.position[instr.index()] as usize;
-        // What is fixed is where it is, whatever the moment says.
-        let first = members(done).filter(inside).map(place).filter(|place| *place < self.last).max();
-        let first = first.map_or(0, |place| place + 1).max(self.first);
-        let last = members(ahead).filter(inside).map(place).filter(|place| *place >= self.first).min();
-        let last = last.unwrap_or(self.last).min(self.last);
-        self.pressure.get(first..=last).and_then(|between| between.iter().min().copied()).unwrap_or(u32::MAX)
-    }
-
-    fn peak(&self) -> u32 {
-        self.pressure.iter().copied().max().unwrap_or(0)
-    }
-
-    /// Measures the pressure along the order and lowers the limits of all moments accordingly.
-    fn lower_limits(&mut self) {
-        let region = self.region;
-        self.needs_left.copy_from_slice(&self.needs);
-        let mut now = self.at_start;
-        self.pressure[0] = now;
-        for (position, &instr) in self.order.iter().enumerate() {
-            self.position[instr.index()] = position as u32;
-            for id in region.defined_values(instr) {
-                now += self.weights[id.index()];
-            }
-            for id in region.used_values(instr) {
-                if self.weights[id.index()] > 0 {
-                    self.needs_left[id.index()] -= 1;
-                    if self.needs_left[id.index()] == 0 {
-                        now -= self.weights[id.index()];
-                    }
-                }
-            }
-            self.pressure[position + 1] = now;
-        }
-        // "Before": the boundaries from the last predecessor on.
-        self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first) {
-            add_rising(&mut self.rising, &self.pressure, position as u32);
-            let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
-            let earliest = preds.max().unwrap_or(0);
-            let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
-            let limit = &mut self.limits[2 * instr.index()];
-            *limit = (*limit).min(self.pressure[least as usize]);
-        }
-        // "After": the boundaries up to the first successor.
-        self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first).rev() {
-            add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
-            let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
-            let latest = succs.min().unwrap_or(self.order.len() as u32);
-            let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
-            let limit = &mut self.limits[2 * instr.index() + 1];
-            *limit = (*limit).min(self.pressure[least as usize]);
-        }
-    }
-
-    /// The moment with the highest limit, if that is above `value`; of these, the one with the most that is
-    /// certain.
-    fn most_promising(&self, value: u32, certain: &[u32]) -> Option<usize> {
-        let mut best = None;
-        let mut best_key = (value, u32::MAX);
-        for (index, (&limit, &certain)) in self.limits.iter().zip(certain).enumerate() {
-            if (limit, certain) > best_key {
-                best_key = (limit, certain);
-                best = Some(index);
-            }
-        }
-        best
-    }
-
-    /// Rearranges the order so that it passes through the downsets `smaller` and `larger`.
-    fn pass_through(&mut self, smaller: &[u64], larger: &[u64]) {
-        self.spare_order.clear();
-        self.spare_order.extend(self.order.iter().filter(|&&instr| contains(smaller, instr)));
-        let between = |instr: &&InstrId| contains(larger, **instr) && !contains(smaller, **instr);
-        self.spare_order.extend(self.order.iter().filter(between));
-        self.spare_order.extend(self.order.iter().filter(|&&instr| !contains(larger, instr)));
-        std::mem::swap(&mut self.order, &mut self.spare_order);
-    }
-}
-
-/// Adds the next boundary, and drops those before it that have no less pressure.
-fn add_rising(rising: &mut Vec<u32>, pressure: &[u32], boundary: u32) {
-    while rising.last().is_some_and(|&last| pressure[last as usize] >= pressure[boundary as usize]) {
-        rising.pop();
-    }
-    rising.push(boundary);
-}
-
-/// The definitions, word for word, for regions so small that all downsets can be listed.
-#[cfg(test)]
-pub(crate) mod brute_force {
-    use super::*;
-    use crate::generate::{Shape, region, register_program};
-    use crate::index::ValueId;
-
-    /// Generated regions with at most 12 instructions: `count` of each kind.
-    pub(crate) fn small_regions(count: u64) -> impl Iterator<Item = Region> {
-        (0..count)
-            .flat_map(|seed| {
-                let size = 1 + seed as usize % 12;
-                let shaped = Shape::ALL.into_iter().map(move |shape| region(shape, size, seed));
-                shaped.chain([register_program(size, seed)])
-            })
-            .filter(|region| region.len() <= 12)
-    }
-
-    /// All downsets of a region, as bit masks by increasing number: subsets come first.
-    pub(crate) struct Small<'a> {
-        region: &'a Region,
-        class: ClassId,
-        pub(crate) downsets: Vec<u32>,
-    }
-
-    impl<'a> Small<'a> {
-        pub(crate) fn new(region: &'a Region, class: ClassId) -> Self {
-            let closed = |set: &u32| {
-                region.deps().iter().all(|dep| set >> dep.to.0 & 1 == 0 || set >> dep.from.0 & 1 == 1)
-            };
-            let downsets = (0..1 << region.len()).filter(closed).collect();
-            Small { region, class, downsets }
-        }
-
-        pub(crate) fn pressure(&self, set: u32) -> u32 {
-            self.live_in_both(set, set)
-        }
-
-        /// The weight that is live after both of two downsets.
-        pub(crate) fn live_in_both(&self, one: u32, other: u32) -> u32 {
-            let values = self.region.values().iter().enumerate();
-            let live = values.filter(|(position, value)| {
-                let uses = self.region.value_uses(ValueId::at(*position));
-                [one, other].into_iter().all(|set| {
-                    value.class == self.class
-                        && value.def.is_none_or(|def| set >> def.0 & 1 == 1)
-                        && (value.live_out || uses.iter().any(|instr| set >> instr.0 & 1 == 0))
-                })
-            });
-            self.region.through(self.class) + live.map(|(_, value)| value.weight).sum::<u32>()
-        }
-
-        /// The bound by its definition.
-        pub(crate) fn bound(&self, closure: &Closure) -> u32 {
-            let all = (1 << self.region.len()) - 1;
-            let moments = self.region.instrs().flat_map(|instr| {
-                let before = closure.ancestors(instr)[0] as u32;
-                let after = closure.descendants(instr)[0] as u32;
-                let own = 1 << instr.0;
-                [(before, after | own), (before | own, after)].map(|(inside, outside)| {
-                    let sets =
-                        self.downsets.iter().filter(|set| **set & inside == inside && **set & outside == 0);
-                    sets.map(|&set| self.pressure(set)).min().unwrap_or(0)
-                })
-            });
-            moments.chain([self.pressure(0), self.pressure(all)]).max().unwrap_or(0)
-        }
-
-        /// The least peak of all orders.
-        pub(crate) fn optimum(&self) -> u32 {
-            let mut peaks = vec![u32::MAX; 1 << self.region.len()];
-            for &set in &self.downsets {
-                let singles = (0..self.region.len()).map(|i| 1u32 << i).filter(|single| set & single != 0);
-                // What is no downset has kept the largest number.
-                let before = singles.map(|single| peaks[(set ^ single) as usize]).min().unwrap_or(0);
-                peaks[set as usize] = before.max(self.pressure(set));
-            }
-            peaks[(1 << self.region.len()) - 1]
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::brute_force::{Small, small_regions};
     use super::*;
+    use crate::analysis::brute_force::{Small, small_regions};
     use crate::analysis::pressure::Tracker;
     use crate::generate::{Random, Shape, random_order, region, register_program};
 
@@ -915,8 +451,8 @@ mod tests {
                 for (index, (&limit, &certain)) in limits.iter().zip(&certain).enumerate() {
                     let instr = InstrId::at(index / 2);
                     let own = 1 << instr.0;
-                    let mut done = closure.ancestors(instr)[0] as u32;
-                    let mut possible = all & !(closure.descendants(instr)[0] as u32);
+                    let mut done = closure.ancestors(instr).as_number() as u32;
+                    let mut possible = all & !(closure.descendants(instr).as_number() as u32);
                     match moment(index) {
                         Moment::After(_) => done |= own,
                         _ => possible &= !own,

@@ -20,6 +20,7 @@ use crate::progress::Watch;
 use crate::random::bits_at;
 use crate::region::Region;
 use crate::schedule::Schedule;
+use crate::threads;
 use crate::twopass::length::is_within;
 use crate::twopass::timed::MOST_SLOTS;
 
@@ -369,11 +370,9 @@ impl<'t> Colony<'t> {
             let others: Vec<_> = others.iter_mut().map(|ant| scope.spawn(|| work(ant))).collect();
             let (mut winner, mut choices) = work(own);
             for other in others {
-                // A thread that panicked has found nothing: the best order so far stands.
-                if let Ok((found, chosen)) = other.join() {
-                    winner = better(winner, found);
-                    choices += chosen;
-                }
+                let (found, chosen) = threads::join(other);
+                winner = better(winner, found);
+                choices += chosen;
             }
             (winner, choices)
         })

@@ -1,6 +1,6 @@
 //! A region as ants see it: flat arrays of integers, the same for every engine.
 
-use crate::analysis::closure::{Closure, InstrSet};
+use crate::analysis::closure::Closure;
 use crate::analysis::times::separation;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::index::Rows;
@@ -131,7 +131,6 @@ impl Terrain {
 /// The most instructions that can be independent of one, and that one (paper 4, Section V-A).
 fn most_ready(region: &Region) -> usize {
     let closure = Closure::new(region);
-    let size = |set: InstrSet| set.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-    let ordered = |instr| size(closure.ancestors(instr)) + size(closure.descendants(instr));
-    region.instrs().map(|instr| region.len() - ordered(instr)).max().unwrap_or(0)
+    let ordered = |instr| closure.ancestors(instr).count() + closure.descendants(instr).count();
+    region.instrs().map(|instr| region.len() - ordered(instr) as usize).max().unwrap_or(0)
 }

@@ -168,7 +168,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::closure::{Closure, contains};
+    use crate::analysis::closure::Closure;
     use crate::index::InstrId;
 
     /// Instructions on a longest path.
@@ -236,10 +236,9 @@ mod tests {
             let closure = Closure::new(&region);
             for store in of(&region, "store") {
                 let above = closure.ancestors(store);
-                assert!(of(&region, "load").into_iter().all(|load| contains(above, load)));
+                assert!(of(&region, "load").into_iter().all(|load| above.contains(load)));
                 // Among the butterflies it depends on, the last stage has one, the one before two, and so on.
-                let butterflies =
-                    of(&region, "butterfly").into_iter().filter(|instr| contains(above, *instr));
+                let butterflies = of(&region, "butterfly").into_iter().filter(|instr| above.contains(*instr));
                 assert_eq!(butterflies.count(), points - 1);
             }
         }
@@ -267,7 +266,7 @@ mod tests {
                         None => number / k == row,
                         Some(number) => number % m == column,
                     };
-                    assert_eq!(contains(closure.ancestors(store), load), is_own);
+                    assert_eq!(closure.ancestors(store).contains(load), is_own);
                 }
             }
         }
@@ -284,7 +283,7 @@ mod tests {
             for column in 0..16usize {
                 let inside = column.abs_diff(8) <= 5 - row && row < 5;
                 assert_eq!(
-                    contains(closure.ancestors(cell(5, 8)), cell(row, column)),
+                    closure.ancestors(cell(5, 8)).contains(cell(row, column)),
                     inside,
                     "{row} {column}"
                 );

@@ -10,16 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Rules;
 use super::race::FIRST_STRIDE;
-use super::search::Verdict;
 use super::solver::{Solver, bound_by_cuts, is_within, peaks};
 use crate::analysis::closure::Closure;
+use crate::analysis::limits::binding_limits;
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
-use crate::proof::Reason;
+use crate::proof::{Moment, Reason};
 use crate::region::Region;
+use crate::threads;
+use crate::verdict::Verdict;
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +55,8 @@ pub struct Answer {
     pub nodes: u64,
 }
 
-/// Whether all classes can stay within limits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision {
-    /// Yes: by this order.
-    Possible(Vec<InstrId>),
-    /// No.
-    Impossible(Reason),
-    /// Not known within the budget.
-    Open,
-}
+/// Whether all classes can stay within limits: by this order, or not for this reason.
+pub type Decision = Verdict<Vec<InstrId>, Reason>;
 
 /// Larger regions are not searched: what the search needs to know about all pairs of instructions would take
 /// too much memory.
@@ -107,8 +100,10 @@ pub(crate) fn minimise_on(
     options: Options,
 ) -> Answer {
     let mut effort = options.budget.effort(region.len());
-    let mut limits = limits_that_matter(region, others);
-    limits[class.index()] = None;
+    let mut others = others.to_vec();
+    others.iter_mut().skip(class.index()).take(1).for_each(|limit| *limit = None);
+    // Without limits that no order can meet, a bound is still true.
+    let mut limits = binding_limits(region, &others).unwrap_or_else(|| vec![None; region.classes().len()]);
     let watch = options.watch;
     if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
         watch.begin(peaks(region, start)[class.index()], *bound);
@@ -148,9 +143,9 @@ pub(crate) fn minimise_on(
             (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
         match verdict {
-            Verdict::Found(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
-            Verdict::Failed => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
-            Verdict::Open => turn *= GROWTH,
+            Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
+            Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
+            Verdict::Unknown => turn *= GROWTH,
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);
@@ -168,12 +163,11 @@ fn ask_and_climb(
     peak: u32,
     turn: u64,
     effort: &mut Effort,
-) -> (Verdict, u32) {
+) -> (Verdict<Vec<InstrId>>, u32) {
     let has_room = bound + 1 < peak;
     // Put aside beforehand, so that it makes no difference which of the two is first.
-    let put_aside = if has_room { turn.min(effort.steps / 4) } else { 0 };
-    let mut aside = Effort { steps: put_aside, deadline: effort.deadline };
-    effort.steps -= put_aside;
+    let put_aside = effort.put_aside(if has_room { turn.min(effort.steps / 4) } else { 0 });
+    let mut aside = put_aside;
     let is_answered = AtomicBool::new(false);
     let mut climber = solver.climber();
     let mut climb = || climber.climb(class, bound, peak - 1, turn / STEP_OF_BOUND, &mut aside, &is_answered);
@@ -181,19 +175,19 @@ fn ask_and_climb(
         std::thread::scope(|scope| {
             let climbed = scope.spawn(climb);
             let verdict = solver.ask(class, peak - 1, turn, effort);
-            is_answered.store(verdict != Verdict::Open, Ordering::Relaxed);
-            (verdict, climbed.join().ok())
+            is_answered.store(!verdict.is_unknown(), Ordering::Relaxed);
+            (verdict, Some(threads::join(climbed)))
         })
     } else {
         let verdict = solver.ask(class, peak - 1, turn, effort);
-        let climbed = (has_room && verdict == Verdict::Open).then(&mut climb);
+        let climbed = (has_room && verdict.is_unknown()).then(&mut climb);
         (verdict, climbed)
     };
-    if verdict != Verdict::Open {
-        effort.steps += put_aside;
+    if !verdict.is_unknown() {
+        effort.give_back(put_aside);
         return (verdict, bound);
     }
-    effort.steps += aside.steps;
+    effort.give_back(aside);
     let (bound, states) = climbed.unwrap_or((bound, 0));
     solver.states += states;
     (verdict, bound)
@@ -214,9 +208,12 @@ pub(crate) fn decide<'c>(
     options: Options,
 ) -> (Decision, u64) {
     let mut effort = options.budget.effort(region.len());
-    let limits = limits_that_matter(region, limits);
+    let Some(limits) = binding_limits(region, limits) else {
+        // What passes through alone is too much.
+        return (Decision::No(Reason::Cut(Moment::Start)), 0);
+    };
     if is_within(region, start, &limits) {
-        return (Decision::Possible(start.to_vec()), 0);
+        return (Decision::Yes(start.to_vec()), 0);
     }
     let closure = closure();
     let mut start = start.to_vec();
@@ -224,42 +221,31 @@ pub(crate) fn decide<'c>(
         let Some(limit) = limits[class.index()] else { continue };
         let cuts = bound_by_cuts(region, class, closure, &start, options.rules, &mut effort);
         if cuts.value > limit {
-            return (Decision::Impossible(Reason::Cut(cuts.witness)), 0);
+            return (Decision::No(Reason::Cut(cuts.witness)), 0);
         }
         start = cuts.order;
         if is_within(region, &start, &limits) {
-            return (Decision::Possible(start), 0);
+            return (Decision::Yes(start), 0);
         }
     }
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
-        return (Decision::Possible(start), 0);
+        return (Decision::Yes(start), 0);
     };
     if region.len() > MOST_FOR_SEARCH {
-        return (Decision::Open, 0);
+        return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
     let mut solver = Solver::new(region, closure, limits, &start, options, &mut effort);
     let mut turn = FIRST_STRIDE;
-    let mut decision = Decision::Open;
-    while decision == Decision::Open && !effort.is_spent() {
+    let mut decision = Decision::Unknown;
+    while decision.is_unknown() && !effort.is_spent() {
         match solver.ask(first, limit, turn, &mut effort) {
-            Verdict::Found(order) => decision = Decision::Possible(order),
-            Verdict::Failed => {
-                decision =
-                    Decision::Impossible(Reason::Search { rules: options.rules, nodes: solver.states });
+            Verdict::Yes(order) => decision = Decision::Yes(order),
+            Verdict::No(()) => {
+                decision = Decision::No(Reason::Search { rules: options.rules, nodes: solver.states });
             }
-            Verdict::Open => turn *= GROWTH,
+            Verdict::Unknown => turn *= GROWTH,
         }
     }
     (decision, solver.states)
-}
-
-/// A limit for each class, or none where no order could exceed it. What is left can be counted with.
-fn limits_that_matter(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
-    let limit_of = |class: ClassId| {
-        let values = region.values().iter().filter(|value| value.class == class);
-        let most = region.through(class) + values.map(|value| value.weight).sum::<u32>();
-        limits.get(class.index()).copied().flatten().filter(|limit| *limit < most)
-    };
-    region.class_ids().map(limit_of).collect()
 }

@@ -8,8 +8,9 @@
 //!
 //! For each b one cut settles many a: all those that a minimiser holds that is within the limit.
 
-use crate::analysis::closure::{Closure, contains, members};
+use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
+use crate::bits::{BitMatrix, BitSet};
 use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::region::Region;
@@ -23,33 +24,32 @@ pub(crate) fn forced_order(
     known: &[&[InstrId]],
     effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
-    let seen = seen_before(closure, region.len(), known);
+    let seen = seen_before(region.len(), known);
     let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
     let mut minima: Vec<(DownsetMin, u32)> =
         classes.map(|(class, limit)| (DownsetMin::new(region, class, closure), limit)).collect();
     let mut found = Vec::new();
     let mut sides = vec![Side::Free; region.len()];
-    let mut set = vec![0u64; closure.words()];
-    let mut settled = vec![0u64; closure.words()];
+    let (mut set, mut settled) = (BitSet::new(region.len()), BitSet::new(region.len()));
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
         for b in region.instrs() {
             for (cut, limit) in &mut minima {
-                settled.copy_from_slice(&seen[b.index() * closure.words()..][..closure.words()]);
+                settled.copy_from(seen.row(b));
                 for a in region.instrs().filter(|&a| a != b) {
-                    if contains(&settled, a) || closure.reaches(a, b) || closure.reaches(b, a) {
+                    if settled.contains(a) || closure.reaches(a, b) || closure.reaches(b, a) {
                         continue;
                     }
                     if effort.is_spent() {
                         return found;
                     }
-                    effort.steps = effort.steps.saturating_sub(region.len() as u64 / 4);
+                    effort.spend(region.len() as u64 / 4);
                     before(closure, a, b, &mut sides);
                     match cut.min(&sides, *limit + 1, effort) {
                         Minimum::Exact(_) => {
                             cut.largest(&mut set);
-                            settled.iter_mut().zip(&set).for_each(|(settled, word)| *settled |= word);
+                            settled.unite(&set);
                         }
                         Minimum::AtLeast(least) if least > *limit => {
                             closure.add(b, a);
@@ -66,16 +66,14 @@ pub(crate) fn forced_order(
 }
 
 /// For each instruction, what comes before it in any of the orders.
-fn seen_before(closure: &Closure, count: usize, orders: &[&[InstrId]]) -> Vec<u64> {
-    let words = closure.words();
-    let mut seen = vec![0; count * words];
-    let mut passed = vec![0u64; words];
+fn seen_before(count: usize, orders: &[&[InstrId]]) -> BitMatrix {
+    let mut seen = BitMatrix::new(count, count);
+    let mut passed = BitSet::new(count);
     for order in orders {
-        passed.fill(0);
-        for instr in order.iter() {
-            let own = &mut seen[instr.index() * words..][..words];
-            own.iter_mut().zip(&passed).for_each(|(own, passed)| *own |= passed);
-            passed[instr.index() / 64] |= 1 << (instr.index() % 64);
+        passed.clear();
+        for &instr in order.iter() {
+            seen.unite(instr, &passed);
+            passed.insert(instr);
         }
     }
     seen
@@ -84,10 +82,10 @@ fn seen_before(closure: &Closure, count: usize, orders: &[&[InstrId]]) -> Vec<u6
 /// The moment just before b, with a done.
 fn before(closure: &Closure, a: InstrId, b: InstrId, sides: &mut [Side]) {
     sides.fill(Side::Free);
-    for instr in members(closure.ancestors(a)).chain(members(closure.ancestors(b))) {
+    for instr in closure.ancestors(a).instrs().chain(closure.ancestors(b).instrs()) {
         sides[instr.index()] = Side::In;
     }
-    for instr in members(closure.descendants(b)) {
+    for instr in closure.descendants(b).instrs() {
         sides[instr.index()] = Side::Out;
     }
     sides[a.index()] = Side::In;

@@ -24,6 +24,12 @@ impl Memory {
         Memory { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }
     }
 
+    /// A table that panics when it is asked for anything: for a test of what becomes of a panic.
+    #[cfg(test)]
+    pub(crate) fn broken() -> Self {
+        Memory { buckets: Vec::new(), used: 0, most: 0 }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
         self.used = 0;
@@ -78,6 +84,7 @@ mod tests {
     use super::*;
     use crate::analysis::closure::Closure;
     use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
+    use crate::bits::BitSet;
     use crate::budget::Effort;
     use crate::check::check_order;
     use crate::generate::{Random, random_order};
@@ -85,7 +92,8 @@ mod tests {
     use crate::minreg::Rules;
     use crate::minreg::made::{Small, regions};
     use crate::minreg::part::Part;
-    use crate::minreg::search::{Search, Verdict};
+    use crate::minreg::search::Search;
+    use crate::verdict::Verdict;
 
     fn keys(count: usize, random: &mut Random) -> Vec<u128> {
         (0..count).map(|_| u128::from(random.bits()) << 64 | u128::from(random.bits())).collect()
@@ -130,7 +138,9 @@ mod tests {
         let (mut found, mut failed) = (0, 0);
         for region in regions(0..60, 9) {
             let guide = random_order(&region, &mut random);
-            let part = Part::between(&region, &[0], &[u64::MAX], &guide).unwrap();
+            let part =
+                Part::between(&region, &BitSet::new(region.len()), &BitSet::full(region.len()), &guide)
+                    .unwrap();
             let closure = Closure::new(&part.region);
             let optimum = Small::new(&region, &[]).lowest(0, &[]).unwrap();
             let mut limits = vec![None; region.classes().len()];
@@ -151,12 +161,12 @@ mod tests {
                         let verdict = loop {
                             let mut effort = Effort { steps: 1 + random.below(2000) as u64, deadline: None };
                             match search.run(&mut effort, || false) {
-                                Verdict::Open => {}
+                                Verdict::Unknown => {}
                                 verdict => break verdict,
                             }
                         };
                         match verdict {
-                            Verdict::Found(order) => {
+                            Verdict::Yes(order) => {
                                 let order: Vec<InstrId> = part.in_whole(&order);
                                 let peak = check_order(&region, &order).unwrap()[0].between;
                                 assert!(peak <= limit && limit >= optimum, "{}", region.name());

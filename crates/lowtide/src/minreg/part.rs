@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::closure::contains;
+use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
 use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
 
@@ -26,8 +26,8 @@ pub(crate) struct Part {
 impl Part {
     /// The instructions of `upper` that are not in `lower`, two downsets, in an order that is as near to
     /// `guide` as dependences allow. None if there are none.
-    pub(crate) fn between(whole: &Region, lower: &[u64], upper: &[u64], guide: &[InstrId]) -> Option<Part> {
-        let inside = |instr: InstrId| contains(upper, instr) && !contains(lower, instr);
+    pub(crate) fn between(whole: &Region, lower: &BitSet, upper: &BitSet, guide: &[InstrId]) -> Option<Part> {
+        let inside = |instr: InstrId| upper.contains(instr) && !lower.contains(instr);
         let instrs: Vec<InstrId> = guide.iter().copied().filter(|&instr| inside(instr)).collect();
         (!instrs.is_empty()).then(|| Part::new(whole, lower, upper, instrs, &[]))
     }
@@ -39,8 +39,8 @@ impl Part {
         guide: &[InstrId],
     ) -> Option<Part> {
         let instrs = topological(whole, additional, guide)?;
-        let words = whole.len().div_ceil(64);
-        Some(Part::new(whole, &vec![0; words], &vec![u64::MAX; words], instrs, additional))
+        let (none, all) = (BitSet::new(whole.len()), BitSet::full(whole.len()));
+        Some(Part::new(whole, &none, &all, instrs, additional))
     }
 
     /// The same part with more dependences, and another guide (both numbered as in the part). None if they
@@ -65,12 +65,12 @@ impl Part {
 
     fn new(
         whole: &Region,
-        lower: &[u64],
-        upper: &[u64],
+        lower: &BitSet,
+        upper: &BitSet,
         instrs: Vec<InstrId>,
         additional: &[(InstrId, InstrId)],
     ) -> Part {
-        let inside = |instr: InstrId| contains(upper, instr) && !contains(lower, instr);
+        let inside = |instr: InstrId| upper.contains(instr) && !lower.contains(instr);
         let mut number = vec![u32::MAX; whole.len()];
         for (position, instr) in instrs.iter().enumerate() {
             number[instr.index()] = position as u32;
@@ -88,12 +88,12 @@ impl Part {
         let mut through: Vec<u32> = whole.class_ids().map(|class| whole.through(class)).collect();
         for (position, value) in whole.values().iter().enumerate() {
             let id = ValueId::at(position);
-            let is_open = value.def.is_none_or(|def| contains(lower, def));
+            let is_open = value.def.is_none_or(|def| lower.contains(def));
             if !is_open && !value.def.is_some_and(inside) || whole.is_dead(id) {
                 continue;
             }
             let uses = whole.value_uses(id);
-            let goes_out = value.live_out || uses.iter().any(|&instr| !contains(upper, instr));
+            let goes_out = value.live_out || uses.iter().any(|&instr| !upper.contains(instr));
             let is_used = uses.iter().any(|&instr| inside(instr));
             if is_open && !is_used {
                 through[value.class.index()] += if goes_out { value.weight } else { 0 };
@@ -180,7 +180,10 @@ mod tests {
             let lower = downset_above(&region, 0, &mut random);
             let upper = downset_above(&region, lower, &mut random);
             let guide = random_order(&region, &mut random);
-            let Some(part) = Part::between(&region, &[lower as u64], &[upper as u64], &guide) else {
+            let set = |mask: usize| {
+                BitSet::of(region.len(), region.instrs().filter(|instr| mask >> instr.0 & 1 == 1))
+            };
+            let Some(part) = Part::between(&region, &set(lower), &set(upper), &guide) else {
                 assert_eq!(lower, upper);
                 continue;
             };
@@ -217,7 +220,8 @@ mod tests {
     fn dependences_in_a_circle_are_refused() {
         let region = crate::minreg::made::Made::Chains.region(8, 3);
         let guide: Vec<InstrId> = region.instrs().collect();
-        let part = Part::between(&region, &[0], &[u64::MAX], &guide).unwrap();
+        let part =
+            Part::between(&region, &BitSet::new(region.len()), &BitSet::full(region.len()), &guide).unwrap();
         let (first, last) = (InstrId(0), *guide.last().unwrap());
         assert!(part.with(&[(first, last), (last, first)], &guide).is_none());
         assert!(part.with(&[(first, last)], &guide).is_some());

@@ -11,11 +11,14 @@ use std::time::Instant;
 use super::exact::Options;
 use super::memory::Memory;
 use super::part::Part;
-use super::search::{Search, Verdict};
+use super::search::Search;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
 use crate::budget::Effort;
+use crate::index::InstrId;
+use crate::threads;
+use crate::verdict::Verdict;
 
 /// The first stride, in steps.
 pub(super) const FIRST_STRIDE: u64 = 100_000;
@@ -44,11 +47,11 @@ pub(super) fn race(
     effort: &mut Effort,
     states: &mut u64,
     is_cancelled: &AtomicBool,
-) -> Verdict {
+) -> Verdict<Vec<InstrId>> {
     let region = &part.region;
     let is_too_much = |((pressure, _), limit): (_, &Option<u32>)| limit.is_some_and(|limit| pressure > limit);
     if pressure_at_ends(region).into_iter().zip(limits).any(is_too_much) {
-        return Verdict::Failed;
+        return Verdict::No(());
     }
     // Each of the two can have a full turn then.
     let turn = turn.min(effort.steps / 2);
@@ -56,14 +59,15 @@ pub(super) fn race(
     let Some(packing) = packing else {
         // Nothing is left, or too many classes have too high limits.
         effort.steps = 0;
-        return Verdict::Open;
+        return Verdict::Unknown;
     };
     let closure = Closure::new(region);
     let directions = [Direction::TopDown, Direction::BottomUp];
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
     let strides = strides(turn);
     let decided = [AtomicUsize::new(UNDECIDED), AtomicUsize::new(UNDECIDED)];
-    let deadline = effort.deadline;
+    let whole = *effort;
+    let deadline = whole.deadline;
     let run = |end: usize, search: &mut Search, stride: usize| {
         let is_late = || {
             let other = decided[1 - end].load(Ordering::Relaxed);
@@ -72,10 +76,10 @@ pub(super) fn race(
                 || other != UNDECIDED && options.budget.nodes.is_none();
             is_lost || is_cancelled.load(Ordering::Relaxed)
         };
-        let mut effort = Effort { steps: strides[stride], deadline };
+        let mut effort = whole.up_to(strides[stride]);
         let before = search.states;
-        let verdict = if is_late() { Verdict::Open } else { search.run(&mut effort, is_late) };
-        if verdict != Verdict::Open {
+        let verdict = if is_late() { Verdict::Unknown } else { search.run(&mut effort, is_late) };
+        if !verdict.is_unknown() {
             decided[end].store(stride, Ordering::Relaxed);
         }
         (verdict, Spent { steps: strides[stride] - effort.steps, states: search.states - before })
@@ -85,31 +89,31 @@ pub(super) fn race(
         Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
     };
     let (mut first, mut second) = (search(0, forwards), search(1, backwards));
-    let mut verdicts = [Verdict::Open, Verdict::Open];
+    let mut verdicts = [Verdict::Unknown, Verdict::Unknown];
     let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];
     if options.budget.threads > 1 {
         let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
             for (stride, spent) in spent.iter_mut().enumerate() {
                 let verdict;
                 (verdict, *spent) = run(end, search, stride);
-                if verdict != Verdict::Open || is_over(deadline) {
+                if !verdict.is_unknown() || is_over(deadline) {
                     return verdict;
                 }
             }
-            Verdict::Open
+            Verdict::Unknown
         };
         let [spent_first, spent_second] = &mut spent;
         std::thread::scope(|scope| {
             let other = scope.spawn(|| all(1, &mut second, spent_second));
             verdicts[0] = all(0, &mut first, spent_first);
-            verdicts[1] = other.join().unwrap_or(Verdict::Open);
+            verdicts[1] = threads::join(other);
         });
     } else {
         let mut searches = [first, second];
         let turns = (0..strides.len()).flat_map(|stride| [(stride, 0), (stride, 1)]);
         for (stride, end) in turns {
             (verdicts[end], spent[end][stride]) = run(end, &mut searches[end], stride);
-            if verdicts[end] != Verdict::Open || is_over(deadline) {
+            if verdicts[end] != Verdict::Unknown || is_over(deadline) {
                 break;
             }
         }
@@ -119,7 +123,7 @@ pub(super) fn race(
     let counted = [first.min(second).saturating_add(1), first.min(second.saturating_add(1))];
     for (spent, counted) in spent.iter().zip(counted) {
         for stride in spent.iter().take(counted) {
-            effort.steps = effort.steps.saturating_sub(stride.steps);
+            effort.spend(stride.steps);
             *states += stride.states;
         }
     }
@@ -128,7 +132,7 @@ pub(super) fn race(
         // Nor must it be remembered.
         memories[1 - winner].clear();
     }
-    std::mem::replace(&mut verdicts[winner], Verdict::Open)
+    std::mem::replace(&mut verdicts[winner], Verdict::Unknown)
 }
 
 /// Strides that double and make up a turn.
@@ -145,4 +149,36 @@ fn strides(turn: u64) -> Vec<u64> {
 
 fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::generate::{Shape, region};
+    use crate::minreg::Rules;
+    use crate::minreg::solver::peaks;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// The search from the start is too short to decide anything, so the other one surely begins, and fails.
+    #[test]
+    fn a_panic_of_the_second_search_is_passed_on() {
+        let region = region(Shape::UnrolledLoop, 120, 1);
+        let source: Vec<InstrId> = region.instrs().collect();
+        let limits: Vec<Option<u32>> = peaks(&region, &source).into_iter().map(Some).collect();
+        let part = Part::with_dependences(&region, &[], &source).expect("no cycle");
+        let rules = Rules { free_moves: false, commit: false, ..Rules::ALL };
+        let run = |threads: usize, backwards: Memory| {
+            let options = Options { rules, ..Options::new(Budget { threads, ..Budget::UNLIMITED }) };
+            let memories = &mut [Memory::new(1 << 10), backwards];
+            let (effort, never) = (&mut { Effort::UNBOUNDED }, AtomicBool::new(false));
+            let race = || race(&part, &limits, options, memories, LEAST_EFFORT, effort, &mut 0, &never);
+            catch_unwind(AssertUnwindSafe(race))
+        };
+        for threads in [1, 2] {
+            let verdict = run(threads, Memory::new(1 << 10)).expect("no panic");
+            assert!(verdict.is_unknown(), "{verdict:?}");
+            assert!(run(threads, Memory::broken()).is_err(), "{threads} threads");
+        }
+    }
 }

@@ -35,27 +35,18 @@ use super::Rules;
 use super::local_min::LocalMin;
 use super::memory::Memory;
 use super::part::Part;
-use crate::analysis::closure::{Closure, contains};
-use crate::analysis::pressure_bound::{Judgement, Seeker};
+use crate::analysis::closure::Closure;
+use crate::analysis::pressure_bound::Seeker;
 use crate::analysis::walk::{Direction, LiveGraph, Walk};
+use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// Steps of the [`Effort`] that one expanded state counts for, and one look at a child.
 const STEPS_FOR_STATE: u64 = 64;
 const STEPS_FOR_CHILD: u64 = 32;
-
-/// What a search has found.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// An order within the limits.
-    Found(Vec<InstrId>),
-    /// There is none.
-    Failed,
-    /// Not known.
-    Open,
-}
 
 /// A state on the way to the current one.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +123,7 @@ pub(crate) struct Search<'a> {
     /// Steps taken to expand states.
     steps: u64,
     judgements: Judgements,
-    set: Vec<u64>,
+    set: BitSet,
     ready: Vec<u32>,
     moves: Vec<u32>,
 }
@@ -171,7 +162,7 @@ impl<'a> Search<'a> {
             states: 0,
             steps: 1,
             judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
-            set: vec![0; closure.words()],
+            set: BitSet::new(region.len()),
             ready: Vec::new(),
             moves: Vec::new(),
         };
@@ -179,40 +170,44 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Searches until there is an answer, the effort is spent, or `is_cancelled`.
-    pub(crate) fn run(&mut self, effort: &mut Effort, is_cancelled: impl Fn() -> bool) -> Verdict {
+    /// Looks for an order within the limits until there is an answer, the effort is spent, or `is_cancelled`.
+    pub(crate) fn run(
+        &mut self,
+        effort: &mut Effort,
+        is_cancelled: impl Fn() -> bool,
+    ) -> Verdict<Vec<InstrId>> {
         loop {
             match self.step {
                 Step::Enter { first_key } => {
                     if self.walk.is_complete() {
-                        return Verdict::Found(self.order());
+                        return Verdict::Yes(self.order());
                     }
                     // (A child has just been looked up; what the search commits to has not.)
                     if self.has_committed && self.is_known_to_fail(self.key) {
                         if !self.fail(first_key) {
-                            return Verdict::Failed;
+                            return Verdict::No(());
                         }
                         continue;
                     }
                     let is_over = effort.steps == 0
                         || self.states.is_multiple_of(32) && (effort.is_spent() || is_cancelled());
                     if is_over {
-                        return Verdict::Open;
+                        return Verdict::Unknown;
                     }
                     self.enter(first_key);
                     if self.expand(effort) {
-                        return Verdict::Found(self.order());
+                        return Verdict::Yes(self.order());
                     }
                 }
                 Step::Next => {
-                    let Some(frame) = self.frames.last_mut() else { return Verdict::Failed };
+                    let Some(frame) = self.frames.last_mut() else { return Verdict::No(()) };
                     let is_large =
                         self.states - frame.entered > self.judgements.patience(self.states, self.steps);
                     if self.rules.cuts && is_large && !frame.is_judged {
                         frame.is_judged = true;
                         match self.judge(effort) {
-                            Judgement::Fits(order) => return Verdict::Found(order),
-                            Judgement::Exceeds if !self.give_up() => return Verdict::Failed,
+                            Verdict::Yes(order) => return Verdict::Yes(order),
+                            Verdict::No(()) if !self.give_up() => return Verdict::No(()),
                             _ => {}
                         }
                     } else if (frame.next_child as usize) < self.children.len() {
@@ -224,7 +219,7 @@ impl<'a> Search<'a> {
                             self.has_committed = false;
                         }
                     } else if !self.give_up() {
-                        return Verdict::Failed;
+                        return Verdict::No(());
                     }
                 }
             }
@@ -256,7 +251,7 @@ impl<'a> Search<'a> {
         ready.clear();
         ready.extend_from_slice(self.walk.ready());
         let steps = STEPS_FOR_STATE + STEPS_FOR_CHILD * ready.len() as u64;
-        effort.steps = effort.steps.saturating_sub(steps);
+        effort.spend(steps);
         self.steps += steps;
         let mut is_found = false;
         for &instr in &ready {
@@ -304,7 +299,7 @@ impl<'a> Search<'a> {
             if self.moves.len() == length + 1 {
                 break level;
             }
-            effort.steps = effort.steps.saturating_sub(4 * (self.moves.len() - length) as u64);
+            effort.spend(4 * (self.moves.len() - length) as u64);
             let is_single = self.seekers.len() == 1;
             let lower = self.minima.iter_mut().map(|minimum| minimum.improve(&mut self.moves, length));
             match lower.max() {
@@ -331,11 +326,11 @@ impl<'a> Search<'a> {
     }
 
     /// Looks for a moment after the last frame's state that cannot be passed.
-    fn judge(&mut self, effort: &mut Effort) -> Judgement {
+    fn judge(&mut self, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         let count = self.region.len();
-        self.set.fill(0);
-        self.walk.trail().iter().for_each(|&instr| self.set[instr as usize / 64] |= 1 << (instr % 64));
-        let rest = self.region.instrs().filter(|&instr| !contains(&self.set, instr));
+        self.set.clear();
+        self.walk.trail().iter().for_each(|&instr| self.set.insert(instr));
+        let rest = self.region.instrs().filter(|&instr| !self.set.contains(instr));
         let passed = self.walk.trail().iter().map(|&instr| InstrId(instr));
         let length = passed.len();
         let (order, first, last): (Vec<InstrId>, usize, usize) = match self.direction {
@@ -344,20 +339,20 @@ impl<'a> Search<'a> {
         };
         let packing = self.graph.packing();
         let before = effort.steps;
-        let mut result = Judgement::Open;
+        let mut result = Verdict::Unknown;
         for (class, seeker) in &mut self.seekers {
             result = seeker.judge(&order, first, last, packing.unpack(self.limit, *class), effort);
-            if result == Judgement::Exceeds {
+            if result.is_no() {
                 break;
             }
         }
-        if self.seekers.len() > 1 && matches!(result, Judgement::Fits(_)) {
+        if self.seekers.len() > 1 && result.is_yes() {
             // What fits one class may not fit the others.
-            result = Judgement::Open;
+            result = Verdict::Unknown;
         }
         self.judgements.made += 1;
         self.judgements.steps += before - effort.steps;
-        self.judgements.exceeded += u64::from(result == Judgement::Exceeds);
+        self.judgements.exceeded += u64::from(result.is_no());
         result
     }
 

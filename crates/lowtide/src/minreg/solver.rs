@@ -15,7 +15,6 @@
 //! ends of time.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use super::Rules;
 use super::exact::Options;
@@ -23,16 +22,16 @@ use super::forced_order::forced_order;
 use super::memory::Memory;
 use super::part::Part;
 use super::race::race;
-use super::search::Verdict;
 use super::superiority::superiority;
-use crate::analysis::closure::{Closure, contains};
+use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{Judgement, PressureBound, Seeker, pressure_bound, sharper_bound};
-use crate::budget::Budget;
+use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound_within, sharper_bound_within};
+use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// States that a search remembers at most: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;
@@ -71,11 +70,11 @@ impl<'a> Solver<'a> {
         let mut limited = region.class_ids().filter(|class| limits[class.index()].is_some());
         let mut borders = match (limited.next(), limited.next()) {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
-            _ => vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]],
+            _ => ends(region),
         };
         if effort.is_spent() {
             // There is no time left to do anything with the parts.
-            borders = vec![vec![0; closure.words()], vec![u64::MAX; closure.words()]];
+            borders = ends(region);
         }
         let pieces = borders.windows(2).filter_map(|pair| {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
@@ -118,7 +117,13 @@ impl<'a> Solver<'a> {
 
     /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not
     /// be higher than in the last question.
-    pub(super) fn ask(&mut self, class: ClassId, limit: u32, turn: u64, effort: &mut Effort) -> Verdict {
+    pub(super) fn ask(
+        &mut self,
+        class: ClassId,
+        limit: u32,
+        turn: u64,
+        effort: &mut Effort,
+    ) -> Verdict<Vec<InstrId>> {
         self.limits[class.index()] = Some(limit);
         let rules = self.options.rules;
         let mut is_open = false;
@@ -135,12 +140,12 @@ impl<'a> Solver<'a> {
             let mut verdict =
                 race(&piece.part, &self.limits, self.options, memories, turn, effort, states, &never);
             // Easy questions are answered before this pays.
-            if verdict == Verdict::Open && piece.tightened_for != Some(limit) && !effort.is_spent() {
+            if verdict.is_unknown() && piece.tightened_for != Some(limit) && !effort.is_spent() {
                 piece.tightened_for = Some(limit);
                 verdict = tighten(&mut piece.part, &self.limits, rules, 2 * turn, effort);
             }
             match verdict {
-                Verdict::Found(order) => {
+                Verdict::Yes(order) => {
                     piece.order = piece.part.in_whole(&order);
                     piece.peaks = peaks(&piece.part.region, &order);
                     // The new order is the guide from now on.
@@ -148,13 +153,13 @@ impl<'a> Solver<'a> {
                         piece.part = part;
                     }
                 }
-                Verdict::Failed => return Verdict::Failed,
-                Verdict::Open => is_open = true,
+                Verdict::No(()) => return Verdict::No(()),
+                Verdict::Unknown => is_open = true,
             }
         }
         match is_open {
-            true => Verdict::Open,
-            false => Verdict::Found(self.order()),
+            true => Verdict::Unknown,
+            false => Verdict::Yes(self.order()),
         }
     }
 
@@ -196,12 +201,12 @@ impl Climber<'_> {
                 // Nothing of this holds for higher limits, so it is forgotten each time.
                 let mut part = part.clone();
                 let mut verdict = tighten(&mut part, limits, options.rules, turn, effort);
-                if verdict == Verdict::Open {
+                if verdict.is_unknown() {
                     let memories = &mut [(); 2].map(|()| Memory::new(MOST_STATES));
                     verdict =
                         race(&part, limits, *options, memories, turn, effort, &mut states, is_cancelled);
                 }
-                verdict == Verdict::Failed
+                verdict.is_no()
             };
             if !parts.iter().any(fails) {
                 break;
@@ -222,21 +227,28 @@ fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
 
 /// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the
 /// limits.
-fn tighten(part: &mut Part, limits: &[Option<u32>], rules: Rules, turn: u64, effort: &mut Effort) -> Verdict {
-    let granted = turn.min(effort.steps);
-    let mut share = Effort { steps: granted, deadline: effort.deadline };
-    let verdict = tighten_within(part, limits, rules, &mut share);
-    effort.steps -= granted - share.steps;
-    verdict
+fn tighten(
+    part: &mut Part,
+    limits: &[Option<u32>],
+    rules: Rules,
+    turn: u64,
+    effort: &mut Effort,
+) -> Verdict<Vec<InstrId>> {
+    effort.with_steps(turn, |share| tighten_within(part, limits, rules, share))
 }
 
-fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort: &mut Effort) -> Verdict {
+fn tighten_within(
+    part: &mut Part,
+    limits: &[Option<u32>],
+    rules: Rules,
+    effort: &mut Effort,
+) -> Verdict<Vec<InstrId>> {
     if rules.forced_order {
         let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, &[], effort);
         let source: Vec<InstrId> = part.region.instrs().collect();
         match part.with(&found, &source) {
             Some(tighter) => *part = tighter,
-            None => return Verdict::Failed,
+            None => return Verdict::No(()),
         }
     }
     if rules.cuts && !effort.is_spent() {
@@ -246,23 +258,27 @@ fn tighten_within(part: &mut Part, limits: &[Option<u32>], rules: Rules, effort:
         for class in region.class_ids() {
             let Some(limit) = limits[class.index()] else { continue };
             match Seeker::new(region, class, &closure).judge(&source, 0, region.len(), limit, effort) {
-                Judgement::Exceeds => return Verdict::Failed,
-                Judgement::Fits(order) if is_within(region, &order, limits) => return Verdict::Found(order),
+                Verdict::No(()) => return Verdict::No(()),
+                Verdict::Yes(order) if is_within(region, &order, limits) => return Verdict::Yes(order),
                 _ => {}
             }
         }
     }
-    Verdict::Open
+    Verdict::Unknown
+}
+
+/// The empty set and the set of all instructions.
+fn ends(region: &Region) -> Vec<BitSet> {
+    vec![BitSet::new(region.len()), BitSet::full(region.len())]
 }
 
 /// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
-fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<Vec<u64>> {
-    let words = closure.words();
-    let mut result = vec![vec![0; words]];
+fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<BitSet> {
+    let mut result = vec![BitSet::new(region.len())];
     let mut cut = DownsetMin::new(region, class, closure);
     let mut sides = vec![Side::Free; region.len()];
     if let Minimum::Exact(_) = cut.min(&sides, u32::MAX, effort) {
-        let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
+        let (mut lower, mut upper) = (BitSet::new(region.len()), BitSet::new(region.len()));
         cut.smallest(&mut lower);
         cut.largest(&mut upper);
         loop {
@@ -270,12 +286,12 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
                 result.push(lower.clone());
             }
             // The smallest one that also holds the next instruction, and so on, up to the largest.
-            let is_between = |instr: &InstrId| contains(&upper, *instr) && !contains(&lower, *instr);
+            let is_between = |instr: &InstrId| upper.contains(*instr) && !lower.contains(*instr);
             let Some(next) = region.instrs().find(is_between) else { break };
             for instr in region.instrs() {
                 sides[instr.index()] = match () {
-                    () if instr == next || contains(&lower, instr) => Side::In,
-                    () if contains(&upper, instr) => Side::Free,
+                    () if instr == next || lower.contains(instr) => Side::In,
+                    () if upper.contains(instr) => Side::Free,
                     () => Side::Out,
                 };
             }
@@ -283,8 +299,7 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
             cut.smallest(&mut lower);
         }
     }
-    let mut all = vec![0; words];
-    region.instrs().for_each(|instr| all[instr.index() / 64] |= 1 << (instr.index() % 64));
+    let all = BitSet::full(region.len());
     if result.last() != Some(&all) {
         result.push(all);
     }
@@ -301,19 +316,12 @@ pub(super) fn bound_by_cuts(
     rules: Rules,
     effort: &mut Effort,
 ) -> PressureBound {
-    let budget = |share: u64, effort: &Effort| Budget {
-        time_per_instr: effort.deadline.map(|deadline| {
-            deadline.saturating_duration_since(Instant::now()) / region.len() as u32 / share as u32
-        }),
-        nodes: (effort.steps != u64::MAX).then_some(effort.steps / share),
-        ..Budget::UNLIMITED
-    };
-    let mut bound = pressure_bound(region, class, closure, start, budget(2, effort));
+    let mut bound = pressure_bound_within(region, class, closure, start, effort.share(2));
     if rules.cuts {
-        bound = sharper_bound(region, class, closure, bound, budget(8, effort));
+        bound = sharper_bound_within(region, class, closure, bound, effort.share(8));
     }
     // Around each cut, all instructions are looked at.
-    effort.steps = effort.steps.saturating_sub(bound.cuts * region.len() as u64);
+    effort.spend(bound.cuts * region.len() as u64);
     bound
 }
 
@@ -331,6 +339,7 @@ pub(super) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32
 mod tests {
     use super::*;
     use crate::analysis::pressure_bound::pressure_at_ends;
+    use crate::budget::Budget;
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
     use crate::minreg::race::LEAST_EFFORT;
@@ -362,17 +371,17 @@ mod tests {
             while peak > bound {
                 asked += 1;
                 match solver.ask(class, peak - 1, turn, &mut effort) {
-                    Verdict::Found(order) => {
+                    Verdict::Yes(order) => {
                         found += 1;
                         peak = solver.peak(class);
                         assert_eq!(peaks(&region, &order)[0], peak);
                         assert!(is_within(&region, &order, &solver.limits));
                     }
-                    Verdict::Failed => {
+                    Verdict::No(()) => {
                         failed += 1;
                         bound = peak;
                     }
-                    Verdict::Open => {
+                    Verdict::Unknown => {
                         open += 1;
                         let never = AtomicBool::new(false);
                         (bound, _) =
@@ -401,11 +410,13 @@ mod tests {
                 .map(|peak| random.chance(80).then(|| peak.saturating_sub(random.below(4) as u32)))
                 .collect();
             let exists = whole.lowest(0, &limits).is_some();
-            let mut part = Part::between(&region, &[0], &[u64::MAX], &start).unwrap();
+            let mut part =
+                Part::between(&region, &BitSet::new(region.len()), &BitSet::full(region.len()), &start)
+                    .unwrap();
             let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
             let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
             match tighten_within(&mut part, &limits, rules, &mut effort) {
-                Verdict::Found(order) => {
+                Verdict::Yes(order) => {
                     found += 1;
                     assert!(
                         exists && is_within(&region, &part.in_whole(&order), &limits),
@@ -413,11 +424,11 @@ mod tests {
                         region.name()
                     );
                 }
-                Verdict::Failed => {
+                Verdict::No(()) => {
                     failed += 1;
                     assert!(!exists, "{} {limits:?}", region.name());
                 }
-                Verdict::Open => {
+                Verdict::Unknown => {
                     open += 1;
                     let tighter = Small::new(&part.region, &[]).lowest(0, &limits).is_some();
                     assert_eq!(tighter, exists, "{} {limits:?}", region.name());

@@ -53,7 +53,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::closure::{Closure, contains};
+use crate::analysis::closure::Closure;
 use crate::analysis::distance::Distances;
 use crate::analysis::times::separation;
 use crate::budget::Effort;
@@ -112,7 +112,7 @@ fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
                 }
                 for (a, b) in [(one, other), (other, one)] {
                     let fits = finder.grow(a, b);
-                    effort.steps = effort.steps.saturating_sub(16 * finder.pairs.len() as u64);
+                    effort.spend(16 * finder.pairs.len() as u64);
                     if fits {
                         finder.accept(&mut found);
                         changed = true;
@@ -199,7 +199,7 @@ impl<'a> Finder<'a> {
     }
 
     fn before(&self, first: u32, second: u32) -> bool {
-        contains(self.closure.descendants(InstrId(first)), InstrId(second))
+        self.closure.reaches(InstrId(first), InstrId(second))
     }
 
     /// Whether `second` comes so many cycles after `first`, or more, by dependences alone.

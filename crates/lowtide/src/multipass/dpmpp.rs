@@ -15,6 +15,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Partition, PassProblem};
+use crate::bits::{BitMatrix, BitSet};
 use crate::random::Random;
 
 /// Most transitions that a stage keeps: only graphs with very many equal parts have more.
@@ -49,14 +50,14 @@ struct State {
     /// The way from here to the end: a position among all transitions.
     way: u32,
     /// Operations that have their place.
-    done: Vec<u64>,
+    done: BitSet,
     /// Operations all of whose successors have their place, by size of their subtree.
     ready: Vec<(u32, u32)>,
     /// Values wanted in registers, and how many registers they take.
     live: Vec<u32>,
     live_size: u32,
     /// Values wanted in storage by later passes: a bit each, as a shader can have thousands of outputs.
-    wanted: Vec<u64>,
+    wanted: BitSet,
     /// Live results of requests with no wait between here and their use.
     uncovered: Vec<u32>,
     /// Requests between here and the next wait; none if no wait of this pass comes later.
@@ -71,12 +72,12 @@ struct State {
 
 impl State {
     fn is_wanted(&self, value: u32) -> bool {
-        self.wanted[value as usize / 64] >> (value % 64) & 1 == 1
+        self.wanted.contains(value)
     }
 
     /// How large it is.
     fn words(&self) -> u64 {
-        (self.done.len() + self.ready.len() + self.live.len() + self.wanted.len()) as u64
+        (self.done.words() + self.ready.len() + self.live.len() + self.wanted.words()) as u64
     }
 }
 
@@ -185,11 +186,11 @@ impl<'a> Run<'a> {
         let mut state = State {
             cost: u64::from(problem.model().cost.pass),
             way: END,
-            done: vec![0; problem.len().div_ceil(64)],
+            done: BitSet::new(problem.len()),
             ready: Vec::new(),
             live: Vec::new(),
             live_size: 0,
-            wanted: vec![0; problem.value_count().div_ceil(64)],
+            wanted: BitSet::new(problem.value_count()),
             uncovered: Vec::new(),
             segment: None,
             inputs: Vec::new(),
@@ -205,7 +206,7 @@ impl<'a> Run<'a> {
         }
         state.ready.sort_unstable();
         for value in problem.outputs() {
-            state.wanted[value as usize / 64] |= 1 << (value % 64);
+            state.wanted.insert(value);
             state.keys[2] ^= self.numbers[2][value as usize];
         }
         state
@@ -343,14 +344,14 @@ impl<'a> Run<'a> {
         before.instructions += 1;
         before.textures = effect.textures;
         before.outputs = effect.outputs;
-        before.done[op as usize / 64] |= 1 << (op % 64);
+        before.done.insert(op);
         before.ready.retain(|(_, ready)| *ready != op);
         if effect.waits {
             before.uncovered.clear();
         }
         for value in problem.defs.row(op as usize) {
             before.live.retain(|live| live != value);
-            before.wanted[*value as usize / 64] &= !(1 << (value % 64));
+            before.wanted.remove(*value);
             before.uncovered.retain(|uncovered| uncovered != value);
         }
         for value in problem.uses.row(op as usize) {
@@ -368,9 +369,8 @@ impl<'a> Run<'a> {
         }
         debug_assert_eq!(effect.new_inputs as usize, before.inputs.len() - state.inputs.len());
         for pred in problem.preds(op as usize) {
-            let is_done = |succ: u32| before.done[succ as usize / 64] >> (succ % 64) & 1 == 1;
             let entry = (self.subtree[pred as usize], pred);
-            if problem.succs(pred as usize).all(is_done)
+            if problem.succs(pred as usize).all(|succ| before.done.contains(succ))
                 && let Err(place) = before.ready.binary_search(&entry)
             {
                 before.ready.insert(place, entry);
@@ -389,7 +389,7 @@ impl<'a> Run<'a> {
         fresh.cost += u64::from(cost.pass) + u64::from(cost.load) * u64::from(state.live_size);
         for value in &state.live {
             if problem.def[*value as usize].is_some() && !fresh.is_wanted(*value) {
-                fresh.wanted[*value as usize / 64] |= 1 << (value % 64);
+                fresh.wanted.insert(*value);
                 fresh.keys[2] ^= self.numbers[2][*value as usize];
             }
         }
@@ -437,17 +437,10 @@ impl<'a> Run<'a> {
 
 /// For each operation, how many there are in its subtree: itself and all that it depends on.
 fn subtrees(problem: &PassProblem) -> Vec<u32> {
-    let words = problem.len().div_ceil(64);
-    let mut sets = vec![0u64; problem.len() * words];
+    let mut sets = BitMatrix::new(problem.len(), problem.len());
     for op in 0..problem.len() {
-        let (before, own) = sets.split_at_mut(op * words);
-        let own = &mut own[..words];
-        own[op / 64] |= 1 << (op % 64);
-        for pred in problem.preds(op) {
-            let pred = &before[pred as usize * words..][..words];
-            own.iter_mut().zip(pred).for_each(|(word, more)| *word |= more);
-        }
+        sets.insert(op, op);
+        problem.preds(op).for_each(|pred| sets.unite_rows(op, pred));
     }
-    let count = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum();
-    if words == 0 { Vec::new() } else { sets.chunks(words).map(count).collect() }
+    (0..problem.len()).map(|op| sets.row(op).count()).collect()
 }

@@ -6,27 +6,27 @@
 //! not and the pass itself needs it, it is loaded, and an earlier pass has to store it. So an operation can run in several passes:
 //! recomputation is a choice like any other.
 //!
-//! **Bound.** Whatever is wanted, everything it depends on has to run once more, every interpolant has to be read, requests
-//! that depend on each other each have a wait, and so many operations (requests, interpolants, outputs) need so many passes. Each of
-//! these passes stores something, and what is not wanted from outside is loaded again. During the choice of a pass, what
-//! it runs is known to run twice if something that it loads depends on it.
-//!
-//! The second bound knows the structure: what a single value costs is found first, from the first operation to the last. A solution for
-//! several values is one for each of them if all is left out that it does not depend on: so it costs no less than the dearest
-//! one, and every operation more that this one does not need.
+//! **Bound.** What a state costs at least: `bound.rs`. During the choice of a pass, what it runs is known to run twice if something
+//! that it loads depends on it.
 //!
 //! **Search.** Depth-first within a limit on the cost, which rises from the bound in steps that take about twice the time of
 //! the one before (iterative deepening): a solution lowers the limit, and when nothing is left below it, it is optimal. At any time nothing is
 //! below the last limit. States that have failed are remembered with what they cost at least. The order within a pass is found
 //! by `order.rs`.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashMap;
 
-use super::order::{Answer, Inside, quick, search};
+pub use super::bound::MOST_OPERATIONS;
+use super::bound::{Asked, Bound, State};
+use super::order::{Inside, quick, search};
 use super::{Partition, PassProblem};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::bits::BitSet;
+use crate::budget::{Budget, Effort};
 use crate::progress::Watch;
+use crate::threads;
+use crate::verdict::Verdict;
 
 /// The best partition known, and what is proven about all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,8 +46,6 @@ impl Proven {
     }
 }
 
-/// Shaders of more operations, or with an operation of more than 16 results, are not searched: their bound is what is known without.
-pub const MOST_OPERATIONS: usize = 1024;
 /// Steps for the cost of one value alone.
 const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass, at first.
@@ -67,73 +65,48 @@ pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Pr
 
 /// As [`partition`], and notes how the cost falls and the bound rises.
 pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budget, watch: Watch) -> Proven {
-    let mut run = Run::new(problem, budget.effort(problem.region().len()));
-    let goal = State { wanted: problem.outputs().collect(), pinned: run.all_pinned() };
-    let mut bound = run.bound(&run.needed(&goal), &goal);
+    let mut effort = budget.effort(problem.region().len());
+    let mut run = Run::new(problem);
+    let goal = State { wanted: problem.outputs().collect(), pinned: run.bound.all_pinned() };
+    let mut bound = run.bound.of(&run.bound.needed(&goal), &goal);
     let mut best = start.clone();
     watch.begin(best.cost, bound);
     let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
     let mut search = || {
-        // Most shaders are simple: the second bound is for the others.
-        let all = run.effort;
-        let share = all.share(8);
-        run.effort = share;
-        for round in 0..2 {
-            let (least, found) = run.solve(&goal, best.cost, watch);
+        let mut solve = |run: &mut Run, effort: &mut Effort| {
+            let (least, found) = run.solve(&goal, best.cost, effort, watch);
             bound = bound.max(least);
             if let Some(passes) = found {
                 best = problem.partition(&passes.into_iter().rev().collect::<Vec<_>>());
             }
-            if round == 0 && bound < best.cost {
-                let spent = share.steps - run.effort.steps;
-                run.effort = all;
-                run.effort.spend(spent);
-                run.find_singles();
-            }
+            bound < best.cost
+        };
+        // Most shaders are simple: the second bound is for the others.
+        if effort.with_share(8, |share| solve(&mut run, share)) {
+            effort.with_share(2, |share| run.find_singles(share));
+            solve(&mut run, &mut effort);
         }
     };
     if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
         // A thread for its stack. Where there is none to be had, what is known stays as it is.
         std::thread::scope(|scope| {
-            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search);
+            if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search)
+            {
+                threads::join(thread);
+            }
         });
     }
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
 }
 
-/// What is still to be done by earlier passes.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    /// Values, by increasing number.
-    wanted: Vec<u32>,
-    /// Operations with effects that have not run.
-    pinned: Vec<u64>,
-}
+/// Whether the search can go on after a part of it, or has to stop, as the effort is spent.
+type Flow = ControlFlow<()>;
 
-/// Whether a part of the search is complete.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Done,
-    Stopped,
-}
+const DONE: Flow = ControlFlow::Continue(());
+const STOPPED: Flow = ControlFlow::Break(());
 
 /// What passes run and store.
 type Passes = Vec<(Vec<u32>, Vec<u32>)>;
-
-/// What passes are asked for.
-#[derive(Clone, Copy)]
-struct Asked {
-    /// Operations that they have at least.
-    operations: u32,
-    /// Registers that they must store.
-    registers: u32,
-    /// Registers that they, or the pass being chosen, must store.
-    stores: u32,
-    /// Values that they store for others, at most.
-    values: u32,
-    /// Operations with effects that they may have.
-    effects: u32,
-}
 
 /// A pass in the making.
 struct Choice {
@@ -145,8 +118,8 @@ struct Choice {
     all_inputs: u64,
     waits: u64,
     wanted: Vec<u32>,
-    pinned: Vec<u64>,
-    runs: Vec<u64>,
+    pinned: BitSet,
+    runs: BitSet,
     run_list: Vec<u32>,
     /// By value: whether the pass reads it.
     is_read: Vec<bool>,
@@ -158,27 +131,15 @@ struct Choice {
     inputs: u64,
     /// What earlier passes have to do: values, and all that they depend on.
     rest: Vec<u32>,
-    behind: Vec<u64>,
+    behind: BitSet,
     /// Registers of wanted values that nothing is decided about.
     open: u32,
 }
 
 struct Run<'a> {
     problem: &'a PassProblem<'a>,
+    bound: Bound<'a>,
     effort: Effort,
-    words: usize,
-    /// By operation: itself and all that it depends on by values.
-    ancestors: Vec<u64>,
-    /// By operation: requests in the longest chain that ends with it.
-    depth: Vec<u32>,
-    request_mask: Vec<u64>,
-    pinned_mask: Vec<u64>,
-    /// Operations by cost.
-    cost_masks: Vec<(u64, Vec<u64>)>,
-    /// By input: the operations that read it.
-    input_masks: Vec<Vec<u64>>,
-    /// By value: what it costs alone, at least. All 0 if there are operations with effects.
-    singles: Vec<u64>,
     /// Only what costs less counts; and the least cost at or above it that was met.
     limit: u64,
     next_limit: u64,
@@ -205,74 +166,12 @@ struct Known {
     least: Option<u32>,
 }
 
-fn has(set: &[u64], op: usize) -> bool {
-    set[op / 64] >> (op % 64) & 1 == 1
-}
-
-fn insert(set: &mut [u64], op: usize) {
-    set[op / 64] |= 1 << (op % 64);
-}
-
-fn remove(set: &mut [u64], op: usize) {
-    set[op / 64] &= !(1 << (op % 64));
-}
-
-fn count(set: &[u64]) -> u32 {
-    set.iter().map(|word| word.count_ones()).sum()
-}
-
-fn overlap(a: &[u64], b: &[u64]) -> u32 {
-    a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
-}
-
-fn meets(a: &[u64], b: &[u64]) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
-}
-
 impl<'a> Run<'a> {
-    fn new(problem: &'a PassProblem<'a>, effort: Effort) -> Self {
-        let is_small = problem.len() <= MOST_OPERATIONS;
-        let words = problem.len().div_ceil(64);
-        let mut ancestors = vec![0u64; if is_small { problem.len() * words } else { 0 }];
-        let mut depth: Vec<u32> = Vec::with_capacity(problem.len());
-        for op in 0..problem.len() {
-            let defs = problem.uses.row(op).iter().filter_map(|value| problem.def[*value as usize]);
-            let chain = defs.clone().map(|def| depth[def as usize]).max().unwrap_or(0);
-            depth.push(chain + u32::from(problem.is_request[op]));
-            if is_small {
-                let (before, own) = ancestors.split_at_mut(op * words);
-                insert(own, op);
-                for def in defs {
-                    let def = &before[def as usize * words..][..words];
-                    own[..words].iter_mut().zip(def).for_each(|(word, more)| *word |= more);
-                }
-            }
-        }
-        let mask = |test: &dyn Fn(usize) -> bool| {
-            let mut mask = vec![0; words];
-            (0..problem.len()).filter(|op| test(*op)).for_each(|op| insert(&mut mask, op));
-            mask
-        };
-        let mut costs = problem.op_cost.clone();
-        costs.sort_unstable();
-        costs.dedup();
-        let cost_masks =
-            costs.into_iter().map(|cost| (cost, mask(&|op| problem.op_cost[op] == cost))).collect();
-        // More inputs than bits are not told apart: the bound is a little lower then.
-        let inputs = problem.input_count.min(64) as u32;
-        let input_masks =
-            (0..inputs).map(|input| mask(&|op| problem.inputs.row(op).contains(&input))).collect();
+    fn new(problem: &'a PassProblem<'a>) -> Self {
         Run {
             problem,
-            effort,
-            words,
-            ancestors,
-            depth,
-            request_mask: mask(&|op| problem.is_request[op]),
-            pinned_mask: mask(&|op| problem.is_pinned[op]),
-            cost_masks,
-            input_masks,
-            singles: vec![0; problem.value_count()],
+            bound: Bound::new(problem),
+            effort: Effort::UNBOUNDED,
             limit: 0,
             next_limit: u64::MAX,
             failed: FxHashMap::default(),
@@ -286,8 +185,9 @@ impl<'a> Run<'a> {
     }
 
     /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
-    fn solve(&mut self, goal: &State, most: u64, watch: Watch) -> (u64, Option<Passes>) {
-        let mut bound = self.bound(&self.needed(goal), goal);
+    fn solve(&mut self, goal: &State, most: u64, effort: &mut Effort, watch: Watch) -> (u64, Option<Passes>) {
+        self.effort = *effort;
+        let mut bound = self.bound.of(&self.bound.needed(goal), goal);
         watch.proved(self.nodes, bound.min(most));
         let mut best = most;
         let mut found = None;
@@ -304,7 +204,7 @@ impl<'a> Run<'a> {
                 found = Some(passes);
                 watch.found(self.nodes, best);
             }
-            if flow == Flow::Stopped {
+            if flow == STOPPED {
                 break;
             }
             // Where the order of a pass could not be decided in its time, the bound cannot rise: it gets more.
@@ -321,177 +221,53 @@ impl<'a> Run<'a> {
             }
             last = nodes;
         }
+        *effort = self.effort;
         (bound.min(best), found)
     }
 
-    /// What each value costs alone, by the same search; half of the effort is for that.
-    fn find_singles(&mut self) {
+    /// What each value costs alone, by the same search.
+    fn find_singles(&mut self, effort: &mut Effort) {
         let problem = self.problem;
-        if count(&self.pinned_mask) > 0 {
+        if !self.bound.pinned_mask.is_empty() {
             return;
         }
-        let all = self.effort;
-        let mut left = all.share(2);
         let mut values: Vec<u32> = (0..problem.value_count() as u32)
             .filter(|value| problem.def[*value as usize].is_some())
             .collect();
         values.sort_by_key(|value| problem.def[*value as usize]);
         for value in values {
-            if left.is_spent() {
+            if effort.is_spent() {
                 break;
             }
-            let state = State { wanted: vec![value], pinned: vec![0; self.words] };
-            let steps = left.steps.min(SINGLE_STEPS);
-            self.effort = Effort { steps, deadline: left.deadline };
-            let (bound, _) = self.solve(&state, u64::MAX, Watch::default());
-            left.spend(steps - self.effort.steps);
-            self.singles[value as usize] = bound;
-        }
-        let spent = all.share(2).steps - left.steps;
-        self.effort = all;
-        self.effort.spend(spent);
-    }
-
-    /// What values cost together at least, by what the dearest one costs alone.
-    fn dearest(&self, needed: &[u64], wanted: &[u32]) -> u64 {
-        let problem = self.problem;
-        let together = |value: &u32| {
-            let alone = self.singles[*value as usize];
-            let Some(def) = problem.def[*value as usize].filter(|_| alone > 0) else { return 0 };
-            let own = &self.ancestors[def as usize * self.words..][..self.words];
-            let more: u64 = (self.cost_masks.iter())
-                .map(|(cost, mask)| {
-                    let words = needed.iter().zip(own).zip(mask);
-                    cost * u64::from(
-                        words.map(|((all, own), mask)| (all & !own & mask).count_ones()).sum::<u32>(),
-                    )
-                })
-                .sum();
-            let is_beside =
-                |other: &&u32| problem.def[**other as usize].is_some_and(|def| !has(own, def as usize));
-            let stores: u32 =
-                wanted.iter().filter(is_beside).map(|other| problem.size[*other as usize]).sum();
-            alone + more + u64::from(stores) * u64::from(problem.model().cost.store)
-        };
-        wanted.iter().map(together).max().unwrap_or(0)
-    }
-
-    fn all_pinned(&self) -> Vec<u64> {
-        self.pinned_mask.clone()
-    }
-
-    /// All that a state depends on.
-    fn needed(&self, state: &State) -> Vec<u64> {
-        // Of a shader that is too large to be searched, all is needed but what nothing uses.
-        if self.ancestors.is_empty() {
-            let mut all = vec![0; self.words];
-            (0..self.problem.len()).for_each(|op| insert(&mut all, op));
-            return all;
-        }
-        let mut set = vec![0; self.words];
-        let defs = state.wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
-        let pinned = (0..self.problem.len() as u32).filter(|op| has(&state.pinned, *op as usize));
-        for op in defs.chain(pinned) {
-            self.absorb(&mut set, op);
-        }
-        set
-    }
-
-    fn absorb(&self, set: &mut [u64], op: u32) {
-        let own = &self.ancestors[op as usize * self.words..][..self.words];
-        set.iter_mut().zip(own).for_each(|(word, more)| *word |= more);
-    }
-
-    fn op_cost(&self, set: &[u64]) -> u64 {
-        self.cost_masks.iter().map(|(cost, mask)| cost * u64::from(overlap(set, mask))).sum()
-    }
-
-    fn inputs(&self, set: &[u64]) -> u64 {
-        let masks = self.input_masks.iter().enumerate();
-        masks.filter(|(_, mask)| meets(set, mask)).fold(0, |inputs, (input, _)| inputs | 1 << input)
-    }
-
-    /// Waits that this many requests need in any case.
-    fn waits_for(&self, requests: u32) -> u64 {
-        let caps = &self.problem.caps;
-        // Results that are waited for together are pending, and each is in a register or goes to an output.
-        let together = caps.pending.min(caps.registers.saturating_add(caps.outputs)).max(1);
-        u64::from(requests.div_ceil(together))
-    }
-
-    /// What at least the passes cost that run these operations, without operations, interpolants and waits.
-    fn pass_cost(&self, set: &[u64], asked: Asked) -> u64 {
-        let (caps, cost) = (&self.problem.caps, &self.problem.model().cost);
-        let operations = count(set).max(asked.operations);
-        if operations == 0 {
-            return u64::from(asked.stores) * u64::from(cost.store);
-        }
-        let requests = overlap(set, &self.request_mask);
-        let inputs = self.inputs(set).count_ones();
-        let passes = (operations.div_ceil(caps.instructions))
-            .max(requests.div_ceil(caps.textures))
-            .max(inputs.div_ceil(caps.interpolants))
-            .max(asked.registers.div_ceil(caps.outputs))
-            .max(1);
-        // A pass without a store has an effect, and what is stored but not wanted is loaded.
-        let storing = passes.saturating_sub(asked.effects);
-        u64::from(passes) * u64::from(cost.pass)
-            + u64::from(asked.stores.max(storing)) * u64::from(cost.store)
-            + u64::from(storing.saturating_sub(asked.values)) * u64::from(cost.load)
-    }
-
-    /// What a state costs at least.
-    fn bound(&self, needed: &[u64], state: &State) -> u64 {
-        let cost = &self.problem.model().cost;
-        let registers = self.problem.total(&state.wanted);
-        let asked = Asked {
-            operations: 0,
-            registers,
-            stores: registers,
-            values: state.wanted.len() as u32,
-            effects: count(&state.pinned),
-        };
-        let by_count = self.op_cost(needed)
-            + u64::from(self.inputs(needed).count_ones()) * u64::from(cost.interpolant)
-            + self.waits(needed, &state.wanted) * u64::from(cost.wait)
-            + self.pass_cost(needed, asked);
-        by_count.max(self.dearest(needed, &state.wanted))
-    }
-
-    /// Waits of the passes that make these values, at least.
-    fn waits(&self, needed: &[u64], wanted: &[u32]) -> u64 {
-        let requests = overlap(needed, &self.request_mask);
-        let chain = wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
-        let chain = chain.map(|def| self.depth[def as usize]).max().unwrap_or(0);
-        // An operation with effects may leave its request unread.
-        match meets(needed, &self.pinned_mask) {
-            true => u64::from(chain),
-            false => u64::from(chain).max(self.waits_for(requests)),
+            let state = State { wanted: vec![value], pinned: BitSet::new(problem.len()) };
+            let (bound, _) = effort
+                .with_steps(SINGLE_STEPS, |effort| self.solve(&state, u64::MAX, effort, Watch::default()));
+            self.bound.singles[value as usize] = bound;
         }
     }
 
     /// Looks for passes that bring about a state, after `before` was spent.
     fn state(&mut self, state: &State, before: u64) -> Flow {
-        let all = self.needed(state);
-        if count(&all) == 0 {
+        let all = self.bound.needed(state);
+        if all.is_empty() {
             // From now on, only what is cheaper counts.
             if before < self.limit {
                 self.found = Some(self.passes.clone());
                 self.limit = before;
             }
             self.next_limit = self.next_limit.min(before);
-            return Flow::Done;
+            return DONE;
         }
-        let total = before + self.bound(&all, state);
+        let total = before + self.bound.of(&all, state);
         if total >= self.limit {
             self.next_limit = self.next_limit.min(total);
-            return Flow::Done;
+            return DONE;
         }
         // A state that no passes bring about costs more than any number.
         let known = self.failed.get(state).map(|least| before.saturating_add(*least));
         if let Some(known) = known.filter(|known| *known >= self.limit) {
             self.next_limit = self.next_limit.min(known);
-            return Flow::Done;
+            return DONE;
         }
         // What comes next above the limit is found for this state alone first.
         let outer = std::mem::replace(&mut self.next_limit, u64::MAX);
@@ -499,7 +275,7 @@ impl<'a> Run<'a> {
             before,
             wanted: state.wanted.clone(),
             pinned: state.pinned.clone(),
-            runs: vec![0; self.words],
+            runs: BitSet::new(self.problem.len()),
             run_list: Vec::new(),
             is_read: vec![false; self.problem.value_count()],
             stores: Vec::new(),
@@ -508,15 +284,15 @@ impl<'a> Run<'a> {
             requests: 0,
             inputs: 0,
             rest: Vec::new(),
-            behind: vec![0; self.words],
+            behind: BitSet::new(self.problem.len()),
             open: self.problem.total(&state.wanted),
-            count: count(&all),
-            op_cost: self.op_cost(&all),
-            all_inputs: self.inputs(&all),
-            waits: self.waits(&all, &state.wanted),
+            count: all.count(),
+            op_cost: self.bound.op_cost(&all),
+            all_inputs: self.bound.inputs(&all),
+            waits: self.bound.waits(&all, &state.wanted),
         };
         let flow = self.choose(&mut choice, self.problem.len());
-        if flow == Flow::Done {
+        if flow == DONE {
             if self.failed.len() >= MOST_FAILED {
                 self.failed.clear();
             }
@@ -530,15 +306,8 @@ impl<'a> Run<'a> {
     fn total(&self, choice: &Choice) -> u64 {
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let caps = &problem.caps;
-        let twice: u64 = self
-            .cost_masks
-            .iter()
-            .map(|(cost, mask)| {
-                let words = choice.runs.iter().zip(&choice.behind).zip(mask);
-                cost * u64::from(words.map(|((a, b), c)| (a & b & c).count_ones()).sum::<u32>())
-            })
-            .sum();
-        let behind_inputs = self.inputs(&choice.behind);
+        let twice = self.bound.op_cost_of_common(&choice.runs, &choice.behind);
+        let behind_inputs = self.bound.inputs(&choice.behind);
         let open_inputs = choice.all_inputs & !(choice.inputs | behind_inputs);
         let inputs = choice.inputs.count_ones() + behind_inputs.count_ones() + open_inputs.count_ones();
         let registers = problem.total(&choice.rest);
@@ -550,7 +319,7 @@ impl<'a> Run<'a> {
             registers,
             stores: registers + choice.open,
             values: choice.rest.len() as u32 + choice.open,
-            effects: count(&choice.pinned),
+            effects: choice.pinned.count(),
         };
         let spent = choice.before
             + u64::from(cost.pass)
@@ -560,8 +329,8 @@ impl<'a> Run<'a> {
             + twice;
         let by_count = u64::from(inputs) * u64::from(cost.interpolant)
             + choice.waits * u64::from(cost.wait)
-            + self.pass_cost(&choice.behind, asked);
-        let dearest = self.dearest(&choice.behind, &choice.rest);
+            + self.bound.pass_cost(&choice.behind, asked);
+        let dearest = self.bound.dearest(&choice.behind, &choice.rest);
         if dearest == 0 {
             return spent + by_count;
         }
@@ -569,7 +338,7 @@ impl<'a> Run<'a> {
         let by_value = u64::from(choice.inputs.count_ones()) * u64::from(cost.interpolant)
             + u64::from(choice.open) * u64::from(cost.store)
             + dearest
-            - self.op_cost(&choice.behind);
+            - self.bound.op_cost(&choice.behind);
         spent + by_count.max(by_value)
     }
 
@@ -589,14 +358,14 @@ impl<'a> Run<'a> {
             || self.effort.steps == 0
             || self.nodes.is_multiple_of(16) && self.effort.is_spent()
         {
-            return Flow::Stopped;
+            return STOPPED;
         }
         let problem = self.problem;
         let is_asked = |op: &usize| {
             let mut defs = problem.defs.row(*op).iter();
             let is_wanted =
                 |value: &u32| choice.is_read[*value as usize] || choice.wanted.binary_search(value).is_ok();
-            defs.any(is_wanted) || has(&choice.pinned, *op)
+            defs.any(is_wanted) || choice.pinned.contains(*op)
         };
         let Some(op) = (0..end).rev().find(is_asked) else { return self.close(choice) };
         let defs = problem.defs.row(op);
@@ -620,8 +389,8 @@ impl<'a> Run<'a> {
             .after
             .row(op)
             .iter()
-            .all(|next| !has(&choice.pinned, *next as usize) || has(&choice.runs, *next as usize));
-        if !is_pinned || has(&choice.pinned, op) && is_last {
+            .all(|next| !choice.pinned.contains(*next) || choice.runs.contains(*next));
+        if !is_pinned || choice.pinned.contains(op) && is_last {
             // Every choice of wanted results to store; results of what cannot run again must be stored.
             for subset in (0..1u32 << wanted.len()).rev() {
                 let is_all = subset + 1 == 1 << wanted.len();
@@ -629,14 +398,12 @@ impl<'a> Run<'a> {
                 {
                     continue;
                 }
-                if self.run_it(choice, op, wanted, subset) == Flow::Stopped {
-                    return Flow::Stopped;
-                }
+                self.run_it(choice, op, wanted, subset)?;
             }
         }
         // Leave it to an earlier pass, and load what this one reads.
-        if is_pinned && !has(&choice.pinned, op) {
-            return Flow::Done;
+        if is_pinned && !choice.pinned.contains(op) {
+            return DONE;
         }
         let caps = &problem.caps;
         let loads = problem.total(read);
@@ -644,17 +411,15 @@ impl<'a> Run<'a> {
         let fits = (choice.run_list.len() as u32).saturating_add(loaded) <= caps.instructions
             && choice.requests.saturating_add(loaded) <= caps.textures;
         if !fits {
-            return Flow::Done;
+            return DONE;
         }
         let behind = choice.behind.clone();
         let rest = choice.rest.len();
         choice.loaded = loaded;
         choice.rest.extend(wanted.iter().chain(read.iter().filter(|value| !wanted.contains(value))));
-        let mut more = std::mem::take(&mut choice.behind);
-        self.absorb(&mut more, op as u32);
-        choice.behind = more;
+        self.bound.absorb(&mut choice.behind, op);
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Done,
+            true => DONE,
             false => self.choose(choice, op),
         };
         choice.loaded -= loads;
@@ -687,14 +452,14 @@ impl<'a> Run<'a> {
             && inputs.count_ones() <= caps.interpolants
             && choice.stored.saturating_add(stored) <= caps.outputs;
         if !fits {
-            return Flow::Done;
+            return DONE;
         }
         let old_inputs = std::mem::replace(&mut choice.inputs, inputs);
-        let was_pinned = has(&choice.pinned, op);
+        let was_pinned = choice.pinned.contains(op);
         let behind = choice.behind.clone();
         let lengths = (choice.stores.len(), choice.rest.len());
-        remove(&mut choice.pinned, op);
-        insert(&mut choice.runs, op);
+        choice.pinned.remove(op);
+        choice.runs.insert(op);
         choice.run_list.push(op as u32);
         fresh.iter().for_each(|value| choice.is_read[*value as usize] = true);
         choice.loaded = loaded;
@@ -703,19 +468,17 @@ impl<'a> Run<'a> {
         choice.stores.extend(&stores);
         choice.rest.extend(&rest);
         if !rest.is_empty() {
-            let mut more = std::mem::take(&mut choice.behind);
-            self.absorb(&mut more, op as u32);
-            choice.behind = more;
+            self.bound.absorb(&mut choice.behind, op);
         }
         let flow = match self.is_hopeless(choice) {
-            true => Flow::Done,
+            true => DONE,
             false => self.choose(choice, op),
         };
         choice.inputs = old_inputs;
         if was_pinned {
-            insert(&mut choice.pinned, op);
+            choice.pinned.insert(op);
         }
-        remove(&mut choice.runs, op);
+        choice.runs.remove(op);
         choice.run_list.pop();
         fresh.iter().for_each(|value| choice.is_read[*value as usize] = false);
         choice.loaded -= loads;
@@ -730,7 +493,7 @@ impl<'a> Run<'a> {
     /// All is decided: the pass needs an order, and the earlier ones have to do the rest.
     fn close(&mut self, choice: &mut Choice) -> Flow {
         if choice.run_list.is_empty() {
-            return Flow::Done;
+            return DONE;
         }
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let mut ops = choice.run_list.clone();
@@ -740,20 +503,20 @@ impl<'a> Run<'a> {
         let mut wanted = choice.rest.clone();
         wanted.sort_unstable();
         let next = State { wanted, pinned: choice.pinned.clone() };
-        let behind = self.needed(&next);
+        let behind = self.bound.needed(&next);
         let mut inputs: Vec<u32> =
             ops.iter().flat_map(|op| problem.inputs.row(*op as usize)).copied().collect();
         inputs.sort_unstable();
         inputs.dedup();
         if inputs.len() as u64 > u64::from(problem.caps.interpolants) {
-            return Flow::Done;
+            return DONE;
         }
         let own = u64::from(cost.pass)
             + u64::from(choice.stored) * u64::from(cost.store)
             + u64::from(choice.loaded) * u64::from(cost.load)
             + inputs.len() as u64 * u64::from(cost.interpolant)
-            + self.op_cost(&choice.runs);
-        let rest = self.bound(&behind, &next);
+            + self.bound.op_cost(&choice.runs);
+        let rest = self.bound.of(&behind, &next);
         let without_waits = choice.before + own + rest;
         let key = (ops, stores);
         let mut known = match self.orders.get(&key) {
@@ -776,16 +539,16 @@ impl<'a> Run<'a> {
             let inside = Inside::new(problem, &key.0, &key.1);
             let most_waits =
                 if known.best.is_none() && least == inside.least_waits() { u32::MAX } else { least };
-            let mut effort =
-                Effort { steps: self.order_steps.min(self.effort.steps), deadline: self.effort.deadline };
-            let steps = effort.steps;
-            let answer = search(&inside, most_waits, &mut effort);
-            self.effort.spend((steps - effort.steps) * problem.len() as u64 / 16);
+            // One step of that search takes the time of many here.
+            let granted = self.effort.up_to(self.order_steps);
+            let mut left = granted;
+            let answer = search(&inside, most_waits, &mut left);
+            self.effort.spend((granted.steps - left.steps) * problem.len() as u64 / 16);
             match answer {
-                Answer::Found(order, waits) => known.best = Some((order, waits)),
-                Answer::None if most_waits == u32::MAX => known.least = None,
-                Answer::None => known.least = Some(least + 1),
-                Answer::Unknown => {
+                Verdict::Yes(found) => known.best = Some(found),
+                Verdict::No(()) if most_waits == u32::MAX => known.least = None,
+                Verdict::No(()) => known.least = Some(least + 1),
+                Verdict::Unknown => {
                     self.next_limit = self.next_limit.min(total);
                     break;
                 }
@@ -795,11 +558,11 @@ impl<'a> Run<'a> {
             self.orders.clear();
         }
         self.orders.insert(key.clone(), known.clone());
-        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return Flow::Done };
+        let (Some((order, waits)), Some(_)) = (known.best, known.least) else { return DONE };
         let spent = choice.before + own + u64::from(waits) * u64::from(cost.wait);
         if spent + rest >= self.limit {
             self.next_limit = self.next_limit.min(spent + rest);
-            return Flow::Done;
+            return DONE;
         }
         self.passes.push((order, key.1));
         let flow = self.state(&next, spent);

@@ -21,6 +21,7 @@
 //!
 //! [`check`] tells whether a partition is legal and what it costs, with code of its own.
 
+mod bound;
 pub mod check;
 pub mod dpmpp;
 pub mod exact;

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::PassProblem;
 use crate::budget::Effort;
 use crate::random::Random;
+use crate::verdict::Verdict;
 
 /// The operations of a pass, with what they mean to each other.
 pub(super) struct Inside<'a> {
@@ -275,18 +276,10 @@ pub(super) fn in_source_order(inside: &Inside) -> Option<Vec<u32>> {
     Some(inside.ops.to_vec())
 }
 
-/// Whether there is an order with at most so many waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Found(Vec<u32>, u32),
-    None,
-    Unknown,
-}
-
-/// Looks for an order with at most `most` waits.
-pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer {
+/// Looks for an order with at most `most` waits: the order, and its waits.
+pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Verdict<(Vec<u32>, u32)> {
     if inside.least_waits() > most {
-        return Answer::None;
+        return Verdict::No(());
     }
     let mut random = Random::new(inside.ops.len() as u64);
     let mut number = || u128::from(random.bits()) << 64 | u128::from(random.bits());
@@ -297,7 +290,7 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer 
     let cap = inside.problem.caps.registers;
     while let Some((progress, place)) = stack.pop() {
         if effort.is_spent() {
-            return Answer::Unknown;
+            return Verdict::Unknown;
         }
         effort.spend(1);
         let mut progress = Rc::unwrap_or_clone(progress);
@@ -321,7 +314,7 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer 
             let waits = inside.all_waits(&progress);
             if waits <= most {
                 let order = progress.order.iter().map(|place| inside.ops[*place as usize]).collect();
-                return Answer::Found(order, waits);
+                return Verdict::Yes((order, waits));
             }
             continue;
         }
@@ -351,5 +344,5 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Answer 
         let progress = Rc::new(progress);
         stack.extend(moves.into_iter().map(|(_, place)| (Rc::clone(&progress), Some(place))));
     }
-    Answer::None
+    Verdict::No(())
 }

@@ -8,10 +8,13 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Packing;
 use super::bound::Ranges;
+use super::graph::Graph;
 use super::problem::PackProblem;
-use super::search::{Answer, Graph, Question, Search};
+use super::search::{Question, Search};
 use crate::budget::Effort;
+use crate::verdict::Verdict;
 
 /// What a decision costs in states of the search.
 const STEPS: u64 = 100;
@@ -41,7 +44,7 @@ impl<'a> Formats<'a> {
     }
 
     /// Whether the block fits into a length, with so many states for each search.
-    pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Answer {
+    pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Verdict<Packing> {
         let question = Asked { length, states };
         self.pending.clear();
         let answer = match self.open.remove(&length) {
@@ -52,26 +55,31 @@ impl<'a> Formats<'a> {
             }
         };
         // What was not gone through to the end begins anew.
-        if answer == Answer::Unknown && !effort.is_spent() {
+        if answer.is_unknown() && !effort.is_spent() {
             self.open.insert(length, std::mem::take(&mut self.pending));
         }
         answer
     }
 
     /// Tries decisions again with more states.
-    fn again(&mut self, leaves: Vec<Vec<Option<usize>>>, question: Asked, effort: &mut Effort) -> Answer {
-        let mut answer = Answer::No;
+    fn again(
+        &mut self,
+        leaves: Vec<Vec<Option<usize>>>,
+        question: Asked,
+        effort: &mut Effort,
+    ) -> Verdict<Packing> {
+        let mut answer = Verdict::No(());
         for formats in leaves {
             effort.spend(STEPS);
             if effort.is_spent() {
-                return Answer::Unknown;
+                return Verdict::Unknown;
             }
             let problem = self.problem.with_formats(&formats);
             let ranges = Ranges::new(&problem);
             match self.search(&problem, &ranges, formats, question, effort) {
-                Answer::Yes(packing) => return Answer::Yes(packing),
-                Answer::No => {}
-                Answer::Unknown => answer = Answer::Unknown,
+                Verdict::Yes(packing) => return Verdict::Yes(packing),
+                Verdict::No(()) => {}
+                Verdict::Unknown => answer = Verdict::Unknown,
             }
         }
         answer
@@ -84,20 +92,20 @@ impl<'a> Formats<'a> {
         before: Option<&Ranges>,
         question: Asked,
         effort: &mut Effort,
-    ) -> Answer {
+    ) -> Verdict<Packing> {
         let length = question.length;
         let (next, problem, ranges) = loop {
             effort.spend(STEPS);
             if effort.is_spent() {
-                return Answer::Unknown;
+                return Verdict::Unknown;
             }
             let problem = self.problem.with_formats(&formats);
             if before.is_some_and(|before| before.length_with(&problem) > length) {
-                return Answer::No;
+                return Verdict::No(());
             }
             let ranges = Ranges::new(&problem);
             if ranges.length > length {
-                return Answer::No;
+                return Verdict::No(());
             }
             // Splits that take too much time are none.
             let mut next: Option<(u32, usize)> = None;
@@ -118,7 +126,7 @@ impl<'a> Formats<'a> {
         let Some((slack, at)) = next else {
             return self.search(&problem, &ranges, formats, question, effort);
         };
-        let mut answer = Answer::No;
+        let mut answer = Verdict::No(());
         for format in 0..=self.problem.operations()[at].splits.len() {
             let takes =
                 format.checked_sub(1).map_or(0, |split| self.problem.operations()[at].splits[split].span());
@@ -127,9 +135,9 @@ impl<'a> Formats<'a> {
             }
             formats[at] = Some(format);
             match self.decide(formats.clone(), Some(&ranges), question, effort) {
-                Answer::Yes(packing) => return Answer::Yes(packing),
-                Answer::No => {}
-                Answer::Unknown => answer = Answer::Unknown,
+                Verdict::Yes(packing) => return Verdict::Yes(packing),
+                Verdict::No(()) => {}
+                Verdict::Unknown => answer = Verdict::Unknown,
             }
         }
         answer
@@ -143,16 +151,16 @@ impl<'a> Formats<'a> {
         formats: Vec<Option<usize>>,
         Asked { length, states }: Asked,
         effort: &mut Effort,
-    ) -> Answer {
+    ) -> Verdict<Packing> {
         let is_whole = formats.iter().all(|format| *format == Some(0));
         if is_whole && length < self.whole_bound {
-            return Answer::No;
+            return Verdict::No(());
         }
         let graphs = graphs(problem, ranges);
         let mut searches: Vec<Search> = graphs.iter().map(Search::new).collect();
         let answer = race(&mut searches, Question { length, levels: None }, states, effort);
         self.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
-        if answer == Answer::Unknown {
+        if answer.is_unknown() {
             self.pending.push(formats);
         }
         answer
@@ -166,15 +174,20 @@ pub(super) fn graphs<'a>(problem: &'a PackProblem<'a>, ranges: &Ranges) -> Vec<G
 }
 
 /// Asks each search in turn, with so many states for each.
-pub(super) fn race(searches: &mut [Search], question: Question, states: u64, effort: &mut Effort) -> Answer {
+pub(super) fn race(
+    searches: &mut [Search],
+    question: Question,
+    states: u64,
+    effort: &mut Effort,
+) -> Verdict<Packing> {
     for search in searches {
-        let mut share = Effort { steps: states.min(effort.steps), deadline: effort.deadline };
         let before = search.nodes;
-        let answer = search.ask(question, &mut share);
+        let answer = search.ask(question, &mut effort.up_to(states));
+        // (The state at which the effort ends counts, too.)
         effort.spend(search.nodes - before);
-        if answer != Answer::Unknown {
+        if !answer.is_unknown() {
             return answer;
         }
     }
-    Answer::Unknown
+    Verdict::Unknown
 }

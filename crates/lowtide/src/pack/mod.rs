@@ -32,6 +32,7 @@
 pub mod bound;
 pub mod check;
 mod formats;
+mod graph;
 pub mod list;
 mod machine;
 mod matching;

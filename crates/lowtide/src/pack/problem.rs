@@ -5,6 +5,7 @@
 use thiserror::Error;
 
 use super::machine::{BankRule, OperationRule, PackModel, ReadRule};
+use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{DepKind, Edge, Operand, Region};
 use crate::target::{Target, TargetError};
@@ -188,7 +189,7 @@ pub struct PackProblem<'a> {
     preds: Rows<Edge>,
     succs: Rows<Edge>,
     /// One bit for each pair of formats.
-    conflicts: Vec<u64>,
+    conflicts: BitSet,
     slots: usize,
     limit: Option<(ClassId, u32)>,
 }
@@ -244,7 +245,7 @@ impl<'a> PackProblem<'a> {
             (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
         };
         let preds = succs.transposed(region.len(), back);
-        let conflicts = vec![0; (slots * slots).div_ceil(64)];
+        let conflicts = BitSet::new(slots * slots);
         let mut problem =
             PackProblem { region, target, model, operations, preds, succs, conflicts, slots, limit: None };
         problem.find_conflicts();
@@ -344,8 +345,7 @@ impl<'a> PackProblem<'a> {
     /// Whether two operations in these formats cannot share a cycle, apart from the units they take.
     pub fn conflict(&self, a: InstrId, a_format: usize, b: InstrId, b_format: usize) -> bool {
         let (a, b) = (&self.operations[a.index()], &self.operations[b.index()]);
-        let bit = (a.slot + a_format) * self.slots + b.slot + b_format;
-        self.conflicts[bit / 64] >> (bit % 64) & 1 != 0
+        self.conflicts.contains((a.slot + a_format) * self.slots + b.slot + b_format)
     }
 
     /// The name of a part of an operation, or of the whole.
@@ -371,9 +371,8 @@ impl<'a> PackProblem<'a> {
                     if by_operands || self.names_conflict(a, a_format, b, b_format) {
                         let rows = [(a, a_format), (b, b_format)];
                         let [x, y] = rows.map(|(i, format)| self.operations[i.index()].slot + format);
-                        for bit in [x * self.slots + y, y * self.slots + x] {
-                            self.conflicts[bit / 64] |= 1 << (bit % 64);
-                        }
+                        self.conflicts.insert(x * self.slots + y);
+                        self.conflicts.insert(y * self.slots + x);
                     }
                 }
             }

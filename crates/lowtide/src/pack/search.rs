@@ -3,7 +3,7 @@
 //! All formats are decided before ([`formats`](super::formats) does that). In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
 //! longest way to the end. It leaves a state when
 //! - an operation can no longer make its last cycle, by what it waits for (equation 10 of the paper for what is left);
-//! - a window of cycles offers less than the operations that must be issued in it need ([`Resource`]), or too few pairs of operations
+//! - a window of cycles offers less than the operations that must be issued in it need ([`Resource`](super::bound::Resource)), or too few pairs of operations
 //!   can share a cycle: the bounds of [`bound`](super::bound) for what is left;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
@@ -23,259 +23,17 @@
 //!
 //! The same search runs on the block turned around: all rules hold from both ends of time.
 
-use super::bound::{Ranges, Resource};
+use super::graph::Graph;
 use super::list::Taken;
 use super::matching::most_pairs;
 use super::memory::Memory;
-use super::problem::{Kind, PackProblem, Split};
+use super::problem::Kind;
 use super::{Packing, Placed};
+use crate::bits::BitSet;
 use crate::budget::Effort;
-use crate::index::{InstrId, Rows, ValueId};
+use crate::index::ValueId;
 use crate::random::Random;
-
-/// A block as seen from one end of time, its operations numbered by the longest way to the other end.
-pub(super) struct Graph<'a> {
-    problem: &'a PackProblem<'a>,
-    is_turned: bool,
-    /// The region's instruction of each operation here.
-    instrs: Vec<InstrId>,
-    kinds: Vec<Kind>,
-    formats: Vec<usize>,
-    /// How it is split, if it is.
-    splits: Vec<Option<Split>>,
-    loads: Vec<bool>,
-    /// For each load, the groups of loads that there must be from its own to the end.
-    levels: Vec<u32>,
-    /// (operation, latency)
-    preds: Rows<(u32, u32)>,
-    succs: Rows<(u32, u32)>,
-    heads: Vec<u32>,
-    tails: Vec<u32>,
-    resources: Vec<Resource>,
-    /// For each operation, the better ones.
-    better: Rows<u32>,
-    /// Words of a set of operations.
-    words: usize,
-    /// For each operation, the set of those that it waits for, at some distance, and the least latency of a dependence on one of them.
-    ancestors: Vec<u64>,
-    least_latency: Vec<u32>,
-    /// The operations that surely take the first unit, the second one, and those that take either.
-    takers: [Vec<u64>; 3],
-    /// For all pairs, whether they can share a cycle if their units allow it.
-    can_pair: Vec<bool>,
-}
-
-impl<'a> Graph<'a> {
-    pub(super) fn new(problem: &'a PackProblem<'a>, ranges: &Ranges, is_turned: bool) -> Self {
-        let count = problem.len();
-        let (heads, tails) =
-            if is_turned { (&ranges.tails, &ranges.heads) } else { (&ranges.heads, &ranges.tails) };
-        // An operation comes before those that wait for it, even without latency.
-        let mut order: Vec<usize> = (0..count).collect();
-        let source = |at: usize| if is_turned { count - at } else { at };
-        order.sort_by_key(|&at| (std::cmp::Reverse(tails[at]), source(at)));
-        let mut numbers = vec![0u32; count];
-        for (number, &at) in order.iter().enumerate() {
-            numbers[at] = number as u32;
-        }
-        let edges = |forward: bool| {
-            let mut rows = Rows::with_capacity(count, count);
-            for &at in &order {
-                let instr = InstrId::at(at);
-                let edges = if forward { problem.succs(instr) } else { problem.preds(instr) };
-                for edge in edges {
-                    rows.push((numbers[edge.instr.index()], edge.latency));
-                }
-                rows.end_row();
-            }
-            rows
-        };
-        let pick = |values: &[u32]| order.iter().map(|at| values[*at]).collect::<Vec<u32>>();
-        let resources = ranges.resources.iter().map(|resource| Resource {
-            cost: pick(&resource.cost),
-            capacity: resource.capacity,
-            weights: resource.weights,
-        });
-        let operations = problem.operations();
-        let mut graph = Graph {
-            problem,
-            is_turned,
-            instrs: order.iter().map(|at| InstrId::at(*at)).collect(),
-            kinds: order.iter().map(|at| operations[*at].kind).collect(),
-            formats: order.iter().map(|at| operations[*at].format().unwrap_or(0)).collect(),
-            splits: order.iter().map(|at| operations[*at].split()).collect(),
-            loads: order.iter().map(|at| operations[*at].is_load).collect(),
-            preds: edges(is_turned),
-            succs: edges(!is_turned),
-            heads: pick(heads),
-            tails: pick(tails),
-            resources: resources.collect(),
-            levels: vec![0; count],
-            better: Rows::default(),
-            words: count.div_ceil(64),
-            ancestors: Vec::new(),
-            least_latency: Vec::new(),
-            takers: Default::default(),
-            can_pair: Vec::new(),
-        };
-        graph.find_ancestors();
-        if !is_turned {
-            graph.levels = graph.find_levels();
-        }
-        let ways = graph.longest_ways();
-        graph.can_pair = graph.find_pairs(&ways);
-        graph.better = graph.find_better(&ways);
-        graph
-    }
-
-    fn len(&self) -> usize {
-        self.instrs.len()
-    }
-
-    fn span(&self, at: usize) -> u32 {
-        self.splits[at].map_or(0, |split| split.span())
-    }
-
-    fn conflict(&self, a: usize, b: usize) -> bool {
-        self.problem.conflict(self.instrs[a], self.formats[a], self.instrs[b], self.formats[b])
-    }
-
-    fn find_ancestors(&mut self) {
-        let words = self.words;
-        self.ancestors = vec![0; self.len() * words];
-        for at in 0..self.len() {
-            for &(from, _) in self.preds.row(at) {
-                let from = from as usize;
-                let (before, own) = self.ancestors.split_at_mut(at * words);
-                for (own, others) in own.iter_mut().zip(&before[from * words..(from + 1) * words]) {
-                    *own |= others;
-                }
-                own[from / 64] |= 1 << (from % 64);
-            }
-        }
-        let latencies =
-            (0..self.len()).map(|at| self.preds.row(at).iter().map(|(_, latency)| *latency).min());
-        self.least_latency = latencies.map(|least| least.unwrap_or(0)).collect();
-        self.takers = [vec![0; words], vec![0; words], vec![0; words]];
-        for at in 0..self.len() {
-            let takes = match (self.splits[at], self.kinds[at]) {
-                (Some(split), _) => [split.counts[0] > 0, split.counts[1] > 0, false],
-                (None, Kind::None) => [false; 3],
-                (None, Kind::First) => [true, false, false],
-                (None, Kind::Second) => [false, true, false],
-                (None, Kind::Either) => [false, false, true],
-                (None, Kind::Both) => [true, true, false],
-            };
-            for (set, takes) in self.takers.iter_mut().zip(takes) {
-                set[at / 64] |= u64::from(takes) << (at % 64);
-            }
-        }
-    }
-
-    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper. `open` has for each unit those that
-    /// may still take it: an operation in parts may be done with one unit and not with the other.
-    fn cycles_before(&self, at: usize, open: &[Vec<u64>; 2]) -> u32 {
-        let mut counts = [0; 3];
-        let ancestors = &self.ancestors[at * self.words..(at + 1) * self.words];
-        for (word, ancestors) in ancestors.iter().enumerate() {
-            let [first, second] = [ancestors & open[0][word], ancestors & open[1][word]];
-            if first | second != 0 {
-                // What takes either unit is whole, and in both sets.
-                for ((count, takers), open) in counts.iter_mut().zip(&self.takers).zip([first, second, first])
-                {
-                    *count += (open & takers[word]).count_ones();
-                }
-            }
-        }
-        let [first, second, either] = counts;
-        first.max(second).max((first + second + either).div_ceil(2))
-    }
-
-    /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
-    fn find_levels(&self) -> Vec<u32> {
-        let count = self.len();
-        // For each operation, the groups from the first load on that waits for it, and those that a load before it would have.
-        let mut after = vec![(0, 0); count];
-        let takes_all = |at: usize| self.kinds[at] == Kind::Both && self.splits[at].is_none();
-        let takes_none = |at: usize| self.kinds[at] == Kind::None && self.splits[at].is_none();
-        let alone = (0..count).all(|at| !self.loads[at] || takes_all(at));
-        for at in (0..count).rev() {
-            let succs = self.succs.row(at).iter().map(|(to, _)| after[*to as usize]);
-            let (groups, next) = succs.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
-            after[at] = match self.loads[at] {
-                true => (next.max(1), next.max(1)),
-                false if groups > 0 && alone && !takes_none(at) => (groups, next.max(groups + 1)),
-                false => (groups, next),
-            };
-        }
-        (0..count).map(|at| if self.loads[at] { after[at].0 } else { 0 }).collect()
-    }
-
-    /// The groups of loads that there must be.
-    pub(super) fn fewest_levels(&self) -> u32 {
-        self.levels.iter().copied().max().unwrap_or(0)
-    }
-
-    /// For all pairs, the longest way from the first to the second.
-    fn longest_ways(&self) -> Vec<Option<u32>> {
-        let count = self.len();
-        let mut ways: Vec<Option<u32>> = vec![None; count * count];
-        for from in (0..count).rev() {
-            // Those that wait for it have higher numbers.
-            let (before, after) = ways.split_at_mut((from + 1) * count);
-            let own = &mut before[from * count..];
-            for &(to, latency) in self.succs.row(from) {
-                let to = to as usize;
-                let row = &after[(to - from - 1) * count..(to - from) * count];
-                for (own, way) in own.iter_mut().zip(row) {
-                    *own = (*own).max(way.map(|way| way + latency));
-                }
-                own[to] = own[to].max(Some(latency));
-            }
-        }
-        ways
-    }
-
-    /// For all pairs, whether they can share a cycle if their units allow it.
-    fn find_pairs(&self, ways: &[Option<u32>]) -> Vec<bool> {
-        let count = self.len();
-        let waits = |from: usize, to: usize| ways[from * count + to].is_some_and(|cycles| cycles > 0);
-        let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
-        pairs.map(|(a, b)| a != b && !self.conflict(a, b) && !waits(a, b) && !waits(b, a)).collect()
-    }
-
-    fn find_better(&self, ways: &[Option<u32>]) -> Rows<u32> {
-        let count = self.len();
-        let mut rows = Rows::with_capacity(count, count);
-        // Everything that waits for `b` waits for `a`, and at least as long.
-        let covers = |a: usize, b: usize| {
-            let succs = self.succs.row(b).iter();
-            succs.into_iter().all(|&(to, latency)| ways[a * count + to as usize] >= Some(latency))
-        };
-        let alike = |a: usize, b: usize| {
-            self.loads[a] == self.loads[b]
-                && self.splits[a] == self.splits[b]
-                && self.splits[a].is_none_or(|split| split.counts.contains(&0))
-                && (0..count)
-                    .filter(|other| *other != a && *other != b)
-                    .all(|other| self.conflict(a, other) == self.conflict(b, other))
-        };
-        for b in 0..count {
-            for a in 0..count {
-                let is_better = a != b
-                    && self.kinds[a] == self.kinds[b]
-                    && covers(a, b)
-                    && (a < b || !covers(b, a))
-                    && alike(a, b);
-                if is_better {
-                    rows.push(a as u32);
-                }
-            }
-            rows.end_row();
-        }
-        rows
-    }
-}
+use crate::verdict::Verdict;
 
 /// How far an operation is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -309,22 +67,6 @@ pub(super) struct Question {
     pub(super) length: u32,
     /// The most groups of loads.
     pub(super) levels: Option<u32>,
-}
-
-/// What it says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Yes(Packing),
-    No,
-    /// The effort was not enough.
-    Unknown,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Found,
-    Failed,
-    Stopped,
 }
 
 /// One operation or part in the cycle that is being filled, or in an earlier one.
@@ -375,8 +117,8 @@ pub(super) struct Search<'g> {
     earliest: Vec<u32>,
     by_release: Vec<u32>,
     unpaid: Vec<u32>,
-    urgent: Vec<u64>,
-    open_sets: [Vec<u64>; 2],
+    urgent: BitSet,
+    open_sets: [BitSet; 2],
 }
 
 /// The clock is looked at once in so many states.
@@ -419,15 +161,15 @@ impl<'g> Search<'g> {
             earliest: vec![0; count],
             by_release: Vec::with_capacity(count),
             unpaid: vec![0; count],
-            urgent: vec![0; graph.words],
-            open_sets: [vec![0; graph.words], vec![0; graph.words]],
+            urgent: BitSet::new(count),
+            open_sets: [BitSet::new(count), BitSet::new(count)],
         }
     }
 
     /// Asks one question. `effort` is what may be spent; what is left of it comes back.
-    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Answer {
+    pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Verdict<Packing> {
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
-            return Answer::No;
+            return Verdict::No(());
         }
         // Fewer levels fail more easily: what was remembered for other numbers of them is of no use.
         if question.levels != self.question.levels {
@@ -439,17 +181,13 @@ impl<'g> Search<'g> {
                 Some(latest) if latest >= self.graph.heads[at] + self.graph.span(at) => {
                     self.latest[at] = latest;
                 }
-                _ => return Answer::No,
+                _ => return Verdict::No(()),
             }
         }
         self.effort = *effort;
         let verdict = self.enter(0);
         *effort = self.effort;
-        let answer = match verdict {
-            Verdict::Found => Answer::Yes(self.packing()),
-            Verdict::Failed => Answer::No,
-            Verdict::Stopped => Answer::Unknown,
-        };
+        let answer = verdict.map_yes(|()| self.packing());
         // A search that has not failed has left everything as it was in the middle of it.
         while !self.steps.is_empty() {
             self.take_back();
@@ -461,26 +199,26 @@ impl<'g> Search<'g> {
     /// The state before a cycle.
     fn enter(&mut self, cycle: u32) -> Verdict {
         if self.open == 0 {
-            return Verdict::Found;
+            return Verdict::Yes(());
         }
         self.nodes += 1;
         if self.is_out_of_effort() {
-            return Verdict::Stopped;
+            return Verdict::Unknown;
         }
         if cycle >= self.question.length || self.has_too_many_levels() {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let left = self.question.length - cycle;
         let key = self.key ^ u128::from(self.in_level && self.question.levels.is_some());
         let length = self.question.length;
         let left_at = |at: u32| length.saturating_sub(self.available[at as usize]);
         if self.memory.knows(key, left, self.levels, left_at) || !self.can_fit(cycle) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let start = std::mem::replace(&mut self.cycle_start, self.steps.len());
         let verdict = self.fill(cycle, 0, Taken::default());
         self.cycle_start = start;
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             let waits = |at: &u32| {
                 self.available[*at as usize] > cycle && self.progress[*at as usize] != Progress::Done
             };
@@ -525,7 +263,7 @@ impl<'g> Search<'g> {
                 None => self.try_step(cycle, at, self.graph.kinds[at], 0, taken),
                 Some((part, left)) => self.try_parts(cycle, at, part, left, taken),
             };
-            if verdict != Verdict::Failed {
+            if !verdict.is_no() {
                 return verdict;
             }
         }
@@ -546,22 +284,22 @@ impl<'g> Search<'g> {
         for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
             if left[unit] > 0 {
                 let verdict = self.try_step(cycle, at, kind, part, taken);
-                if verdict != Verdict::Failed {
+                if !verdict.is_no() {
                     return verdict;
                 }
             }
         }
-        Verdict::Failed
+        Verdict::No(())
     }
 
     fn try_step(&mut self, cycle: u32, at: usize, kind: Kind, part: u32, mut taken: Taken) -> Verdict {
         if !self.fits(at, kind, taken) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         taken.add(kind);
         self.issue(Step { at: at as u32, kind, part, cycle });
         let verdict = self.fill(cycle, at + 1, taken);
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             self.take_back();
         }
         verdict
@@ -580,10 +318,10 @@ impl<'g> Search<'g> {
     /// Ends a cycle.
     fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
         if self.registers.is_none() && self.leaves_out(cycle, taken) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
-            return Verdict::Failed;
+            return Verdict::No(());
         }
         let before = (self.levels, self.in_level);
         let now = &self.steps[self.cycle_start..];
@@ -593,7 +331,7 @@ impl<'g> Search<'g> {
             self.in_level = loads;
             if self.levels > most {
                 (self.levels, self.in_level) = before;
-                return Verdict::Failed;
+                return Verdict::No(());
             }
         }
         // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
@@ -605,7 +343,7 @@ impl<'g> Search<'g> {
         }
         let next = if self.open == 0 { cycle + 1 } else { next.max(cycle + 1) };
         let verdict = self.enter(next);
-        if verdict == Verdict::Failed {
+        if verdict.is_no() {
             (self.levels, self.in_level) = before;
         }
         verdict
@@ -750,14 +488,14 @@ impl<'g> Search<'g> {
         let count = graph.len();
         self.by_release.clear();
         for (unit, open) in self.open_sets.iter_mut().enumerate() {
-            open.fill(0);
+            open.clear();
             for (at, progress) in self.progress.iter().enumerate() {
                 let is_open = match progress {
                     Progress::None => true,
                     Progress::Parts { left } => left[unit] > 0,
                     Progress::Done => false,
                 };
-                open[at / 64] |= u64::from(is_open) << (at % 64);
+                open.insert_if(at, is_open);
             }
         }
         for at in 0..count {
@@ -794,7 +532,7 @@ impl<'g> Search<'g> {
     /// that is so if it works to pay for what is most urgent first (earliest deadline first).
     fn windows_fit(&mut self, resource: usize, mut cycle: u32) -> bool {
         let resource = &self.graph.resources[resource];
-        self.urgent.fill(0);
+        self.urgent.clear();
         let mut count = 0;
         let mut position = 0;
         loop {
@@ -814,18 +552,16 @@ impl<'g> Search<'g> {
                 };
                 if cost > 0 {
                     self.unpaid[at] = cost;
-                    self.urgent[at / 64] |= 1 << (at % 64);
+                    self.urgent.insert(at);
                     count += 1;
                 }
             }
             let mut offer = resource.capacity;
-            let mut word = 0;
+            let mut first = 0;
             while offer > 0 && count > 0 {
                 // Operations are numbered by their last cycles.
-                while self.urgent[word] == 0 {
-                    word += 1;
-                }
-                let at = word * 64 + self.urgent[word].trailing_zeros() as usize;
+                let Some(at) = self.urgent.bits().next_from(first) else { break };
+                first = at;
                 if self.latest[at] < cycle {
                     return false;
                 }
@@ -833,7 +569,7 @@ impl<'g> Search<'g> {
                 offer -= paid;
                 self.unpaid[at] -= paid;
                 if self.unpaid[at] == 0 {
-                    self.urgent[word] &= self.urgent[word] - 1;
+                    self.urgent.remove(at);
                     count -= 1;
                 }
             }

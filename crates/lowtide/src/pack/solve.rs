@@ -2,17 +2,18 @@
 
 use super::bound::Ranges;
 use super::formats::{Formats, graphs, race};
+use super::graph::Graph;
 use super::list::{pack_by, pack_by_list, pack_in_order};
 use super::measure::measure;
 use super::problem::PackProblem;
-use super::search::{Answer, Graph, Question, Search};
+use super::search::{Question, Search};
 use super::{Packing, Placed};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::budget::{Budget, Effort};
 use crate::index::InstrId;
 use crate::list::few_registers::few_registers;
 use crate::problem::{Goal, Problem};
 use crate::progress::Watch;
+use crate::verdict::Verdict;
 
 /// Larger blocks are not searched: the search calls itself for each operation.
 const MOST_FOR_SEARCH: usize = 512;
@@ -108,10 +109,7 @@ pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> Pack
         Some((class, most)) => {
             // If the shortest of all is within the limit, nothing else is needed.
             let free = problem.without_register_limit();
-            let mut share = effort.share(2);
-            let before = share.steps;
-            let outcome = shortest(&free, &mut share, Watch::default());
-            effort.spend(before - share.steps);
+            let outcome = effort.with_share(2, |share| shortest(&free, share, Watch::default()));
             match measure(&free, &outcome.best).peaks[class.index()] <= most {
                 true => outcome,
                 false => within_registers(problem, outcome, &mut effort, watch),
@@ -119,7 +117,7 @@ pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> Pack
         }
     };
     if outcome.fits {
-        group_loads(problem, &mut outcome, &mut effort.share(LEVELS_SHARE));
+        effort.with_share(LEVELS_SHARE, |share| group_loads(problem, &mut outcome, share));
     }
     outcome
 }
@@ -142,10 +140,8 @@ fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOut
     watch.found(0, best.length());
     // What is proven without splits holds only without them.
     let mut state = Target { best, bound: ranges.length, nodes: 0, watch, is_bound_for_all: !has_splits };
-    let mut share = if has_splits { effort.share(2) } else { *effort };
-    let before = share.steps;
-    count_up_whole(&whole, &ranges, &mut state, &mut share);
-    effort.spend(before - share.steps);
+    let parts = if has_splits { 2 } else { 1 };
+    effort.with_share(parts, |share| count_up_whole(&whole, &ranges, &mut state, share));
     if has_splits {
         state.is_bound_for_all = true;
         let whole_bound = std::mem::replace(&mut state.bound, first_bound);
@@ -175,7 +171,7 @@ fn count_up(
     problem: &PackProblem,
     state: &mut Target,
     effort: &mut Effort,
-    mut ask: impl FnMut(u32, u64, &mut Effort) -> Answer,
+    mut ask: impl FnMut(u32, u64, &mut Effort) -> Verdict<Packing>,
 ) {
     if problem.len() > MOST_FOR_SEARCH {
         return;
@@ -184,13 +180,13 @@ fn count_up(
     while state.bound < state.best.length() && !effort.is_spent() {
         for length in state.bound..state.best.length() {
             match ask(length, states, effort) {
-                Answer::Yes(packing) => {
+                Verdict::Yes(packing) => {
                     state.best = packing;
                     break;
                 }
                 // What fails at a length fails at all below it.
-                Answer::No => state.bound = length + 1,
-                Answer::Unknown => {}
+                Verdict::No(()) => state.bound = length + 1,
+                Verdict::Unknown => {}
             }
             if state.is_bound_for_all {
                 state.watch.proved(state.nodes, state.bound);
@@ -220,10 +216,9 @@ fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, ef
 /// The same for a block with choices. No packing without any split is shorter than `whole_bound`.
 fn count_up_with_splits(problem: &PackProblem, whole_bound: u32, state: &mut Target, effort: &mut Effort) {
     let mut formats = Formats::new(problem, whole_bound);
-    let mut share = effort.all_but(UNSPLIT_SHARE);
-    let before = share.steps;
-    count_up(problem, state, &mut share, |length, states, effort| formats.ask(length, states, effort));
-    effort.spend(before - share.steps);
+    effort.with_all_but(UNSPLIT_SHARE, |share| {
+        count_up(problem, state, share, |length, states, effort| formats.ask(length, states, effort));
+    });
     state.nodes += formats.nodes;
     unsplit(problem, state, effort);
 }
@@ -291,7 +286,7 @@ fn unsplit(problem: &PackProblem, state: &mut Target, effort: &mut Effort) {
         let mut search = [Search::new(&graph)];
         let answer = race(&mut search, Question { length, levels: None }, UNSPLIT_TRY, effort);
         state.nodes += search[0].nodes;
-        if let Answer::Yes(packing) = answer {
+        if let Verdict::Yes(packing) = answer {
             state.best = packing;
         }
     }
@@ -335,15 +330,12 @@ fn within_registers(
             let graph = Graph::new(&whole, &ranges, false);
             let mut search = Search::new(&graph);
             let question = Question { length: horizon(problem), levels: None };
-            let mut share = effort.share(2);
-            let before = share.steps;
-            let answer = search.ask(question, &mut share);
-            effort.spend(before - share.steps);
+            let answer = effort.with_share(2, |share| search.ask(question, share));
             state.nodes += search.nodes;
             match answer {
-                Answer::Yes(packing) => state.best = packing,
-                Answer::No => return PackOutcome { fits: false, proof: Proof::Search, ..free },
-                Answer::Unknown => return PackOutcome { fits: false, ..open(free) },
+                Verdict::Yes(packing) => state.best = packing,
+                Verdict::No(()) => return PackOutcome { fits: false, proof: Proof::Search, ..free },
+                Verdict::Unknown => return PackOutcome { fits: false, ..open(free) },
             }
         }
     }
@@ -391,15 +383,15 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
         let question = Question { length, levels: Some(now - 1) };
         let searches = std::slice::from_mut(&mut search);
         match race(searches, question, LEVELS_TRY, effort) {
-            Answer::Yes(packing) => {
+            Verdict::Yes(packing) => {
                 outcome.best = packing;
                 now = levels(&outcome.best);
             }
-            Answer::No => {
+            Verdict::No(()) => {
                 outcome.levels_proved = !problem.has_splits();
                 break;
             }
-            Answer::Unknown => break,
+            Verdict::Unknown => break,
         }
     }
     outcome.levels_proved |= now <= fewest;

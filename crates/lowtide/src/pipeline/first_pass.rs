@@ -242,7 +242,7 @@ impl RegionWaves {
             };
             let limits = self.limits(problem, step, true);
             match decide(&self.order, &limits) {
-                Decision::Possible(order) => {
+                Decision::Yes(order) => {
                     self.offer(problem, order);
                     logs.tell(self, problem, target);
                     // (In a shared file, what fits class by class may not fit together.)
@@ -250,16 +250,14 @@ impl RegionWaves {
                         return;
                     }
                 }
-                Decision::Impossible(_) => {
+                Decision::No(_) => {
                     // With spills it may be possible. Else neither are more waves.
                     let for_waves = self.limits(problem, step, false);
-                    if for_waves == limits
-                        || matches!(decide(&self.order, &for_waves), Decision::Impossible(_))
-                    {
+                    if for_waves == limits || matches!(decide(&self.order, &for_waves), Decision::No(_)) {
                         self.bound = self.bound.min(step - 1);
                     }
                 }
-                Decision::Open => {}
+                Decision::Unknown => {}
             }
             logs.tell(self, problem, target);
             step -= 1;

@@ -150,7 +150,7 @@ impl Nearest {
             match by {
                 By::Lists => {}
                 By::Search => {
-                    if let Decision::Possible(order) = shared.within(&limits, nearest, budget).0 {
+                    if let Decision::Yes(order) = shared.within(&limits, nearest, budget).0 {
                         *nearest = order;
                     }
                 }

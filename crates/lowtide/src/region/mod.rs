@@ -9,10 +9,12 @@
 //! addressed by typed indices. Source order is always a legal order.
 
 mod builder;
+mod error;
 mod kernel;
 mod values;
 
-pub use builder::{InstrSpec, RegionBuilder, RegionError};
+pub use builder::{InstrSpec, RegionBuilder};
+pub use error::RegionError;
 pub use kernel::Kernel;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::graph::BareGraph;
 use super::memo::{Answer, Taken, lock};
 use super::statistics::Pass;
 use super::{Answers, Context};
-use crate::analysis::limits::limits_that_matter;
+use crate::analysis::limits::limits_without_through;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::budget::Budget;
 use crate::index::InstrId;
@@ -231,7 +231,7 @@ impl<'a> SharedProblem<'a> {
     ) -> (Decision, Taken) {
         let Some(limits) = self.effective(limits) else {
             // What passes through alone is too much.
-            return (Decision::Impossible(Reason::Cut(Moment::Start)), Taken::default());
+            return (Decision::No(Reason::Cut(Moment::Start)), Taken::default());
         };
         let question = self.question(&limits, &[start], budget, false);
         let found = self.answers.decisions.ask(question, || {
@@ -288,6 +288,6 @@ impl<'a> SharedProblem<'a> {
 
     /// The limits of the bare graph, none where no order can exceed them. None if what passes through alone does.
     pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
-        limits_that_matter(self.problem.region(), limits)
+        limits_without_through(self.problem.region(), limits)
     }
 }

@@ -15,10 +15,10 @@
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
+use crate::analysis::limits::binding_limits;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::walk::{Direction, PressureFields};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::budget::{Budget, Effort};
 use crate::index::InstrId;
 use crate::minreg::forced_order::forced_order;
 use crate::minreg::part::Part;
@@ -31,7 +31,6 @@ use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::prover::Prover;
-use crate::twopass::search::Verdict;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
 
 /// What may be spent, and on what.
@@ -82,7 +81,7 @@ pub(crate) fn shortest_on(
     options: Options,
 ) -> Option<Answer> {
     let region = problem.region();
-    let limits = effective(region, limits);
+    let limits = binding_limits(region, limits)?;
     let mut orders: Vec<(u32, &[InstrId])> = starts
         .iter()
         .filter(|order| is_within(region, order, &limits))
@@ -104,13 +103,6 @@ pub(crate) fn shortest_on(
         pass.prove(closure);
     }
     Some(answer)
-}
-
-/// The limits that can be exceeded at all.
-fn effective(region: &Region, limits: &[Option<u32>]) -> Vec<Option<u32>> {
-    let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
-    region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
-    limits.iter().zip(most).map(|(limit, most)| limit.filter(|&limit| u64::from(limit) < most)).collect()
 }
 
 /// Whether the pressure of an order stays within limits.
@@ -268,17 +260,14 @@ impl<'a> Pass<'a> {
         let region = self.problem.region();
         let mut edges = Vec::new();
         if self.rules.superiority && region.len() <= MOST_FOR_DISTANCES {
-            let mut share = self.effort.share(4);
-            let before = share.steps;
-            edges = timed_superiority(self.problem, &mut closure, &mut share);
-            self.effort.spend(before - share.steps);
+            edges = self.effort.with_share(4, |share| timed_superiority(self.problem, &mut closure, share));
         }
         if self.rules.forced_order {
             let known: Vec<&[InstrId]> = self.known.iter().map(|order| &order[..]).collect();
-            let mut share = self.effort.share(4);
-            let before = share.steps;
-            edges.extend(forced_order(region, &mut closure, &self.limits, &known, &mut share));
-            self.effort.spend(before - share.steps);
+            edges.extend(
+                self.effort
+                    .with_share(4, |share| forced_order(region, &mut closure, &self.limits, &known, share)),
+            );
         }
         Part::with_dependences(region, &edges, &self.answer.order)
     }
@@ -291,10 +280,7 @@ impl<'a> Pass<'a> {
     /// Raises the bound by windows alone.
     fn refute(&mut self, prover: &mut Prover) {
         if self.rules.windows {
-            let mut share = self.effort.share(3);
-            let before = share.steps;
-            prover.refute(self.answer.length, &mut share);
-            self.effort.spend(before - share.steps);
+            self.effort.with_share(3, |share| prover.refute(self.answer.length, share));
             self.raise_bound(prover.bound);
         }
     }
@@ -320,7 +306,7 @@ impl<'a> Pass<'a> {
                         let target = self.answer.length - 1;
                         let verdict = prover.try_target(end, target, most, &mut self.effort);
                         self.take(part, prover);
-                        if verdict != Verdict::Found {
+                        if !verdict.is_yes() {
                             break;
                         }
                     }

@@ -1,13 +1,14 @@
 //! Proofs about one graph: no schedule meets a target, by windows or by search.
 
 use super::Rules;
-use super::search::{Search, Verdict};
+use super::search::Search;
 use super::timed::Timed;
-use super::windows::{self, Windows};
+use super::windows::Windows;
 use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::progress::Watch;
 use crate::region::Region;
+use crate::verdict::Verdict;
 
 /// Windows and searches of one graph, and what they have found.
 pub(crate) struct Prover<'a> {
@@ -78,38 +79,33 @@ impl<'a> Prover<'a> {
     }
 
     fn is_refuted(&mut self, target: u32, effort: &mut Effort) -> bool {
-        self.windows.narrow(target, effort) == windows::Verdict::Refuted
-            || self.windows.needs_more_waves(effort)
+        !self.windows.narrow(target, effort) || self.windows.needs_more_waves(effort)
     }
 
     /// Looks for a schedule of so many cycles from one end, in so many states at most.
     pub(crate) fn try_target(&mut self, end: usize, target: u32, most: u64, effort: &mut Effort) -> Verdict {
         let is_refuted = match self.rules.windows {
             true => {
-                let mut share = effort.share(8);
-                let before = share.steps;
-                let is_refuted = !self.windows.recall(target)
-                    && self.windows.narrow(target, &mut share) == windows::Verdict::Refuted;
+                let is_refuted = effort.with_share(8, |share| {
+                    !self.windows.recall(target) && !self.windows.narrow(target, share)
+                });
                 self.windows.keep();
-                effort.spend(before - share.steps);
                 is_refuted
             }
             false => !self.windows.open(target),
         };
         let search = &mut self.searches[end];
         let verdict = match is_refuted {
-            true => Verdict::Impossible,
+            true => Verdict::No(()),
             false => {
                 search.aim(target, &self.windows.first, &self.windows.last);
                 search.run(most, effort)
             }
         };
-        match verdict {
-            Verdict::Found => self.found = Some(search.order()),
-            Verdict::Impossible => self.raise_bound(target + 1),
-            Verdict::Open => {}
+        if verdict.is_no() {
+            self.raise_bound(target + 1);
         }
-        verdict
+        verdict.map_yes(|order| self.found = Some(order))
     }
 
     /// Raises the bound by search from one end, up to `length`, in steps that grow as long as they succeed. Tells the length of the shortest
@@ -119,10 +115,10 @@ impl<'a> Prover<'a> {
         while self.bound < length && !effort.is_spent() {
             let target = self.bound.saturating_add(step - 1).min(length - 1);
             match self.try_target(end, target, most, effort) {
-                Verdict::Found => (length, step) = (target, 1),
-                Verdict::Impossible => step = step.saturating_mul(2),
-                Verdict::Open if step == 1 => break,
-                Verdict::Open => step = 1,
+                Verdict::Yes(()) => (length, step) = (target, 1),
+                Verdict::No(()) => step = step.saturating_mul(2),
+                Verdict::Unknown if step == 1 => break,
+                Verdict::Unknown => step = 1,
             }
         }
         length

@@ -22,20 +22,11 @@ use super::history::{COSTS, History, Known, Pending};
 use super::meter::Meter;
 use super::timed::{Clock, Timed};
 use crate::analysis::walk::{Direction, Walk};
+use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::random::Random;
-
-/// How a search ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// With a schedule of the target length: [`Search::order`].
-    Found,
-    /// There is none.
-    Impossible,
-    /// The nodes or the effort were spent.
-    Open,
-}
+use crate::verdict::Verdict;
 
 /// A choice that is open: the instruction and its slot.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +120,7 @@ impl<'g> Search<'g> {
     }
 
     /// What has been built, from first to last.
-    pub(crate) fn order(&self) -> Vec<InstrId> {
+    fn order(&self) -> Vec<InstrId> {
         self.graph.in_time(self.walk.trail())
     }
 
@@ -146,18 +137,18 @@ impl<'g> Search<'g> {
     }
 
     /// Looks for a schedule that meets the target, in so many states at most.
-    pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict {
+    pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.open(0, 0, false) {
             Some(is_timed) => {
                 self.is_timed = is_timed;
-                Verdict::Impossible
+                Verdict::No(())
             }
             None => self.go_on(end, effort),
         };
-        effort.steps = effort.steps.saturating_sub(self.nodes - before);
+        effort.spend(self.nodes - before);
         verdict
     }
 
@@ -178,21 +169,21 @@ impl<'g> Search<'g> {
         }
     }
 
-    fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict {
+    fn go_on(&mut self, end: u64, effort: &Effort) -> Verdict<Vec<InstrId>> {
         while let Some(frame) = self.frames.last_mut() {
             if (frame.next as usize) < self.children.len() {
                 let child = self.children[frame.next as usize];
                 frame.next += 1;
                 let pick = frame.pick;
                 if self.nodes >= end || self.nodes.is_multiple_of(256) && effort.is_spent() {
-                    return Verdict::Open;
+                    return Verdict::Unknown;
                 }
                 self.nodes += 1;
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
                 let fits = self.issue(child.instr, child.slot);
                 if self.walk.is_complete() {
-                    return Verdict::Found;
+                    return Verdict::Yes(self.order());
                 }
                 let given_up = match fits {
                     false => Some(true),
@@ -217,7 +208,7 @@ impl<'g> Search<'g> {
                 self.take_back(frame.slot, frame.log);
             }
         }
-        Verdict::Impossible
+        Verdict::No(())
     }
 
     /// Issues an instruction; false if that leaves another one too little time.
@@ -402,14 +393,14 @@ impl<'g> Search<'g> {
 
 /// Rim and Jain's relaxed problem of the instructions that are left: [`crate::analysis::length_bound`] has the proof.
 struct Relaxed {
-    /// The instructions, each after all that it waits for, and the place of each; those that are left, one bit for each place.
+    /// The instructions, each after all that it waits for, and the place of each; those that are left, by place.
     topological: Vec<u32>,
     place: Vec<u32>,
-    left: Vec<u64>,
+    left: BitSet,
     /// The same by the last cycle of each.
     by_latest: Vec<u32>,
     rank: Vec<u32>,
-    left_by_latest: Vec<u64>,
+    left_by_latest: BitSet,
     release: Vec<u32>,
     /// For each cycle from now on, the first one from there that may have room, and slots taken.
     room: Vec<u32>,
@@ -419,13 +410,12 @@ struct Relaxed {
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
         let topological: Vec<u32> = graph.topological().collect();
-        let words = graph.len().div_ceil(64);
         let mut relaxed = Relaxed {
             by_latest: topological.clone(),
             place: vec![0; graph.len()],
             rank: vec![0; graph.len()],
-            left: vec![0; words],
-            left_by_latest: vec![0; words],
+            left: BitSet::new(graph.len()),
+            left_by_latest: BitSet::new(graph.len()),
             release: vec![0; graph.len()],
             room: Vec::new(),
             taken: Vec::new(),
@@ -440,8 +430,8 @@ impl Relaxed {
     /// Sorts the instructions by their last cycles. Nothing has been issued then.
     fn restart(&mut self, latest: &[i64]) {
         self.by_latest.sort_by_key(|&instr| latest[instr as usize]);
-        self.left.fill(0);
-        self.left_by_latest.fill(0);
+        self.left.clear();
+        self.left_by_latest.clear();
         for rank in 0..self.by_latest.len() {
             let instr = self.by_latest[rank];
             self.rank[instr as usize] = rank as u32;
@@ -453,8 +443,8 @@ impl Relaxed {
     #[inline]
     fn flip(&mut self, instr: u32) {
         let (place, rank) = (self.place[instr as usize], self.rank[instr as usize]);
-        self.left[place as usize / 64] ^= 1 << (place % 64);
-        self.left_by_latest[rank as usize / 64] ^= 1 << (rank % 64);
+        self.left.toggle(place);
+        self.left_by_latest.toggle(rank);
     }
 
     /// None if there is no solution; else what it issues first. `windows` are the first and the last cycles.
@@ -468,23 +458,18 @@ impl Relaxed {
         target: u32,
     ) -> Option<u32> {
         let (earliest, latest) = windows;
-        for word in 0..self.left.len() {
-            let mut bits = self.left[word];
-            while bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let instr = self.topological[place] as usize;
-                let mut release = available[instr].max(now).max(earliest[instr]);
-                for link in graph.prev.row(instr) {
-                    if !is_issued[link.instr as usize] {
-                        release = release.max(self.release[link.instr as usize] + link.cycles);
-                    }
+        for place in self.left.iter() {
+            let instr = self.topological[place] as usize;
+            let mut release = available[instr].max(now).max(earliest[instr]);
+            for link in graph.prev.row(instr) {
+                if !is_issued[link.instr as usize] {
+                    release = release.max(self.release[link.instr as usize] + link.cycles);
                 }
-                if i64::from(release) > latest[instr] {
-                    return None;
-                }
-                self.release[instr] = release;
             }
+            if i64::from(release) > latest[instr] {
+                return None;
+            }
+            self.release[instr] = release;
         }
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
@@ -494,43 +479,39 @@ impl Relaxed {
             self.taken.resize(cycles + 1, 0);
         }
         let mut first = NONE;
-        for word in 0..self.left_by_latest.len() {
-            let mut bits = self.left_by_latest[word];
-            while bits != 0 {
-                let rank = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let instr = self.by_latest[rank];
-                let cycle = self.first_room(self.release[instr as usize] - now);
-                if i64::from(cycle + now) > latest[instr as usize] {
-                    return None;
-                }
-                if cycle == 0 && first == NONE {
-                    first = instr;
-                }
-                let is_full = graph.width == 1 || {
-                    self.taken[cycle as usize] += 1;
-                    self.taken[cycle as usize] == graph.width
-                };
-                if is_full {
-                    self.room[cycle as usize] = cycle + 1;
-                }
+        for rank in self.left_by_latest.iter() {
+            let instr = self.by_latest[rank];
+            let cycle = first_room(&mut self.room, self.release[instr as usize] - now);
+            if i64::from(cycle + now) > latest[instr as usize] {
+                return None;
+            }
+            if cycle == 0 && first == NONE {
+                first = instr;
+            }
+            let is_full = graph.width == 1 || {
+                self.taken[cycle as usize] += 1;
+                self.taken[cycle as usize] == graph.width
+            };
+            if is_full {
+                self.room[cycle as usize] = cycle + 1;
             }
         }
         Some(first)
     }
+}
 
-    #[inline]
-    fn first_room(&mut self, from: u32) -> u32 {
-        let mut end = from;
-        while self.room[end as usize] != end {
-            end = self.room[end as usize];
-        }
-        let mut at = from;
-        while self.room[at as usize] != at {
-            at = std::mem::replace(&mut self.room[at as usize], end);
-        }
-        end
+/// The first cycle from one on that has room. All cycles on the way lead there at once from now on.
+#[inline]
+fn first_room(room: &mut [u32], from: u32) -> u32 {
+    let mut end = from;
+    while room[end as usize] != end {
+        end = room[end as usize];
     }
+    let mut at = from;
+    while room[at as usize] != at {
+        at = std::mem::replace(&mut room[at as usize], end);
+    }
+    end
 }
 
 #[cfg(test)]
@@ -576,23 +557,20 @@ mod tests {
                     let text =
                         || format!("target {target} of {} by {rules:?}: {}", case.optimum, case.text());
                     let is_open = match rules.windows {
-                        true => {
-                            windows.narrow(target, &mut { Effort::UNBOUNDED })
-                                == super::super::windows::Verdict::Open
-                        }
+                        true => windows.narrow(target, &mut { Effort::UNBOUNDED }),
                         false => windows.open(target),
                     };
-                    let mut verdict = Verdict::Impossible;
+                    let mut verdict = Verdict::No(());
                     if is_open {
                         search.aim(target, &windows.first, &windows.last);
                         verdict = search.run(u64::MAX, &mut { Effort::UNBOUNDED });
                     }
                     if target < case.optimum {
-                        assert_eq!(verdict, Verdict::Impossible, "{}", text());
+                        assert_eq!(verdict, Verdict::No(()), "{}", text());
                         impossible += 1;
                     } else {
-                        assert_eq!(verdict, Verdict::Found, "{}", text());
-                        assert!(case.checked_length(&search.order()) <= target, "{}", text());
+                        let Verdict::Yes(order) = verdict else { panic!("{verdict:?}: {}", text()) };
+                        assert!(case.checked_length(&order) <= target, "{}", text());
                         found += 1;
                     }
                 }

@@ -15,13 +15,13 @@
 //! enough, the limits are all that is needed. Else, and for a sum over all moments, the search keeps account of what each path
 //! costs (`meter`).
 
-use crate::analysis::closure::{Closure, members};
+use crate::analysis::closure::Closure;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends};
 use crate::analysis::walk::{Direction, PressureFields};
-use crate::budget::Budget;
-use crate::budget::Effort;
+use crate::bits::BitSet;
+use crate::budget::{Budget, Effort};
 use crate::index::{InstrId, ValueId};
 use crate::problem::Problem;
 use crate::progress::Watch;
@@ -29,8 +29,9 @@ use crate::region::Region;
 use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::meter::Meter;
-use crate::twopass::search::{Search, Verdict};
+use crate::twopass::search::Search;
 use crate::twopass::timed::{MOST_SLOTS, Timed};
+use crate::verdict::Verdict;
 
 /// What to add up: the length in cycles, and the cost of pressure with a weight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -301,8 +302,7 @@ impl<'a> Pass<'a> {
         let last: Vec<u32> = graph.tail.iter().map(|tail| (target - 1).saturating_sub(*tail)).collect();
         search.aim(target, &graph.head, &last);
         match search.run(u64::MAX, &mut self.effort) {
-            Verdict::Found => {
-                let order = search.order();
+            Verdict::Yes(order) => {
                 let (length, cost) = measure(self.problem, self.objective, &order);
                 let sum = self.objective.sum(length, cost);
                 debug_assert!(length <= target && sum < self.answer.sum);
@@ -310,15 +310,15 @@ impl<'a> Pass<'a> {
                 (self.answer.order, self.answer.sum) = (order, sum);
                 true
             }
-            Verdict::Impossible if search.is_timed => {
+            Verdict::No(()) if search.is_timed => {
                 self.answer.target += 1;
                 true
             }
-            Verdict::Impossible => {
+            Verdict::No(()) => {
                 self.answer.bound = self.answer.sum;
                 false
             }
-            Verdict::Open => false,
+            Verdict::Unknown => false,
         }
     }
 
@@ -352,16 +352,16 @@ fn certainly_live(region: &Region) -> (Vec<u64>, u64) {
     let closure = Closure::new(region);
     for (number, value) in region.values().iter().enumerate() {
         // All that comes after the definition and not after all uses.
-        let mut moments = vec![if value.live_out { u64::MAX } else { 0 }; closure.words()];
+        let count = region.len();
+        let mut moments = if value.live_out { BitSet::full(count) } else { BitSet::new(count) };
         for &user in region.value_uses(ValueId::at(number)) {
-            moments.iter_mut().zip(closure.ancestors(user)).for_each(|(word, more)| *word |= more);
-            moments[user.index() / 64] |= 1 << (user.index() % 64);
+            moments.unite(closure.ancestors(user));
+            moments.insert(user);
         }
         if let Some(def) = value.def {
-            moments.iter_mut().zip(closure.descendants(def)).for_each(|(word, after)| *word &= after);
+            moments.intersect(closure.descendants(def));
         }
-        let inside = members(&moments).filter(|instr| instr.index() < region.len());
-        inside.for_each(|instr| before[instr.index()] += u64::from(value.weight));
+        moments.instrs().for_each(|instr| before[instr.index()] += u64::from(value.weight));
     }
     (before, end)
 }

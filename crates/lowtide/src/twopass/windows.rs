@@ -32,8 +32,9 @@
 //! next, unless that is the same instruction.
 
 use super::timed::Timed;
-use crate::analysis::closure::{Closure, members};
+use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side, Weights};
+use crate::bits::{BitMatrix, BitSet};
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
@@ -42,18 +43,9 @@ use crate::region::Region;
 const COUNTING: [Weights; 2] =
     [Weights { live: 1, inside: 0, outside: 1 }, Weights { live: 1, inside: 1, outside: 0 }];
 
-/// What became of a target.
+/// Which of the two moments next to an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    /// No schedule meets it.
-    Refuted,
-    /// Windows remain, as far as the effort went.
-    Open,
-}
-
-/// A moment next to an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Moment {
+enum Beside {
     Before,
     After,
 }
@@ -64,10 +56,10 @@ pub(crate) struct Windows<'a> {
     graph: &'a Timed,
     closure: Closure,
     cuts: Vec<Cut<'a>>,
-    /// What has been issued at a moment, and what has not: one bit for each instruction.
-    inside: Vec<u64>,
-    outside: Vec<u64>,
-    found: Vec<u64>,
+    /// What has been issued at a moment, and what has not.
+    inside: BitSet,
+    outside: BitSet,
+    found: BitSet,
     fetches: Vec<Fetches<'a>>,
     /// Windows of other targets: target, first and last cycles.
     kept: Vec<(u32, Vec<u32>, Vec<u32>)>,
@@ -87,7 +79,7 @@ struct Cut<'a> {
     limit: u32,
     /// For each instruction and both moments next to it a downset that was possible then when last asked. As long as
     /// it is still between the bounds there is nothing to compute.
-    witnesses: Vec<u64>,
+    witnesses: BitMatrix,
 }
 
 /// Results of long latency that take the same number of registers.
@@ -188,14 +180,12 @@ impl<'a> Windows<'a> {
         known: &[InstrId],
     ) -> Self {
         let closure = Closure::new(region);
-        let words = closure.words();
-        let mut witnesses = vec![0u64; 2 * region.len() * words];
-        let mut passed = vec![0u64; words];
-        for instr in known {
-            let own = &mut witnesses[2 * instr.index() * words..][..2 * words];
-            own[..words].copy_from_slice(&passed);
-            passed[instr.index() / 64] |= 1 << (instr.index() % 64);
-            own[words..].copy_from_slice(&passed);
+        let mut witnesses = BitMatrix::new(2 * region.len(), region.len());
+        let mut passed = BitSet::new(region.len());
+        for &instr in known {
+            witnesses.copy_from(2 * instr.index(), &passed);
+            passed.insert(instr);
+            witnesses.copy_from(2 * instr.index() + 1, &passed);
         }
         let classes =
             region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
@@ -217,9 +207,9 @@ impl<'a> Windows<'a> {
             region,
             graph,
             cuts,
-            inside: vec![0; words],
-            outside: vec![0; words],
-            found: vec![0; words],
+            inside: BitSet::new(region.len()),
+            outside: BitSet::new(region.len()),
+            found: BitSet::new(region.len()),
             kept: Vec::new(),
             fetches: fetches(region, graph, limits, &closure),
             target: 0,
@@ -267,42 +257,43 @@ impl<'a> Windows<'a> {
         self.kept.push((self.target, self.first.clone(), self.last.clone()));
     }
 
-    /// Narrows the windows for a target until nothing changes.
-    pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> Verdict {
+    /// Narrows the windows for a target until nothing changes or the effort is spent; false if none are left, so that no schedule meets
+    /// the target.
+    pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> bool {
         if !self.open(target) {
-            return Verdict::Refuted;
+            return false;
         }
         let mut has_changed = true;
         while has_changed {
             has_changed = false;
             for instr in self.region.instrs() {
                 if effort.is_spent() {
-                    return Verdict::Open;
+                    return true;
                 }
                 let own = instr.index();
                 if let Some(last) = self.earlier_last(instr, effort) {
                     if last < i64::from(self.first[own]) {
-                        return Verdict::Refuted;
+                        return false;
                     }
                     self.last[own] = last as u32;
                     has_changed = true;
                     if !self.propagate_last() {
-                        return Verdict::Refuted;
+                        return false;
                     }
                 }
                 if let Some(first) = self.later_first(instr, effort) {
                     if first > self.last[own] {
-                        return Verdict::Refuted;
+                        return false;
                     }
                     self.first[own] = first;
                     has_changed = true;
                     if !self.propagate_first() {
-                        return Verdict::Refuted;
+                        return false;
                     }
                 }
             }
         }
-        Verdict::Open
+        true
     }
 
     /// Whether results cannot all be fetched in time, as only some of them can be on their way at once.
@@ -366,13 +357,13 @@ impl<'a> Windows<'a> {
                 Side::Free
             };
         }
-        for other in members(self.closure.ancestors(*load)) {
+        for other in self.closure.ancestors(*load).instrs() {
             self.sides[other.index()] = Side::In;
         }
         self.sides[load.index()] = Side::In;
         for user in uses {
             self.sides[user.index()] = Side::Out;
-            for other in members(self.closure.descendants(*user)) {
+            for other in self.closure.descendants(*user).instrs() {
                 self.sides[other.index()] = Side::Out;
             }
         }
@@ -389,13 +380,13 @@ impl<'a> Windows<'a> {
     /// The last cycle of an instruction, if that is earlier than known.
     fn earlier_last(&mut self, instr: InstrId, effort: &mut Effort) -> Option<i64> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.is_possible(instr, Moment::Before, last, last, effort) {
+        if self.is_possible(instr, Beside::Before, last, last, effort) {
             return None;
         }
         let (mut possible, mut impossible) = (i64::from(first) - 1, i64::from(last));
         while impossible - possible > 1 {
             let middle = possible + (impossible - possible) / 2;
-            match self.is_possible(instr, Moment::Before, middle as u32, last, effort) {
+            match self.is_possible(instr, Beside::Before, middle as u32, last, effort) {
                 true => possible = middle,
                 false => impossible = middle,
             }
@@ -406,13 +397,13 @@ impl<'a> Windows<'a> {
     /// The first cycle of an instruction, if that is later than known.
     fn later_first(&mut self, instr: InstrId, effort: &mut Effort) -> Option<u32> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
-        if self.is_possible(instr, Moment::After, first, first, effort) {
+        if self.is_possible(instr, Beside::After, first, first, effort) {
             return None;
         }
         let (mut impossible, mut possible) = (first, last + 1);
         while possible - impossible > 1 {
             let middle = impossible + (possible - impossible) / 2;
-            match self.is_possible(instr, Moment::After, first, middle, effort) {
+            match self.is_possible(instr, Beside::After, first, middle, effort) {
                 true => possible = middle,
                 false => impossible = middle,
             }
@@ -424,49 +415,48 @@ impl<'a> Windows<'a> {
     fn is_possible(
         &mut self,
         instr: InstrId,
-        moment: Moment,
+        moment: Beside,
         from: u32,
         to: u32,
         effort: &mut Effort,
     ) -> bool {
         self.bound_moment(instr, moment, from, to);
-        let words = self.closure.words();
-        let place = (2 * instr.index() + usize::from(moment == Moment::After)) * words;
+        let place = 2 * instr.index() + usize::from(moment == Beside::After);
         // How many instructions have been issued then: what is left must fit into the slots that are left, and what is not must have.
         let (count, width) = (self.first.len() as u32, self.graph.width);
-        let own = u32::from(moment == Moment::After);
+        let own = u32::from(moment == Beside::After);
         let least = (count + own).saturating_sub(width.saturating_mul(self.target - from));
         let most = (width * (to + 1) - 1 + own).min(count);
         let mut has_sides = false;
         for cut in &mut self.cuts {
-            let witness = &mut cut.witnesses[place..][..words];
-            let holds = witness.iter().zip(&self.inside).all(|(set, inside)| inside & !set == 0)
-                && witness.iter().zip(&self.outside).all(|(set, outside)| outside & set == 0);
-            let size = |set: &[u64]| set.iter().map(|word| word.count_ones()).sum::<u32>();
-            if holds && (least..=most).contains(&size(witness)) {
+            let witness = cut.witnesses.row(place);
+            let holds = self.inside.bits().is_subset(witness) && self.outside.bits().is_disjoint(witness);
+            if holds && (least..=most).contains(&witness.count()) {
                 continue;
             }
             if !has_sides {
                 has_sides = true;
                 for (other, side) in self.sides.iter_mut().enumerate() {
-                    let bit = |set: &[u64]| set[other / 64] >> (other % 64) & 1 == 1;
-                    *side = match (bit(&self.inside), bit(&self.outside)) {
+                    *side = match (self.inside.contains(other), self.outside.contains(other)) {
                         (true, _) => Side::In,
                         (_, true) => Side::Out,
                         _ => Side::Free,
                     };
                 }
             }
-            effort.spend(words as u64);
+            effort.spend(self.inside.words() as u64);
             if !holds {
                 match cut.pressure.min(&self.sides, cut.limit + 1, effort) {
-                    Minimum::Exact(_) => cut.pressure.largest(witness),
+                    Minimum::Exact(_) => {
+                        cut.pressure.largest(&mut self.found);
+                        cut.witnesses.copy_from(place, &self.found);
+                    }
                     Minimum::AtLeast(least) if least > cut.limit => return false,
                     Minimum::AtLeast(_) => {}
                 }
             }
             for (minimum, weights) in &mut cut.counting {
-                let now = size(witness);
+                let now = cut.witnesses.row(place).count();
                 if (weights.inside == 0 && now >= least) || (weights.outside == 0 && now <= most) {
                     continue;
                 }
@@ -475,10 +465,10 @@ impl<'a> Windows<'a> {
                 match minimum.min(&self.sides, limit + 1, effort) {
                     Minimum::Exact(value) => {
                         minimum.largest(&mut self.found);
-                        let size = size(&self.found);
+                        let size = self.found.count();
                         let live = value - weights.outside * (count - size) - weights.inside * size;
                         if live <= weights.live * cut.limit {
-                            witness.copy_from_slice(&self.found);
+                            cut.witnesses.copy_from(place, &self.found);
                         }
                     }
                     Minimum::AtLeast(least) if least > limit => return false,
@@ -491,22 +481,21 @@ impl<'a> Windows<'a> {
 
     /// What has been issued next to an instruction that issues in `from..=to`, and what has not. With one instruction in a cycle, two
     /// that have only one cycle to share are in order.
-    fn bound_moment(&mut self, instr: InstrId, moment: Moment, from: u32, to: u32) {
+    fn bound_moment(&mut self, instr: InstrId, moment: Beside, from: u32, to: u32) {
         let one = u32::from(self.graph.width == 1);
-        self.inside.copy_from_slice(self.closure.ancestors(instr));
-        self.outside.copy_from_slice(self.closure.descendants(instr));
+        self.inside.copy_from(self.closure.ancestors(instr));
+        self.outside.copy_from(self.closure.descendants(instr));
         for other in 0..self.first.len() {
             let is_in = self.last[other] < from + one;
             let is_out = self.first[other] + one > to;
-            self.inside[other / 64] |= u64::from(is_in) << (other % 64);
-            self.outside[other / 64] |= u64::from(is_out) << (other % 64);
+            self.inside.insert_if(other, is_in);
+            self.outside.insert_if(other, is_out);
         }
-        let (word, bit) = (instr.index() / 64, 1 << (instr.index() % 64));
-        self.inside[word] &= !bit;
-        self.outside[word] &= !bit;
+        self.inside.remove(instr);
+        self.outside.remove(instr);
         match moment {
-            Moment::Before => self.outside[word] |= bit,
-            Moment::After => self.inside[word] |= bit,
+            Beside::Before => self.outside.insert(instr),
+            Beside::After => self.inside.insert(instr),
         }
     }
 
@@ -581,7 +570,7 @@ mod tests {
                     true => Effort { steps: own.below(60) as u64, deadline: None },
                     false => Effort::UNBOUNDED,
                 };
-                let is_refuted = windows.narrow(target, &mut effort) == Verdict::Refuted;
+                let is_refuted = !windows.narrow(target, &mut effort);
                 let needs_waves = !is_refuted && windows.needs_more_waves(&mut effort);
                 asked += 1;
                 refuted += u32::from(is_refuted);

@@ -1,0 +1,24 @@
+//! Threads that work together within one search.
+
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
+
+/// Waits for a thread and returns its result. A panic of the thread goes on in the caller: a failed assertion must not pass for a
+/// search that has found nothing.
+pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    #[test]
+    fn results_and_panics_are_passed_on() {
+        assert_eq!(std::thread::scope(|scope| join(scope.spawn(|| 3))), 3);
+        let failing = || std::thread::scope(|scope| join(scope.spawn(|| panic!("failed on purpose"))));
+        let panic = catch_unwind(failing).expect_err("the panic of the thread");
+        assert_eq!(panic.downcast_ref(), Some(&"failed on purpose"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The answer to a yes-or-no question whose answer may stay unknown.
+
+/// What a search says about a question: yes with a witness, no with a reason, or unknown because the effort was spent first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict<Yes = (), No = ()> {
+    /// Yes, and this shows it.
+    Yes(Yes),
+    /// No, for this reason.
+    No(No),
+    /// Neither is known.
+    Unknown,
+}
+
+impl<Yes, No> Verdict<Yes, No> {
+    /// Whether the answer is yes.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Verdict::Yes(_))
+    }
+
+    /// Whether the answer is no.
+    pub fn is_no(&self) -> bool {
+        matches!(self, Verdict::No(_))
+    }
+
+    /// Whether there is no answer.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Verdict::Unknown)
+    }
+
+    /// The same answer with another witness.
+    pub fn map_yes<T>(self, change: impl FnOnce(Yes) -> T) -> Verdict<T, No> {
+        match self {
+            Verdict::Yes(yes) => Verdict::Yes(change(yes)),
+            Verdict::No(no) => Verdict::No(no),
+            Verdict::Unknown => Verdict::Unknown,
+        }
+    }
+}
