@@ -4,6 +4,8 @@
 //! command, `report` has what they share of tables, `book` what benchmarks write for readers, `progress` what is told while they run. Results go to the standard output, progress and errors
 //! to the standard error; the exit code is 0 only if all went well.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod book;
 mod commands;
