@@ -90,7 +90,8 @@ pub fn parse_shader(language: ShaderLanguage, bytes: &[u8], name: &str) -> Resul
     #[cfg(not(feature = "shaders"))]
     {
         let _ = (language, bytes);
-        let message = "is a shader, but this build has no shader support: build Lowtide with the feature `shaders`";
+        let message =
+            "is a shader, but this build has no shader support: build Lowtide with the feature `shaders`";
         Err(ReadError { file: name.to_string(), line: None, message: message.to_string() })
     }
 }
