@@ -353,7 +353,7 @@ fn targets_answer_and_refuse() {
     assert_eq!(refusal(parse(c"name =")).0, LOWTIDE_BAD_TARGET);
     assert_eq!(refusal(parse(c"")).0, LOWTIDE_BAD_TARGET);
     assert_eq!(refusal(parse(BAD)).0, LOWTIDE_BAD_ARGUMENT);
-    let own = c(include_str!("../../../targets/gfx906.toml"));
+    let own = c(include_str!("../../lowtide/targets/gfx906.toml"));
     assert_eq!(lowtide_target_max_waves(Some(&parse(&own).unwrap())), 10);
 
     let target = target("gfx906");

@@ -4,6 +4,8 @@
 //! `lowtide-tool` reads the input and prints results and progress; `lowtide-bench` has the benchmarks. Results go to the
 //! standard output, progress and errors to the standard error. The exit code is 0 only on success.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod commands;
 

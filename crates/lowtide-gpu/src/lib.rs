@@ -4,6 +4,7 @@
 //! The schedules are those of [`lowtide::colony`], bit for bit.
 //!
 //! CUDA is found at run time: the library builds and runs without it, and [`Device::open`] then says what is missing.
+//! Without the feature `cuda`, [`Device::open`] always fails with [`DeviceError::NotBuilt`].
 //!
 //! ```
 //! match lowtide_gpu::Device::open() {
@@ -12,6 +13,10 @@
 //! }
 //! ```
 
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "no_cuda.rs"]
 mod cuda;
 mod technique;
 
@@ -27,6 +32,9 @@ pub use technique::Technique;
 /// Why a GPU cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DeviceError {
+    /// The feature `cuda` is off.
+    #[error("this build has no CUDA support: build Lowtide with the feature `cuda`")]
+    NotBuilt,
     /// A library that belongs to the driver or to CUDA is not there.
     #[error("{0} was not found: is CUDA installed?")]
     NoLibrary(&'static str),

@@ -46,6 +46,7 @@ impl Technique {
 }
 
 /// What the device's compiler is told so that these are switched off.
+#[cfg(feature = "cuda")]
 pub(crate) fn definitions(without: &[Technique]) -> Vec<&'static str> {
     let lacks = |technique| without.contains(&technique);
     [

@@ -10,6 +10,8 @@
 //!
 //! Every error names the file, the line and the element.
 
+#![forbid(unsafe_code)]
+
 mod bug_report;
 mod cursor;
 mod dot;
@@ -22,7 +24,6 @@ mod peak_bound;
 mod reader;
 mod region_file;
 mod schedule_file;
-#[cfg(feature = "shaders")]
 mod shader;
 
 pub use bug_report::describe_internal_error;
@@ -34,5 +35,4 @@ pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
 pub use region_file::{def_flags, format_line};
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};
-#[cfg(feature = "shaders")]
 pub use shader::{ShaderLanguage, parse_shader, read_shader, shader_place};

@@ -216,7 +216,7 @@ fn damaged_schedules_are_refused_or_round_trip() {
 
 #[test]
 fn damaged_targets_are_refused_or_consistent() {
-    let files = files(&repository().join("targets"), ".toml");
+    let files = files(&repository().join("crates/lowtide/targets"), ".toml");
     let seeds: Vec<Vec<u8>> = files.into_iter().map(|file| std::fs::read(file).unwrap()).collect();
     run("target_file", &seeds, 16_000, harness::target_file);
 }

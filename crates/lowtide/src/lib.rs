@@ -30,6 +30,8 @@
 //! # Ok::<(), lowtide::target::TargetError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 // Tests of the library share regions with those outside of it.
 #[cfg(test)]
 extern crate self as lowtide;

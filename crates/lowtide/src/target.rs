@@ -22,17 +22,17 @@ use crate::index::ClassId;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
-    include_str!("../../../targets/gfx906.toml"),
-    include_str!("../../../targets/gfx90a.toml"),
-    include_str!("../../../targets/gfx1030.toml"),
-    include_str!("../../../targets/gfx1100.toml"),
-    include_str!("../../../targets/sm_90.toml"),
-    include_str!("../../../targets/xe-hpg.toml"),
-    include_str!("../../../targets/vs.toml"),
-    include_str!("../../../targets/generic.toml"),
-    include_str!("../../../targets/ps14.toml"),
-    include_str!("../../../targets/ps20.toml"),
-    include_str!("../../../targets/one-pass.toml"),
+    include_str!("../targets/gfx906.toml"),
+    include_str!("../targets/gfx90a.toml"),
+    include_str!("../targets/gfx1030.toml"),
+    include_str!("../targets/gfx1100.toml"),
+    include_str!("../targets/sm_90.toml"),
+    include_str!("../targets/xe-hpg.toml"),
+    include_str!("../targets/vs.toml"),
+    include_str!("../targets/generic.toml"),
+    include_str!("../targets/ps14.toml"),
+    include_str!("../targets/ps20.toml"),
+    include_str!("../targets/one-pass.toml"),
 ];
 
 /// The class name that stands for every class not named elsewhere in the target.

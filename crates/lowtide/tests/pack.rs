@@ -325,7 +325,7 @@ fn kinds_and_errors_are_told() {
     let other = Target::builtin("gfx906").unwrap();
     assert!(matches!(PackProblem::new(&region, &other), Err(PackError::NoModel(_))));
 
-    let file = include_str!("../../../targets/vs.toml");
+    let file = include_str!("../targets/vs.toml");
     for (from, to, message) in [
         (
             "units = [\"v\", \"s\"]\n\n[[pack.reads]]",

@@ -83,7 +83,9 @@ fn overview(targets: &[TargetInfo]) -> String {
             .collect();
         rows.add_row([&target.name, &target.description, &target.max_waves.to_string(), &files.join(", ")]);
     }
-    format!("{rows}\n\n`lowtide targets NAME` shows the occupancy steps of one; `targets/` has their files.")
+    format!(
+        "{rows}\n\n`lowtide targets NAME` shows the occupancy steps of one; `crates/lowtide/targets/` has their files."
+    )
 }
 
 fn details(target: &TargetInfo) -> String {

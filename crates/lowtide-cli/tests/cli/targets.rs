@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{Folder, array, corpus, root, run};
 
 fn names_in_folder() -> Vec<String> {
-    let entries = fs::read_dir(root().join("targets")).expect("targets/");
+    let entries = fs::read_dir(root().join("crates/lowtide/targets")).expect("the target files");
     let path = entries.map(|entry| entry.expect("an entry").path());
     let toml = path.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
     toml.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect()
@@ -40,7 +40,7 @@ fn the_steps_of_vega_are_those_of_the_literature() {
 
 #[test]
 fn a_file_can_be_a_target() {
-    let file = root().join("targets/gfx90a.toml");
+    let file = root().join("crates/lowtide/targets/gfx90a.toml");
     assert_eq!(run("targets {}", &[&file]).ok(), run("targets gfx90a", &[]).ok());
     let document = run("schedule {} --nodes 1 --json --target {}", &[&corpus(), &file]).json();
     assert_eq!(document["kernels"][0]["target"], "gfx90a");
