@@ -18,6 +18,7 @@ mod minreg;
 mod occupancy;
 mod pack;
 mod passes;
+mod statistics;
 
 pub use all::AllArgs;
 pub use colony::ColonyArgs;

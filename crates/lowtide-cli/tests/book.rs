@@ -145,7 +145,7 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
         assert!(message.starts_with("error: /no/such/folder/book: cannot be written"), "{message}");
     }
     let output = run("bench all -");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("give files, not -"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("pass files instead of -"));
 }
 
 /// Files of every kind go to the benchmarks that are for them, and what has nothing to measure stops nothing else.

@@ -130,7 +130,7 @@ fn errors_say_what_to_do() {
     let rocprim = root().join("corpus/rocprim.jsonl.gz").display().to_string();
     let message = error(&["pack", &rocprim]);
     assert!(
-        message.contains("gfx906 has no part [pack]") && message.contains("known are gfx1100, vs"),
+        message.contains("gfx906 has no section [pack]") && message.contains("known are gfx1100, vs"),
         "{message}"
     );
     let message = error(&["pack", &sample(), "--algorithm", "program", "--registers", "10"]);

@@ -136,8 +136,8 @@ pub(crate) mod shobaki_2020 {
         },
     ];
 
-    /// A line of Table 4: the scheduler of the same kind here and its name there, and by how much the two passes beat it, in
-    /// percent of waves and of length.
+    /// A line of Table 4: a scheduler, its name in the paper, and the gain of the two passes over it, in percent of waves and of
+    /// length.
     pub(crate) struct Improvement {
         pub(crate) ours: &'static str,
         pub(crate) theirs: &'static str,
@@ -181,7 +181,7 @@ pub(crate) mod fayyazi {
                   with the paper's.",
     };
 
-    /// What there is to say where the blocks are real code.
+    /// The setting if the blocks are real code.
     pub(crate) const REAL_CODE: &str = "The paper's figures are those of other code for another GPU, and stand beside generated \
                                         blocks only (`--generated`).";
 
@@ -240,7 +240,7 @@ pub(crate) mod fayyazi {
         },
     ];
 
-    /// Section 3, on Figure 2: shaders that become shorter, in percent, in the two groups of sizes that the text tells about.
+    /// Section 3, on Figure 2: shaders that become shorter, in percent, in the two ranges of sizes that the text mentions.
     pub(crate) const FIGURE_2: [(usize, f64); 2] = [(0, 0.0), (41, 17.9)];
     /// Section 3: shaders of `hand` that splits make shorter, in percent.
     pub(crate) const SPLIT_IMPROVED: f64 = 2.0;
@@ -301,7 +301,8 @@ pub(crate) mod shobaki_2024 {
         ],
     ];
 
-    /// Tables 4.a and 4.b: by how much more time it takes in all without the techniques for memory and against divergence, in per cent; by pass and size.
+    /// Tables 4.a and 4.b, in percent: the additional time without the techniques for memory, and without those against divergence, by pass
+    /// and size.
     pub(crate) const TABLE_4: [(&str, [[f64; 3]; 2]); 2] = [
         ("memory", [[645.0, 1055.0, 897.0], [593.0, 994.0, 709.0]]),
         ("divergence", [[0.68, 3.81, 7.0], [3.78, 12.06, 15.42]]),

@@ -108,7 +108,7 @@ fn effect(document: &Document) -> Table {
     table
 }
 
-/// The same on every machine.
+/// Return the work of the ants, which is the same on every machine.
 fn work(document: &Document) -> Table {
     let mut table = Table::new("What the ants did")
         .name("pass")

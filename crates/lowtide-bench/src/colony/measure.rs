@@ -16,7 +16,7 @@ use lowtide_tool::input::Targets;
 use lowtide_tool::solve::Run;
 use rayon::prelude::*;
 
-use super::ColonyArgs;
+use super::args::ColonyArgs;
 use super::document::{CUDA, Document, Each, Effect, ONE_THREAD, SpeedUps, THREADS, range_of};
 
 /// Solve all tasks on every device, pass by pass.
@@ -163,7 +163,7 @@ impl Document {
     fn finish(&mut self) -> Result<(), Failure> {
         let ranges = || self.passes.iter().flat_map(BTreeMap::values);
         if ranges().next().is_none() {
-            let reason = "no region of a size in the range that was asked for leaves anything to ants";
+            let reason = "no region in the range of --min-size and --max-size leaves a task to the colony";
             return Err(Failure::Nothing(reason.to_string()));
         }
         let devices = ranges().flat_map(|range| range.devices.values());

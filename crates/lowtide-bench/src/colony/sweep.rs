@@ -12,7 +12,7 @@ use lowtide_tool::table::{grouped, table, trimmed};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::ColonyArgs;
+use super::args::ColonyArgs;
 
 /// The effect of one parameter on all kernels.
 #[derive(Serialize)]

@@ -16,7 +16,7 @@ use lowtide_tool::solve::Run;
 use lowtide_tool::table::{grouped, table, trimmed};
 use serde::Serialize;
 
-use super::ColonyArgs;
+use super::args::ColonyArgs;
 use super::document::{RANGES, range_of};
 use crate::book::papers::shobaki_2024::TABLE_4;
 

@@ -3,7 +3,8 @@
 use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 
-use super::document::{ALGORITHMS, Document, Row};
+use super::document::Document;
+use super::row::{ALGORITHMS, Row};
 use crate::book::papers::chen;
 use crate::book::{Chapter, Chart, Part, Table, listed, mean, percent, with_share};
 
@@ -103,7 +104,7 @@ fn sizes_of(document: &Document) -> Table {
     table.note("Mean number of instructions.")
 }
 
-/// Only where the optimum is known, as in the tables.
+/// Draw the graphs whose optimum is known, as in the tables.
 fn curves(document: &Document) -> Chart {
     let proved = || document.each.iter().filter(|row| row.is_proved());
     let series = ALGORITHMS.iter().map(|algorithm| {

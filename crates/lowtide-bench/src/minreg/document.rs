@@ -4,27 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::MinregArgs;
+use super::args::MinregArgs;
 use super::constraints::Comparison;
 use super::proofs::{self, Open, Proofs, SizeRange};
+use super::row::{ALGORITHMS, Row};
+use crate::statistics::exponent;
 
 /// The ratio of a peak to the optimum from which a region is an outlier.
 const OUTLIER: f64 = 1.5;
-
-/// The algorithms that are compared.
-pub(super) const ALGORITHMS: [Algorithm; 9] = [
-    Algorithm::SOURCE,
-    Algorithm::PRODUCTION,
-    Algorithm::SETHI_ULLMAN,
-    Algorithm::SU_RP,
-    Algorithm::SU_RP_ADJUST,
-    Algorithm::SU_CLUSTER,
-    Algorithm::SU_CLUSTER_ADJUST,
-    Algorithm::FEW_REGISTERS,
-    Algorithm::EXACT,
-];
 
 /// The result of the benchmark.
 #[derive(Serialize, Default)]
@@ -63,86 +52,6 @@ pub(super) struct Document {
     /// With `--constraints`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) constraints: Option<Comparison>,
-}
-
-/// The result of one region.
-pub(super) struct Row {
-    pub(super) kernel: String,
-    pub(super) region: String,
-    pub(super) size: usize,
-    pub(super) edges: usize,
-    /// No order has a lower peak.
-    pub(super) bound: u32,
-    pub(super) proof: Proof,
-    /// Peak and seconds of each algorithm; none for production where no order is recorded.
-    pub(super) results: Vec<Option<(u32, f64)>>,
-}
-
-impl Serialize for Row {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Each<'a> {
-            kernel: &'a str,
-            region: &'a str,
-            n: usize,
-            edges: usize,
-            bound: u32,
-            proof: Proof,
-            peaks: BTreeMap<&'static str, u32>,
-        }
-        let peaks = ALGORITHMS.iter().zip(&self.results);
-        let peaks = peaks.filter_map(|(algorithm, result)| Some((algorithm.name(), (*result)?.0)));
-        Each {
-            kernel: &self.kernel,
-            region: &self.region,
-            n: self.size,
-            edges: self.edges,
-            bound: self.bound,
-            proof: self.proof,
-            peaks: peaks.collect(),
-        }
-        .serialize(serializer)
-    }
-}
-
-/// The end of the exact search.
-#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Proof {
-    /// Its schedule meets a bound by a cut.
-    Cut,
-    /// It has searched all orders that could be better.
-    Search,
-    /// Its budget is spent.
-    Timeout,
-}
-
-impl Row {
-    /// Return the ratio of a peak to the bound. It is 1 if both are 0.
-    pub(super) fn ratio(&self, peak: u32) -> f64 {
-        if peak == self.bound { 1.0 } else { f64::from(peak) / f64::from(self.bound.max(1)) }
-    }
-
-    /// Return peak and seconds of an algorithm that ran.
-    pub(super) fn of(&self, algorithm: Algorithm) -> Option<(u32, f64)> {
-        let position = ALGORITHMS.iter().position(|other| *other == algorithm)?;
-        self.results[position]
-    }
-
-    /// Return the lowest peak of all algorithms.
-    pub(super) fn best(&self) -> u32 {
-        self.results.iter().flatten().map(|(peak, _)| *peak).min().unwrap_or(self.bound)
-    }
-
-    /// Return whether the optimum is known.
-    pub(super) fn is_proved(&self) -> bool {
-        self.proof != Proof::Timeout
-    }
-
-    /// Return the seconds of the exact search.
-    pub(super) fn seconds(&self) -> f64 {
-        self.of(Algorithm::EXACT).map_or(0.0, |(_, seconds)| seconds)
-    }
 }
 
 /// The result of a hard graph.
@@ -222,7 +131,7 @@ impl Document {
             let (_, seconds) = row.of(Algorithm::FEW_REGISTERS)?;
             Some((row.size as f64, seconds))
         });
-        self.default_exponent = fitted_exponent(&times.collect::<Vec<_>>());
+        self.default_exponent = exponent(&times.collect::<Vec<_>>(), 10, 0.1);
         self.proofs = Proofs::new(rows.iter());
         self.sizes = proofs::by_size(&rows, self.least, self.most);
         self.open = proofs::open(&rows);
@@ -260,30 +169,5 @@ impl Totals {
         (totals.optimal_size, totals.optimal_density) = mean(optimal, totals.optimal);
         (totals.outlier_size, totals.outlier_density) = mean(outliers, totals.outliers);
         totals
-    }
-}
-
-/// The slope of log time over log size, by least squares.
-fn fitted_exponent(times: &[(f64, f64)]) -> Option<f64> {
-    let points: Vec<(f64, f64)> =
-        times.iter().map(|(size, seconds)| (size.ln(), seconds.max(1e-9).ln())).collect();
-    let count = points.len() as f64;
-    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
-    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
-    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let common: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    (points.len() >= 10 && spread > 0.1).then(|| common / spread)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fitted_exponent;
-
-    #[test]
-    fn exponents_are_fitted() {
-        let times: Vec<(f64, f64)> =
-            (1..50).map(|n| (f64::from(n), 3e-6 * f64::from(n).powf(1.25))).collect();
-        assert!((fitted_exponent(&times).unwrap() - 1.25).abs() < 1e-9);
-        assert_eq!(fitted_exponent(&times[..5]), None, "too few points");
     }
 }

@@ -7,9 +7,10 @@ use lowtide_tool::Failure;
 use lowtide_tool::input::load_target;
 use rayon::prelude::*;
 
-use super::MinregArgs;
-use super::document::{Family, Proof};
-use super::measure::measure_region;
+use super::args::MinregArgs;
+use super::document::Family;
+use super::region::measure_region;
+use super::row::Proof;
 
 /// Measure all hard graphs.
 pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {

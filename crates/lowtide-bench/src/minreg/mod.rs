@@ -1,6 +1,6 @@
 //! `lowtide bench minreg`: peak pressure of the min-register schedulers against the optimum (paper 1, Tables I to V).
 //!
-//! Every distinct graph counts once. `measure` runs all algorithms on it; the independent checker computes the peaks, and
+//! Every distinct graph counts once. `region` runs all algorithms on it; the independent checker computes the peaks, and
 //! proves bounds by cuts again. `constraints` compares the exact search with constraint models on a sample of the graphs.
 
 mod args;
@@ -10,6 +10,8 @@ mod document;
 mod families;
 mod measure;
 mod proofs;
+mod region;
+mod row;
 mod text;
 
 pub use args::MinregArgs;

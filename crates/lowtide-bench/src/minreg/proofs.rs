@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::document::{Proof, Row};
+use super::row::{Proof, Row};
+use crate::statistics::median;
 
 /// The times for each instruction within which proofs are counted.
 pub(super) const MILLISECONDS: [f64; 3] = [0.01, 0.1, 1.0];
@@ -80,14 +81,6 @@ impl Proofs {
     }
 }
 
-/// Return the median.
-pub(super) fn median(numbers: &mut [f64]) -> Option<f64> {
-    numbers.sort_unstable_by(f64::total_cmp);
-    let middle = numbers.len() / 2;
-    let upper = *numbers.get(middle)?;
-    Some(if numbers.len().is_multiple_of(2) { f64::midpoint(numbers[middle - 1], upper) } else { upper })
-}
-
 /// Return the non-empty ranges between two sizes.
 pub(super) fn by_size(rows: &[Row], least: usize, most: Option<usize>) -> Vec<SizeRange> {
     let mut ranges = Vec::new();
@@ -122,7 +115,7 @@ pub(super) fn open(rows: &[Row]) -> Vec<Open> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::minreg::document::ALGORITHMS;
+    use crate::minreg::row::ALGORITHMS;
 
     /// A region of this size for which `exact` has taken `time` microseconds for each instruction.
     fn row(size: usize, proof: Proof, time: f64) -> Row {
@@ -168,6 +161,5 @@ mod tests {
         let open = open(&rows);
         assert_eq!((open.len(), open[0].bound, open[0].best), (1, 7, 9));
         assert_eq!(Proofs::new([].iter()).median_us_per_instruction, None);
-        assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), Some(2.5));
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use lowtide_tool::table::{grouped, shorten, table};
 
 use super::constraints;
-use super::document::{ALGORITHMS, Document, Family, Totals};
+use super::document::{Document, Family, Totals};
 use super::proofs::{MILLISECONDS, Open, Proofs, SizeRange};
+use super::row::ALGORITHMS;
 use crate::book::papers::chen::table_of;
 
 /// Return the lines of the summary.

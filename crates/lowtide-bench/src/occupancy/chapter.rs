@@ -18,7 +18,7 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
         gaps(document).into(),
         sizes(document).into(),
     ]);
-    // One budget that the paper does not have says nothing new.
+    // A single budget that the paper does not have adds nothing.
     if document.budgets.len() > 1 || document.budgets.iter().any(|at| in_paper(at).is_some()) {
         parts.push(budgets(document).into());
     }
@@ -148,7 +148,7 @@ fn proven(document: &Document) -> Table {
     table
 }
 
-/// Waves more than production has, kernel by kernel.
+/// Draw the additional waves against production, kernel by kernel.
 fn waves(document: &Document) -> Chart {
     let production = Algorithm::PRODUCTION.name();
     let change = |name: &str| {
@@ -205,7 +205,7 @@ fn sizes(document: &Document) -> Chart {
     Chart::sizes("Sizes of the distinct graphs", "instructions", &series)
 }
 
-/// The same limit in the paper.
+/// Return the same limit in the paper.
 fn in_paper(at: &AtBudget) -> Option<&'static Limit> {
     TABLE_8.iter().find(|paper| Some(paper.ms_per_instruction) == at.ms_per_instruction)
 }

@@ -22,7 +22,7 @@ use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::OccupancyArgs;
+use super::args::OccupancyArgs;
 use super::counts::Counts;
 use super::document::{AtBudget, Document, Each, EachKernel, FILTERED, List, OTHERS, TWO_PASSES};
 
@@ -107,7 +107,9 @@ impl<'a> Input<'a> {
             },
         )?;
         match input.distinct.is_empty() {
-            true => Err(Failure::Nothing("no region has a size in the range that was asked for".to_string())),
+            true => Err(Failure::Nothing(
+                "no region has a size in the range of --min-size and --max-size".to_string(),
+            )),
             false => Ok(input),
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
     }
 }
 
-/// A line of Table 6: its name, our figure, and the paper's.
+/// A line of Table 6: its name, the measured figure, and the paper's.
 type Line = (&'static str, fn(&Totals) -> String, fn(&Group) -> String);
 
 const LINES: [Line; 12] = [
@@ -74,7 +74,7 @@ const LINES: [Line; 12] = [
 
 fn groups(document: &Document) -> Table {
     let mut table = Table::new("List schedule against the best packing (Table 6)").name("");
-    // Only what is made to look like a group of the paper stands beside it.
+    // Only generated groups stand beside those of the paper.
     let theirs = |name: &str| TABLE_6.iter().find(|group| document.generated && group.name == name);
     for group in &document.groups {
         if theirs(&group.name).is_some() {

@@ -15,7 +15,7 @@ use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::PackArgs;
+use super::args::PackArgs;
 use super::document::{Document, Row};
 
 /// The most groups of blocks. More groups become one.
@@ -39,7 +39,9 @@ pub(super) fn measure(args: &PackArgs) -> Result<Document, Failure> {
         false => read(args, &targets, &mut document.repeated)?,
     };
     if blocks.is_empty() {
-        return Err(Failure::Nothing("no block has a size in the range that was asked for".to_string()));
+        return Err(Failure::Nothing(
+            "no block has a size in the range of --min-size and --max-size".to_string(),
+        ));
     }
     let packer = Packer::new(PackMethod::Auto, args.budget.budget())?;
     let linear = match args.linear {

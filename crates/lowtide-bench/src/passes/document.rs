@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::statistics::exponent;
+
 /// The algorithms that are compared.
 pub(super) const NAMES: [&str; 4] = ["dpmpp", "mio", "rds", "exact"];
 /// The result of the benchmark.
@@ -105,7 +107,7 @@ impl Document {
             }
         }
         let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.n as f64, row.seconds[0])).collect();
-        document.growth = exponent(&points);
+        document.growth = exponent(&points, 3, 0.0);
         let largest = rows.iter().max_by_key(|row| row.n);
         document.figure_2 = largest.map(|row| Figure2 {
             shader: row.shader.clone(),
@@ -116,15 +118,4 @@ impl Document {
         document.blocks = rows;
         document
     }
-}
-
-/// Fit the exponent of a power of n by least squares in logarithms. Fewer than three sizes give none.
-pub(super) fn exponent(points: &[(f64, f64)]) -> Option<f64> {
-    let logs: Vec<(f64, f64)> = points.iter().map(|(n, time)| (n.ln(), time.max(1e-9).ln())).collect();
-    let count = logs.len() as f64;
-    let mean = |pick: fn(&(f64, f64)) -> f64| logs.iter().map(pick).sum::<f64>() / count;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let spread: f64 = logs.iter().map(|point| (point.0 - x).powi(2)).sum();
-    let both: f64 = logs.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    (logs.len() > 2 && spread > 0.0).then(|| both / spread)
 }

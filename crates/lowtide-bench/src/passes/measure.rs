@@ -15,8 +15,9 @@ use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::PassesArgs;
-use super::document::{Document, Generated, Row, exponent};
+use super::args::PassesArgs;
+use super::document::{Document, Generated, Row};
+use crate::statistics::exponent;
 
 /// Sizes of generated shaders.
 const SIZES: [usize; 8] = [150, 300, 600, 1200, 2400, 4800, 9600, 12_000];
@@ -68,7 +69,7 @@ pub(super) fn measure(args: &PassesArgs) -> Result<Document, Failure> {
         }
         let points: Vec<(f64, f64)> =
             document.generated.iter().map(|row| (row.n as f64, row.seconds)).collect();
-        document.generated_growth = exponent(&points);
+        document.generated_growth = exponent(&points, 3, 0.0);
     }
     document.seconds = start.elapsed().as_secs_f64();
     Ok(document)

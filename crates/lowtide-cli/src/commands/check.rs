@@ -274,7 +274,7 @@ struct RecordedDocument {
 #[derive(Serialize, Default, Clone, Copy)]
 struct Agreement {
     regions: u64,
-    /// Figures compared: one for each region, class, and way to count.
+    /// Figures compared: two for each region and class, between instructions and at them.
     figures: u64,
     illegal: u64,
     mismatches: u64,

@@ -1,4 +1,4 @@
-//! `lowtide check --bound`: whether the bounds that a schedule file claims are true.
+//! `lowtide check --bound`: the bounds that a schedule file claims, proven again.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ pub(super) struct BoundReport {
     verified: u64,
     /// Bounds that do not hold.
     refused: u64,
-    /// Classes of regions for which the file claims nothing.
+    /// Classes of regions without a claimed bound.
     missing: u64,
     /// Bounds that a constraint solver has proven.
     by_solver: u64,
-    /// Bounds by search, which could only be checked by searching again.
+    /// Bounds by search, which only another search could check.
     by_search: Vec<SearchBound>,
     classes: BTreeMap<String, ClassReport>,
 }
 
-/// A bound that is taken on trust.
+/// A bound that is not checked.
 #[derive(Serialize)]
 struct SearchBound {
     kernel: String,
@@ -49,8 +49,7 @@ struct ClassReport {
 }
 
 impl BoundReport {
-    /// Checks what is claimed about a region. `peaks` are those of its schedule, if that is legal. Returns
-    /// what is wrong.
+    /// Check the bounds of a region, and return the wrong ones. `peaks` are those of its schedule, if the schedule is legal.
     pub(super) fn check(
         &mut self,
         kernel: &str,
@@ -117,7 +116,7 @@ impl BoundReport {
         }
     }
 
-    /// Whether some claim is false or lacking.
+    /// Return whether a bound is wrong or missing.
     pub(super) fn has_failed(&self) -> bool {
         self.refused + self.missing > 0
     }
@@ -161,14 +160,14 @@ impl BoundReport {
     }
 }
 
-/// What is wrong with a claim, as far as it can be checked.
+/// Return the error of a bound, if it is wrong and can be checked.
 fn fault(region: &Region, class: ClassId, claim: &PeakBound, peak: Option<u32>) -> Option<String> {
     if let BoundReason::Cut(moment) = claim.by
         && let Err(fault) = check_cut(region, class, moment, claim.value)
     {
         return Some(fault.to_string());
     }
-    // Whatever the reason: one schedule below is enough to refute it.
+    // A schedule below the bound refutes it, whatever its reason.
     let peak = peak.filter(|peak| *peak < claim.value)?;
     Some(format!("at least {} is claimed, but the schedule has {peak}", claim.value))
 }

@@ -22,13 +22,13 @@ pub(crate) struct InfoArgs {
     json: bool,
 }
 
-/// Size ranges of regions, by their first size.
+/// The first size of each range.
 const SIZES: [usize; 6] = [1, 10, 48, 100, 600, 1000];
 
 #[derive(Serialize, Default)]
 struct Info {
     kernels: u64,
-    /// Kernels that waves start at, as opposed to functions that they call.
+    /// Kernels that waves start at. The others are functions that kernels call.
     entries: u64,
     regions: u64,
     instructions: u64,

@@ -88,7 +88,7 @@ struct IssueResult {
     op: String,
     /// The region's instruction.
     instr: u32,
-    /// Which part it is, and of how many.
+    /// The number of the part, and of all parts.
     part: u32,
     parts: u32,
 }

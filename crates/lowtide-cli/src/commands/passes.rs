@@ -229,7 +229,7 @@ fn shader(kernel: &Kernel, target: &Target, args: &PassesArgs) -> Result<Shader,
     Ok(shader)
 }
 
-/// Every operation on a line, with its place in the shader.
+/// Return one line for each operation, with its place in the shader.
 fn listing(region: &Region, partition: &Partition) -> String {
     let mut lines = Vec::new();
     for (number, pass) in partition.passes.iter().enumerate() {

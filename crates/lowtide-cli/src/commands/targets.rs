@@ -1,4 +1,4 @@
-//! `lowtide targets`: what GPUs are known.
+//! `lowtide targets`: the known GPUs.
 
 use lowtide::target::{RegisterFile, Target};
 use lowtide_tool::Failure;
@@ -36,7 +36,7 @@ struct FileInfo {
     size: u32,
     granule: u32,
     waves: u32,
-    /// (most registers, waves)
+    /// Pairs of the most registers and the waves with them.
     steps: Vec<(u32, u32)>,
 }
 

@@ -178,7 +178,7 @@ fn colony_carries_its_figures_for_programs() {
     let table = run("bench colony {} --nodes 5000 --sweep", &[&corpus()]).ok();
     assert!(table.contains("explorations 20"), "{table}");
     let error = run("bench colony {} --min-size 100000", &[&corpus()]).error();
-    assert!(error.contains("leaves anything to ants"), "{error}");
+    assert!(error.contains("leaves a task to the colony"), "{error}");
 }
 
 #[test]

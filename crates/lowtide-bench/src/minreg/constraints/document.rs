@@ -6,7 +6,7 @@ use std::time::Duration;
 use lowtide_cp::Model;
 use serde::Serialize;
 
-use crate::minreg::proofs::median;
+use crate::statistics::median;
 
 /// The results of the whole sample.
 #[derive(Serialize)]

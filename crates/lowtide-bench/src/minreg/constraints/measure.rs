@@ -17,8 +17,8 @@ use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 
 use super::document::{Comparison, End, Row, Run};
-use crate::minreg::MinregArgs;
-use crate::minreg::measure::{Distinct, check_bound, checked_peak};
+use crate::minreg::args::MinregArgs;
+use crate::minreg::region::{Distinct, check_bound, checked_peak};
 
 /// Take a sample of the regions, and measure all methods on it.
 pub(in super::super) fn measure(

@@ -6,13 +6,15 @@
 //! the graphs only, not on the order of the files.
 //!
 //! # The times
-//! Everything that a method needs from the bare region to its answer counts: for `exact`, the order it starts from, and all other bounds that
-//! it comes with, in the first run on the region, when nothing is in the cache; for `cp`, the order of `default`, the bound by cuts, and the making of the model. `cp` starts from what the cuts have made of the order of `default`. Where that meets the
-//! bound, there is nothing left to ask the solver, and the time says more about our heuristic than about the model. So figures
-//! are also given for the other regions alone. `cp-paper` gets neither an order nor a bound, as in the paper.
+//! The time of a method covers all work from the bare region to its result:
+//! - `exact`: the initial order and all bounds, in the first run on the region, without any cached result.
+//! - `cp`: the order of `default`, the bound by cuts, and the construction of the model. The initial order is that of `default` as the
+//!   cuts improve it. Where this order meets the bound, the solver is not needed, and the time belongs to the heuristic rather than to
+//!   the model. The figures are therefore also given for the other regions alone.
+//! - `cp-paper`: the construction of the model. It has neither an initial order nor a bound, as in the paper.
 //!
-//! Ratios need two times at which something was proven. Where a model runs out of time, its time is at least what it has used (the solver
-//! sometimes stops a little before its limit): these ratios are lower limits, and kept apart.
+//! A ratio needs the times of two proofs. Where a model spends its budget, its time is a lower limit (the solver sometimes stops a little
+//! before its limit). Ratios with such times are lower limits, and kept apart.
 
 mod document;
 mod measure;

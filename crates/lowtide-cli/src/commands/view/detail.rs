@@ -20,11 +20,11 @@ use crate::commands::schedule::{RegionResult, SearchResult};
 pub(super) struct Detail<'a> {
     /// By instruction.
     opcode: Vec<&'a str>,
-    /// By instruction: units of the target, and for how many cycles.
+    /// By instruction: units of the target, and the cycles on them.
     units: Vec<&'a [(u32, u32)]>,
     edges: Edges,
     values: Values,
-    /// By class: what passes through.
+    /// By class: the pressure of values that are live throughout.
     through: Vec<u32>,
     schedules: Vec<Drawn<'a>>,
     layout: Layout,
@@ -43,13 +43,13 @@ struct Edges {
     kind: Vec<&'static str>,
 }
 
-/// By value; those that nobody needs are left out.
+/// By value. Values without uses are left out.
 #[derive(Default, Serialize)]
 struct Values {
     name: Vec<String>,
     class: Vec<u8>,
     weight: Vec<u32>,
-    /// None for what is live from the start.
+    /// None for a value that is live at the start.
     def: Vec<Option<u32>>,
     live_out: Vec<bool>,
     uses: Vec<Vec<u32>>,
@@ -65,7 +65,7 @@ struct Drawn<'a> {
     pressure: Vec<Vec<u32>>,
 }
 
-/// What is issued when no order has less pressure at the moment of the bound.
+/// The instructions issued before the moment of the bound in an order with the least pressure there.
 #[derive(Serialize)]
 struct Cut {
     pressure: u32,
@@ -81,7 +81,7 @@ struct LengthBounds {
 }
 
 impl<'a> Detail<'a> {
-    /// The schedules must be legal. Fails if a bound is not what it claims to be.
+    /// Collect the details. The schedules must be legal. It is an error if a bound is wrong.
     pub(super) fn new(
         problem: &'a Problem,
         found: &'a RegionResult,
@@ -157,7 +157,7 @@ impl Values {
     }
 }
 
-/// `%7`, or `%7[0-1]` for some lanes of it.
+/// Return `%7`, or `%7[0-1]` for some lanes of a register.
 fn name(region: &Region, value: &Value) -> String {
     let register = region.register_name(value.register);
     match value.lanes == region.registers()[value.register.index()].all_lanes() {
@@ -166,7 +166,7 @@ fn name(region: &Region, value: &Value) -> String {
     }
 }
 
-/// `0-1,4`: a set of lanes.
+/// Return a set of lanes as `0-1,4`.
 fn ranges(lanes: Lanes) -> String {
     let mut texts = Vec::new();
     let mut lane = 0;
@@ -203,7 +203,7 @@ impl<'a> Drawn<'a> {
 }
 
 impl Cut {
-    /// Found anew by the checker, which knows the moment and nothing else.
+    /// Compute the cut by the checker, from its moment alone.
     fn new(
         region: &Region,
         class: ClassId,

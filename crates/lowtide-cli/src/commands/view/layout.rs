@@ -1,11 +1,11 @@
-//! Where the nodes of a dependence graph go: in layers, so that every edge leads down, and within a layer near to
-//! their neighbours, so that few edges cross (Sugiyama, Tagawa and Toda 1981, without nodes on long edges).
+//! The layout of a dependence graph: layers, so that every edge leads down, and places near the neighbours within a layer, so
+//! that few edges cross (Sugiyama, Tagawa and Toda 1981, without nodes on long edges).
 
 use lowtide::InstrId;
 use lowtide::region::{Edge, Region};
 use serde::Serialize;
 
-/// Sweeps over all layers, down and up. More hardly change anything.
+/// Sweeps over all layers, down and up. More sweeps hardly change the layout.
 const SWEEPS: usize = 12;
 
 /// Places by instruction: from left to right in units of one node, and layers from the top.
@@ -15,7 +15,7 @@ pub(super) struct Layout {
     layer: Vec<u32>,
 }
 
-/// In time proportional to the edges, but for sorting.
+/// Place all nodes, in time proportional to the edges, apart from sorting.
 pub(super) fn layout(region: &Region) -> Layout {
     let layer = layers(region);
     let count = layer.iter().max().map_or(0, |last| *last as usize + 1);
@@ -35,12 +35,13 @@ pub(super) fn layout(region: &Region) -> Layout {
         }
     }
     let left = x.iter().copied().fold(0.0, f64::min);
-    // A tenth of a node is as fine as anyone can see.
+    // A tenth of a node is the finest difference that a reader can see.
     x.iter_mut().for_each(|x| *x = ((*x - left) * 10.0).round() / 10.0);
     Layout { x, layer }
 }
 
-/// Each instruction as high as its predecessors allow; those without any, such as loads of constants, right above what they are for.
+/// Return the layer of each instruction: as high as its predecessors allow. Instructions without predecessors, such as loads of
+/// constants, stand right above their first use.
 fn layers(region: &Region) -> Vec<u32> {
     let mut layer = vec![0; region.len()];
     for instr in region.instrs() {
@@ -54,7 +55,7 @@ fn layers(region: &Region) -> Vec<u32> {
     layer
 }
 
-/// Moves each instruction of a layer to the middle of its neighbours on one side, with a distance of one node between any two.
+/// Move each instruction of a layer to the middle of its neighbours on one side, with a distance of one node between any two.
 fn arrange<'r>(row: &mut [InstrId], x: &mut [f64], neighbours: impl Fn(InstrId) -> &'r [Edge]) {
     let wanted = |instr: InstrId, x: &[f64]| {
         let others = neighbours(instr);
@@ -73,7 +74,7 @@ fn arrange<'r>(row: &mut [InstrId], x: &mut [f64], neighbours: impl Fn(InstrId) 
         x[instr.index()] = last;
         *place = *instr;
     }
-    // What was pushed was pushed to the right: all together are moved back.
+    // Conflicts move nodes to the right only, so the whole layer is moved back.
     let back = too_far / row.len().max(1) as f64;
     row.iter().for_each(|instr| x[instr.index()] -= back);
 }

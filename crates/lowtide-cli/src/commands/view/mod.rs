@@ -84,7 +84,7 @@ struct KernelEntry {
     regions: Vec<RegionEntry>,
 }
 
-/// As in `lowtide schedule --json` but for the schedule itself, which is among the details.
+/// A region as in `lowtide schedule --json`. Its schedule is among the details.
 #[derive(Serialize)]
 struct RegionEntry {
     #[serde(flatten)]
@@ -95,7 +95,7 @@ struct RegionEntry {
     occupancy: u32,
     source: Figures,
     production: Option<Figures>,
-    /// Where the details are, if they are.
+    /// The part with the details, if they fit.
     part: Option<usize>,
 }
 
@@ -201,7 +201,7 @@ fn choose(overview: &mut Overview, details: Vec<Part>, most: usize) -> Result<Ve
     let mut largest: Vec<usize> = (0..details.len()).collect();
     let sizes: Vec<u64> = regions().map(|region| region.result["n"].as_u64().unwrap_or(0)).collect();
     largest.sort_by_key(|region| std::cmp::Reverse(sizes[*region]));
-    // Numbers of parts take some more room, and so do the elements that hold them.
+    // The numbers of parts and the elements around them take further bytes.
     let taken = Part::pack(overview)?.size() + 6 * details.len() + page("", REPORT, &(), &[])?.len() + 1000;
     let mut left = most.saturating_sub(taken);
     let mut fits = vec![false; details.len()];
