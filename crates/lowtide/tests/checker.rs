@@ -470,36 +470,3 @@ fn large_schedules_and_far_cycles_are_checked() {
     let schedule = Schedule::from_parts(backwards, schedule.cycles().to_vec());
     assert_eq!(check(&region, target, &schedule).unwrap_err().len(), MOST_VIOLATIONS);
 }
-
-/// The checker is worth something only while it does not lean on what it checks.
-#[test]
-fn the_checker_shares_nothing_with_the_schedulers() {
-    let source = include_str!("../src/check/mod.rs");
-    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let code = lines.collect::<Vec<_>>().join("\n");
-    for shared in [
-        "Problem",
-        "Tracker",
-        "IssueTable",
-        "Registers",
-        "BoundFile",
-        "analysis::",
-        "problem::",
-        ".values(",
-        "_values(",
-        ".value_uses(",
-        ".preds(",
-        ".succs(",
-        ".overwritten(",
-        ".hints(",
-        ".waves(",
-        ".limit(",
-        ".adjusted(",
-        ".max_waves(",
-        ".registers(region",
-        ".length(",
-    ] {
-        assert!(!code.contains(shared), "the checker uses {shared}");
-    }
-}
