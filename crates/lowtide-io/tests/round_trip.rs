@@ -7,7 +7,6 @@ mod harness;
 mod skip;
 
 use std::io::Read;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;

@@ -240,7 +240,8 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
                 Goal::Length => cost[..2].to_vec(),
             }
         };
-        let (mut best, mut proven): (Option<Vec<u32>>, Vec<(Vec<u32>, &str)>) = (None, Vec::new());
+        let mut best: Option<Vec<u32>> = None;
+        let mut proven: Vec<(Vec<u32>, &str)> = Vec::new();
         let mut source = None;
         for algorithm in Algorithm::ALL {
             let name = algorithm.name();
