@@ -3,6 +3,8 @@
 
 #[path = "../../lowtide/tests/made/mod.rs"]
 mod made;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,20 +25,18 @@ use lowtide::twopass::length::{Options, shortest};
 use lowtide_cp::{LengthAnswer, Limits, Solver, SolverError};
 use lowtide_io::KernelReader;
 use made::{Machine, Made, Small, fits, regions, retimed};
+use skip::{Missing, skip};
 
 fn solver() -> Option<&'static Solver> {
-    static SOLVER: OnceLock<Option<Solver>> = OnceLock::new();
-    let found = SOLVER.get_or_init(|| match Solver::find() {
+    static SOLVER: OnceLock<Result<Solver, SolverError>> = OnceLock::new();
+    match SOLVER.get_or_init(Solver::find) {
         Ok(solver) => Some(solver),
-        Err(error @ SolverError::NotInstalled) if std::env::var_os("CI").is_none() => {
-            // Straight to the terminal: the test harness would swallow what a passing test prints.
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "SKIPPED: the constraint model of the length ({error})");
+        Err(error @ SolverError::NotInstalled) => {
+            skip(Missing::Installable, error);
             None
         }
         Err(error) => panic!("{error}"),
-    });
-    found.as_ref()
+    }
 }
 
 fn target(issue: &str) -> Target {
@@ -45,6 +45,11 @@ fn target(issue: &str) -> Target {
          [[file]]\nname = \"any\"\nsize = 1000\ngranule = 1\nwaves = 1\nclasses = [{{ name = \"*\", max = 1000 }}]\n"
     );
     Target::parse(&text).expect("a valid target")
+}
+
+/// As long as it takes: a slow machine fails no test.
+fn no_limit() -> Limits<'static> {
+    Limits { time: Duration::MAX, ..Limits::default() }
 }
 
 fn problem<'a>(region: &'a Region, target: &'a Target) -> Problem<'a> {
@@ -81,7 +86,7 @@ fn the_model_agrees_with_brute_force() {
             peaks.iter().map(|peak| random.chance(80).then(|| peak + random.below(2) as u32)).collect();
         let optimum = machine.shortest(&small, |pressure| fits(pressure, &limits)).expect("one exists");
         let start = small.order_within(&limits, &mut random).expect("one exists");
-        let answer = solver.shortest(&problem, &limits, &start, 0, &Limits::default()).expect("an answer");
+        let answer = solver.shortest(&problem, &limits, &start, 0, &no_limit()).expect("an answer");
         assert_legal(&problem, &limits, &answer);
         let found = (answer.length, answer.bound);
         assert_eq!(found, (optimum, optimum), "{} {limits:?}", region.name());
@@ -89,7 +94,7 @@ fn the_model_agrees_with_brute_force() {
         shorter += u32::from(optimum < machine.length_of(&start));
         limited += u32::from(machine.shortest(&small, |_| true) < Some(optimum));
         // The true optimum as the bound: nothing is left to prove.
-        let again = solver.shortest(&problem, &limits, &answer.order, optimum, &Limits::default());
+        let again = solver.shortest(&problem, &limits, &answer.order, optimum, &no_limit());
         assert!(again.expect("an answer").proved);
     }
     println!("{asked} optima, {shorter} shorter than the start, {limited} longer than without limits");
@@ -170,6 +175,9 @@ const COUNT: usize = 300;
 const STEPS: u64 = 1_000_000;
 const TIME: Duration = Duration::from_millis(400);
 
+/// The solver has no limit on regions of at most so many instructions, and must solve them all. What it solves of the others depends on the machine.
+const SMALL: usize = 16;
+
 #[test]
 fn pass_2_and_the_constraint_model_find_the_same_length() {
     let Some(solver) = solver() else { return };
@@ -180,7 +188,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     let single = target("width = 1");
     let vega = Target::builtin("gfx906").expect("built in");
     let mut solving = 0.0;
-    let (mut asked, mut by_both, mut by_search, mut by_solver, mut shorter) = (0, 0, 0, 0, 0);
+    let (mut asked, mut by_both, mut by_search, mut by_solver, mut shorter, mut small) = (0, 0, 0, 0, 0, 0);
     for (number, region) in real.into_iter().chain(generated()).take(COUNT).enumerate() {
         let problem = problem(&region, if number < real_ones { &vega } else { &single });
         let source: Vec<InstrId> = region.instrs().collect();
@@ -193,7 +201,8 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
         let budget = Budget { nodes: Some(STEPS), ..Budget::default() };
         let options = Options { budget, ..Options::default() };
         let found = shortest(&problem, &limits, &[&fewest.order], options).expect("the start is within");
-        let effort = Limits { time: TIME, ..Limits::default() };
+        let is_small = region.len() <= SMALL;
+        let effort = Limits { time: if is_small { Duration::MAX } else { TIME }, ..Limits::default() };
         let answer = solver.shortest(&problem, &limits, &fewest.order, 0, &effort).expect("an answer");
         solving += answer.seconds;
         assert_legal(&problem, &limits, &answer);
@@ -209,6 +218,8 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
         );
         assert!(found.bound <= answer.length && answer.bound <= found.length, "{text}");
         let (is_found, is_answered) = (found.bound == found.length, answer.proved);
+        assert!(is_answered || !is_small, "{text}");
+        small += u32::from(is_small);
         if is_found && is_answered {
             assert_eq!(found.length, answer.length, "{text}");
             by_both += 1;
@@ -226,7 +237,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
         began.elapsed().as_secs_f64()
     );
     assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
-    // Measured on two cores shared with others: 297 of 300 proved by pass 2, 268 by the solver and 267 by both; 34 of the 37 s are the
-    // solver's. Pass 2 counts steps, so that its share hardly changes; that of the solver depends on the machine.
-    assert!(by_search >= 292 && by_both >= 195, "{by_search} {by_both}");
+    // Pass 2 counts steps, and proves 297 of 300 on every machine. The share of the solver depends on the machine: 268 of 300 on two idle cores, 182 on busy ones.
+    assert!(by_search >= 292 && by_both >= small, "{by_search} {by_both}");
+    assert!(small >= 20, "{small} small regions");
 }

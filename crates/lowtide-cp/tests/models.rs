@@ -1,10 +1,13 @@
 //! What the models promise, against brute force. Without the solver these tests are skipped, and say so; where
 //! `CI` is set they fail instead.
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lowtide::check::check_order;
 use lowtide::generate::{self, Shape};
@@ -12,20 +15,18 @@ use lowtide::random::Random;
 use lowtide::region::Region;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_cp::{Limits, Model, Solver, SolverError};
+use skip::{Missing, skip};
 
 fn solver() -> Option<&'static Solver> {
-    static SOLVER: OnceLock<Option<Solver>> = OnceLock::new();
-    let found = SOLVER.get_or_init(|| match Solver::find() {
+    static SOLVER: OnceLock<Result<Solver, SolverError>> = OnceLock::new();
+    match SOLVER.get_or_init(Solver::find) {
         Ok(solver) => Some(solver),
-        Err(error @ SolverError::NotInstalled) if std::env::var_os("CI").is_none() => {
-            // Straight to the terminal: the test harness would swallow what a passing test prints.
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "SKIPPED: the tests of the constraint models ({error})");
+        Err(error @ SolverError::NotInstalled) => {
+            skip(Missing::Installable, error);
             None
         }
         Err(error) => panic!("{error}"),
-    });
-    found.as_ref()
+    }
 }
 
 /// The lowest peak of any order, by trying all downsets.
@@ -59,6 +60,11 @@ fn lowest_peak(region: &Region, class: ClassId) -> u32 {
     lowest[(1 << count) - 1].expect("an order exists")
 }
 
+/// As long as it takes: a slow machine fails no test.
+fn no_limit() -> Limits<'static> {
+    Limits { time: Duration::MAX, ..Limits::default() }
+}
+
 fn source(region: &Region) -> Vec<InstrId> {
     region.instrs().collect()
 }
@@ -85,8 +91,7 @@ fn agrees_with_brute_force(model: Model, rounds: u64) {
         for class in region.class_ids() {
             let optimum = lowest_peak(&region, class);
             let start = generate::random_order(&region, &mut random);
-            let answer =
-                solver.solve(&region, class, model, &start, 0, &Limits::default()).expect("an answer");
+            let answer = solver.solve(&region, class, model, &start, 0, &no_limit()).expect("an answer");
             assert!(answer.proved, "{} {class}", region.name());
             assert_eq!((answer.peak, answer.bound), (Some(optimum), optimum), "{} {class}", region.name());
             assert_eq!(peak(&region, &answer.order.expect("an order"), class), optimum);
@@ -114,7 +119,7 @@ fn a_given_bound_is_used() {
     for region in small_regions(10) {
         for class in region.class_ids() {
             let optimum = lowest_peak(&region, class);
-            let limits = Limits::default();
+            let limits = no_limit();
             let answer = solver.solve(&region, class, Model::Improved, &source(&region), optimum, &limits);
             let answer = answer.expect("an answer");
             assert_eq!((answer.peak, answer.bound, answer.proved), (Some(optimum), optimum, true));
@@ -153,17 +158,17 @@ fn hard_region() -> Region {
     generate::region(Shape::Layered, 120, 5)
 }
 
+/// Without time nothing is proven; with a second, what is claimed is true. (A search that ignored its limit would not end.)
 #[test]
-fn the_time_limit_is_kept() {
+fn the_time_limit_ends_the_search() {
     let Some(solver) = solver() else { return };
     let region = hard_region();
     let start = source(&region);
     let times = [Duration::ZERO, Duration::from_secs(1)];
     for (model, time) in Model::ALL.into_iter().flat_map(|model| times.map(|time| (model, time))) {
         let limits = Limits { time, threads: 2, ..Limits::default() };
-        let began = Instant::now();
         let answer = solver.solve(&region, ClassId(0), model, &start, 0, &limits).expect("an answer");
-        assert!(began.elapsed() < Duration::from_secs(5), "{model:?} took {:?}", began.elapsed());
+        assert!(!answer.proved || time > Duration::ZERO, "{model:?}");
         assert!(answer.peak.is_none_or(|peak| answer.bound <= peak));
         assert!(answer.bound <= peak(&region, &start, ClassId(0)));
         assert_eq!(answer.proved, answer.peak == Some(answer.bound));
@@ -176,7 +181,7 @@ fn one_thread_gives_the_same_order_every_time() {
     let Some(solver) = solver() else { return };
     let region = generate::region(Shape::UnrolledLoop, 40, 2);
     for seed in [0, u32::MAX] {
-        let limits = Limits { seed, ..Limits::default() };
+        let limits = Limits { seed, ..no_limit() };
         let solve = || {
             solver
                 .solve(&region, ClassId(0), Model::Improved, &source(&region), 0, &limits)
@@ -188,22 +193,22 @@ fn one_thread_gives_the_same_order_every_time() {
     }
 }
 
+/// The limit is a hundred years: a search that could not be stopped would not end.
 #[test]
 fn a_search_can_be_stopped() {
     let Some(solver) = solver() else { return };
     let region = hard_region();
     let stop = AtomicBool::new(false);
-    let began = Instant::now();
     let answer = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
         });
-        let limits = Limits { time: Duration::from_secs(600), stop: Some(&stop), ..Limits::default() };
+        let limits = Limits { time: Duration::MAX, stop: Some(&stop), ..Limits::default() };
         solver.solve(&region, ClassId(0), Model::Paper, &[], 0, &limits)
     });
-    assert!(answer.is_ok(), "{answer:?}");
-    assert!(began.elapsed() < Duration::from_secs(10), "took {:?}", began.elapsed());
+    let answer = answer.expect("an answer");
+    assert!(!answer.proved, "{answer:?}");
 }
 
 #[test]

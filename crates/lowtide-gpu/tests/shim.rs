@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use lowtide::colony::Task;
 use lowtide::colony::flat::Batch;
 
-/// Compiles the device's source with a program around it, with all checks that the compiler has. None if there is no compiler.
+use common::skip::{Missing, skip};
+
+/// Compiles the device's source with a program around it, with all checks that the compiler has. None if there is no compiler: the test is skipped.
 fn compile(folder: &Path, definitions: &[&str]) -> Option<PathBuf> {
     let source = folder.join("shim.cpp");
     let text = format!("#include <cstdlib>\n{}{}", lowtide_gpu::source(), include_str!("shim.cpp"));
@@ -30,7 +32,10 @@ fn compile(folder: &Path, definitions: &[&str]) -> Option<PathBuf> {
     command.args(arguments).args(definitions).arg(&source).arg("-o").arg(&program);
     let compiled = command.output();
     match compiled {
-        Err(_) if std::env::var_os("CI").is_none() => None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            skip(Missing::Installable, format!("there is no C++ compiler: {compiler} (CXX)"));
+            None
+        }
         Err(error) => panic!("{compiler}: {error}"),
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => panic!("{compiler} refuses the source: {}", String::from_utf8_lossy(&output.stderr)),
@@ -77,10 +82,7 @@ fn compare(program: &Path, tasks: &[Task]) -> u64 {
 #[test]
 fn the_devices_code_makes_the_same_schedules() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path(), &[]) else {
-        println!("!! SKIPPED: there is no C++ compiler (CXX)");
-        return;
-    };
+    let Some(program) = compile(folder.path(), &[]) else { return };
     let choices = compare(&program, &common::made(150));
     assert!(choices > 500_000, "{choices}");
     let choices = compare(&program, &common::asked(&common::real_kernels(), 30_000));
@@ -92,10 +94,7 @@ fn the_devices_code_makes_the_same_schedules() {
 fn other_ways_to_hold_memory_make_the_same_schedules() {
     for definitions in [&["-DINTERLEAVED"][..], &["-DINTERLEAVED", "-DALLOCATES"]] {
         let folder = tempfile::tempdir().expect("a folder");
-        let Some(program) = compile(folder.path(), definitions) else {
-            println!("!! SKIPPED: there is no C++ compiler (CXX)");
-            return;
-        };
+        let Some(program) = compile(folder.path(), definitions) else { return };
         let choices = compare(&program, &common::made(50));
         assert!(choices > 100_000, "{choices}");
     }

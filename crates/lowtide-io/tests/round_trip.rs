@@ -3,9 +3,10 @@
 //! `tests/data` holds small files and what becomes of them, checked in so that a change of the format shows.
 
 mod harness;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 
 use std::io::Read;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -229,12 +230,7 @@ fn a_region_is_drawn_as_checked_in() {
 /// The whole corpus is not part of the repository.
 #[test]
 fn the_whole_corpus_converts_and_reads_back() {
-    let folder = manifest().join("../../../shared/corpus");
-    if !folder.is_dir() {
-        // Unlike the print macros, this is seen without --nocapture.
-        let _ = writeln!(std::io::stderr(), "skipped: there is no ../shared/corpus beside the repository");
-        return;
-    }
+    let Some(folder) = skip::shared_corpus() else { return };
     let (mut kernels, mut instructions) = (0, 0);
     for file in packed_files(&folder) {
         for (number, kernel) in KernelReader::open(&file).unwrap().enumerate() {

@@ -6,9 +6,12 @@ use lowtide::analysis::length_bound::lower_bound;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::analysis::pressure_bound::pressure_bound;
 use lowtide::budget::Budget;
+use lowtide::check::bound::check_cut;
+use lowtide::check::check;
 use lowtide::generate::{Shape, region};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
+use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 
@@ -61,5 +64,33 @@ fn min_cut_bound(bencher: divan::Bencher, size: usize) {
         [0, 1, 2].map(|i| {
             pressure_bound(&regions[i], ClassId(0), &closures[i], &orders[i], Budget::default()).value
         })
+    });
+}
+
+/// The time for an instruction hardly grows with the size: the checker is not quadratic.
+#[divan::bench(args = [1_000, 10_000, 100_000])]
+fn checker(bencher: divan::Bencher, size: usize) {
+    let target = Target::builtin("gfx906").expect("a built-in target");
+    let regions = regions(size);
+    let schedules = regions.each_ref().map(|region| {
+        let problem = Problem::new(region, &target, Goal::Length).expect("the generator's classes are known");
+        Schedule::source(&problem)
+    });
+    bencher
+        .counter(ItemsCount::new(3 * size))
+        .bench_local(|| [0, 1, 2].map(|i| check(&regions[i], &target, &schedules[i]).expect("legal").length));
+}
+
+/// Proving a bound by a cut again.
+#[divan::bench(args = SIZES)]
+fn checker_of_bounds(bencher: divan::Bencher, size: usize) {
+    let regions = regions(size);
+    let bounds = regions.each_ref().map(|region| {
+        let order: Vec<InstrId> = region.instrs().collect();
+        let budget = Budget { nodes: Some(3_000_000), ..Budget::UNLIMITED };
+        pressure_bound(region, ClassId(0), &Closure::new(region), &order, budget)
+    });
+    bencher.counter(ItemsCount::new(3 * size)).bench_local(|| {
+        [0, 1, 2].map(|i| check_cut(&regions[i], ClassId(0), bounds[i].witness, bounds[i].value).is_ok())
     });
 }

@@ -1,9 +1,9 @@
 //! The exact search with a fixed number of steps: `cargo bench -p lowtide --bench exact`.
 //!
 //! First a table of what each rule is worth: the time that the search takes without it, as a multiple of that with all rules. Where the steps do
-//! not suffice for a proof, the figure is a lower limit (>). Then the times themselves, and the states expanded in a second.
+//! not suffice for a proof, the figure is a lower limit (>). Then by how much searches exceed a budget in time. Then the times themselves, and the states expanded in a second.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use lowtide::budget::Budget;
@@ -18,6 +18,7 @@ use lowtide::{ClassId, InstrId};
 
 fn main() {
     print_effect_of_rules();
+    print_overruns();
     divan::main();
 }
 
@@ -98,4 +99,27 @@ fn all_rules(bencher: divan::Bencher, name: &str) {
     let start = start(name);
     let states = search(&start, Rules::ALL).nodes;
     bencher.counter(ItemsCount::new(states)).bench_local(|| search(&start, Rules::ALL));
+}
+
+/// The clock is not looked at for every state: by how much a search exceeds 20 us an instruction, at best of three.
+fn print_overruns() {
+    if std::env::args().skip(1).any(|argument| argument != "--bench") {
+        return;
+    }
+    let per_instr = Duration::from_micros(20);
+    println!("Time beyond a budget of {per_instr:?} an instruction:");
+    for size in [200, 1000, 3000] {
+        let shapes = Shape::ALL.map(|shape| region(shape, size, size as u64));
+        let families = [families::layered(size, 20, 1), families::stencil(size / 12, 12)];
+        for region in shapes.into_iter().chain(families) {
+            let order: Vec<InstrId> = region.instrs().collect();
+            let budget = Budget { time_per_instr: Some(per_instr), ..Budget::UNLIMITED };
+            let over = [(); 3].map(|()| {
+                let began = Instant::now();
+                minimise(&region, ClassId(0), &[], &order, Options::new(budget));
+                began.elapsed().saturating_sub(per_instr * region.len() as u32)
+            });
+            println!("{:30}{:>14.3?}", region.name(), over.iter().min().expect("three"));
+        }
+    }
 }

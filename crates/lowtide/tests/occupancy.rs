@@ -1,7 +1,7 @@
 //! Occupancy against what the stock compiler printed for real kernels.
 
-use std::io::Write;
-use std::path::Path;
+#[path = "../../../tests/skip.rs"]
+mod skip;
 
 use lowtide::target::Target;
 
@@ -10,15 +10,8 @@ use lowtide::target::Target;
 /// the work-groups have that fit into 64 KiB.
 #[test]
 fn occupancy_of_real_kernels_follows_from_their_registers() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/kernels.tsv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        // Unlike the print macros, this is seen without --nocapture.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: the shared corpus (../shared/corpus/kernels.tsv) is not here"
-        );
-        return;
-    };
+    let Some(corpus) = skip::shared_corpus() else { return };
+    let text = std::fs::read_to_string(corpus.join("kernels.tsv")).expect("a readable table");
     let mut lines = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name: &str| header.iter().position(|title| *title == name).unwrap();

@@ -1,5 +1,8 @@
 //! What ants are asked for real kernels and for made ones.
 
+#[path = "../../../../tests/skip.rs"]
+pub(crate) mod skip;
+
 use std::path::Path;
 
 use lowtide::algorithm::Algorithm;
@@ -16,14 +19,17 @@ use lowtide::target::Target;
 use lowtide_gpu::Device;
 use lowtide_io::KernelReader;
 
-/// The GPU, if there is one; else this is said, or an error where one is expected (`LOWTIDE_NEEDS_GPU`).
+#[allow(unused_imports)] // not all tests need a GPU
+use skip::{Missing, skip};
+
+/// The GPU, if there is one. Without one the test is skipped, or fails where the variable `LOWTIDE_NEEDS_GPU` is set.
 #[allow(dead_code)] // not all tests need one
 pub(crate) fn device() -> Option<Device> {
     match Device::open() {
         Ok(device) => Some(device),
         Err(error) => {
             assert!(std::env::var_os("LOWTIDE_NEEDS_GPU").is_none(), "{error}");
-            println!("!! SKIPPED, nothing was tested on a GPU: {error}");
+            skip(Missing::Unobtainable, error);
             None
         }
     }

@@ -562,8 +562,6 @@ fn first_with_room(jump: &mut [u32], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::analysis::closure::Closure;
     use crate::generate::{Random, Shape, random_order, region, register_program};
@@ -884,18 +882,16 @@ mod tests {
     }
 
     #[test]
-    fn large_regions_take_little_time() {
+    fn bounds_of_large_regions_are_not_above_the_source_order() {
         for target in [Target::builtin("gfx906").unwrap(), target("width=2\nunits=[{name='a'},{name='b'}]")] {
             for size in [4_800, 100_000] {
                 let shapes = Shape::ALL.into_iter().map(|shape| region(shape, size, 7));
                 let units = (size < 10_000).then(|| with_units(600, 7));
                 for region in shapes.chain(units) {
                     let problem = Problem::new(&region, &target, Goal::Length).unwrap();
-                    let start = Instant::now();
                     let bound = lower_bound(&problem);
-                    let time = start.elapsed();
                     println!(
-                        "{} ({} instructions, {} edges) on {}: {time:.3?}, {} {} {} {} {} {} {}",
+                        "{} ({} instructions, {} edges) on {}: {} {} {} {} {} {} {}",
                         region.name(),
                         region.len(),
                         region.edge_count(),
@@ -908,7 +904,8 @@ mod tests {
                         bound.best(),
                         if bound.complete { "complete" } else { "cut short" },
                     );
-                    assert!(time.as_secs() < 10, "{}: {time:?}", region.name());
+                    let source = Schedule::source(&problem).length();
+                    assert!((1..=source).contains(&bound.best()), "{}: {source}", region.name());
                 }
             }
         }

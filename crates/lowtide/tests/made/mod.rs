@@ -141,9 +141,10 @@ impl Small {
     }
 }
 
-/// The most instructions that are tried in all orders, and the most copies of units that a machine has.
+/// The most instructions of random regions that are tried in all orders, the most that a machine takes, and the most copies of units that it has.
 pub(crate) const MOST: usize = 9;
-const COPIES: usize = 3;
+pub(crate) const LARGEST: usize = 12;
+pub(crate) const COPIES: usize = 8;
 
 /// The issue model, written apart from that of the library: it reads the raw dependences and the numbers of the target.
 pub(crate) struct Machine {
@@ -161,13 +162,13 @@ pub(crate) struct State {
     /// The next slot. Cycle `c` has the slots from `c * width` on.
     slot: u32,
     /// The first cycle for each instruction that has not been issued, as far as dependences tell.
-    ready: [u32; MOST],
+    ready: [u32; LARGEST],
     /// The first cycle in which each copy of each unit is free; for each unit in rising order.
     free: [u32; COPIES],
 }
 
 impl State {
-    pub(crate) const START: State = State { slot: 0, ready: [0; MOST], free: [0; COPIES] };
+    pub(crate) const START: State = State { slot: 0, ready: [0; LARGEST], free: [0; COPIES] };
 
     /// Whether nothing is later than in another state with the same instructions. Then the same rest of an order issues
     /// no later, instruction by instruction: the next one finds its slot, its operands and its units no later, and after
@@ -183,7 +184,7 @@ impl State {
 impl Machine {
     pub(crate) fn new(region: &Region, target: &Target) -> Self {
         let count = region.len();
-        assert!(count <= MOST);
+        assert!(count <= LARGEST);
         let mut waiting = vec![Vec::new(); count];
         region.deps().iter().for_each(|dep| waiting[dep.from.index()].push((dep.to.index(), dep.latency)));
         let mut places = Vec::new();
