@@ -72,7 +72,7 @@ fn the_shortest_schedule_within_limits() {
         let within_limits = instance.by_class("limits");
         let start: Vec<InstrId> = region.instrs().collect();
         let options = exact::Options::new(Budget::UNLIMITED);
-        let Decision::Possible(start) = within(region, &within_limits, &start, options) else {
+        let Decision::Yes(start) = within(region, &within_limits, &start, options) else {
             panic!("{name}: no order is within the limits");
         };
         let answer = solver.shortest(&problem, &within_limits, &start, 0, &limits()).expect("an answer");

@@ -10,6 +10,7 @@ mod pack_cases;
 #[path = "../../lowtide/tests/pass_cases/mod.rs"]
 mod pass_cases;
 
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::{check, check_order};
 use lowtide::list::tree::tree;
@@ -17,13 +18,14 @@ use lowtide::minreg::Rules;
 use lowtide::minreg::exact::{self, Decision, minimise, within};
 use lowtide::multipass::check::check_passes;
 use lowtide::multipass::{PassProblem, dpmpp, exact as exact_passes, mio, rds};
+use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pack::{PackProblem, pack};
-use lowtide::pipeline::{Algorithm, KernelOutcome, Options, schedule_kernel, schedule_region};
+use lowtide::pipeline::{Options, schedule_kernel, schedule_region};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
 use lowtide::schedule::Schedule;
-use lowtide::solved::Solved;
+use lowtide::session::Session;
 use lowtide::twopass::{self, length};
 use lowtide::{ClassId, InstrId};
 
@@ -41,12 +43,12 @@ const BUDGETS: [Budget; 2] = [Budget::UNLIMITED, Budget { threads: 2, ..Budget::
 
 /// The one place that asks for the schedule of a region.
 fn schedule_one(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    schedule_region(problem, algorithm, budget)
+    schedule_region(problem, algorithm, budget, &Session::new()).expect("a legal schedule")
 }
 
 /// The one place that asks for the schedules of a kernel.
 fn schedule_all(instance: &Instance, options: Options) -> KernelOutcome {
-    schedule_kernel(&instance.kernel, &instance.target, options, &Solved::new()).expect("known classes")
+    schedule_kernel(&instance.kernel, &instance.target, &options, &Session::new()).expect("known classes")
 }
 
 fn source(region: &Region) -> Vec<InstrId> {
@@ -115,14 +117,14 @@ fn the_fewest_registers() {
                 let limits: Vec<Option<u32>> = region.class_ids().map(limit).collect();
                 if peak > 0 {
                     let decision = within(region, &limits, &start, options);
-                    assert!(matches!(decision, Decision::Impossible(_)), "{name}: {decision:?}");
+                    assert!(matches!(decision, Decision::No(_)), "{name}: {decision:?}");
                 }
             }
         }
         let problem = problem(&instance, Goal::MinReg);
         let first = problem.primary_class();
         let peak = expected.get(first.index()).copied().flatten().unwrap_or(0);
-        for algorithm in [Algorithm::Exact, Algorithm::Auto] {
+        for algorithm in [Algorithm::EXACT, Algorithm::AUTO] {
             for budget in BUDGETS {
                 let outcome = schedule_one(&problem, algorithm, budget);
                 let report = check(region, &instance.target, &outcome.schedule).expect("a legal schedule");
@@ -180,20 +182,18 @@ fn the_most_waves_and_then_the_shortest_schedule() {
             assert_eq!(best_by_brute_force(&instance, &problem, cap), expected, "{name}: brute force");
             tried += 1;
         }
-        for algorithm in [Algorithm::Auto, Algorithm::TwoPass, Algorithm::Waves] {
+        for algorithm in [Algorithm::AUTO, Algorithm::TWO_PASS, Algorithm::WAVES] {
             for budget in BUDGETS {
-                let options = Options { algorithm, budget, ..Options::default() };
+                let options = Options::default().with_algorithm(algorithm).with_budget(budget);
                 let outcome = schedule_all(&instance, options);
                 assert_eq!(outcome.occupancy, outcome.occupancy_bound, "{name}: {}", algorithm.name());
                 let outcome = &outcome.regions[0];
                 let report = check(region, &instance.target, &outcome.schedule).expect("a legal schedule");
                 let found = (report.spilled, report.occupancy.min(cap), report.length);
                 // One of them proves only the waves.
-                let is_alike = match algorithm {
-                    Algorithm::Waves => {
-                        (found.0, found.1) == (expected.0, expected.1) && found.2 >= expected.2
-                    }
-                    _ => found == expected && outcome.optimal,
+                let is_alike = match algorithm == Algorithm::WAVES {
+                    true => (found.0, found.1) == (expected.0, expected.1) && found.2 >= expected.2,
+                    false => found == expected && outcome.optimal,
                 };
                 assert!(is_alike, "{name}: {} found {found:?}, not {expected:?}", algorithm.name());
             }
@@ -219,8 +219,7 @@ fn the_shortest_schedule_within_limits() {
         limited += u32::from(limits.iter().any(Option::is_some));
         let problem = problem(&instance, Goal::Length);
         let start = source(region);
-        let Decision::Possible(start) =
-            within(region, &limits, &start, exact::Options::new(Budget::UNLIMITED))
+        let Decision::Yes(start) = within(region, &limits, &start, exact::Options::new(Budget::UNLIMITED))
         else {
             panic!("{name}: no order is within the limits");
         };
@@ -243,7 +242,7 @@ fn the_shortest_schedule_within_limits() {
             Some(limit) => problem.with_register_limit(limit),
             None => problem,
         };
-        for algorithm in [Algorithm::Auto, Algorithm::TwoPass] {
+        for algorithm in [Algorithm::AUTO, Algorithm::TWO_PASS] {
             let outcome = schedule_one(&problem, algorithm, Budget::UNLIMITED);
             let report = check(region, &instance.target, &outcome.schedule).expect("a legal schedule");
             assert!(outcome.optimal && report.length == expected, "{name}: {}", algorithm.name());

@@ -7,6 +7,7 @@ mod skip;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use lowtide::algorithm::Algorithm;
 use lowtide::analysis::closure::Closure;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::analysis::pressure_bound::pressure_bound;
@@ -15,9 +16,10 @@ use lowtide::check::bound::check_cut;
 use lowtide::check::{check, check_order};
 use lowtide::minreg::exact::{Options, minimise};
 use lowtide::outcome::Outcome;
-use lowtide::pipeline::{Algorithm, run, schedule_region};
+use lowtide::pipeline::{run, schedule_region};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId};
 use lowtide_io::KernelReader;
@@ -54,12 +56,12 @@ fn distinct(files: &[PathBuf]) -> Vec<Region> {
 
 /// The one place that asks for the schedule of a region.
 fn schedule_one(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    schedule_region(problem, algorithm, budget)
+    schedule_region(problem, algorithm, budget, &Session::new()).expect("a legal schedule")
 }
 
 /// The one place that asks for the order of an algorithm.
 fn order_of(problem: &Problem, algorithm: Algorithm) -> Vec<InstrId> {
-    run(problem, algorithm, Budget::UNLIMITED).order().to_vec()
+    run(problem, algorithm, Budget::UNLIMITED, &Session::new()).expect("a legal schedule").order().to_vec()
 }
 
 fn peak(region: &Region, order: &[InstrId]) -> u32 {
@@ -129,12 +131,12 @@ impl Quality {
 #[test]
 fn default_is_near_the_optimum() {
     let regions = distinct(&own_files());
-    let quality = Quality::of(&regions, Algorithm::Default);
+    let quality = Quality::of(&regions, Algorithm::FEW_REGISTERS);
     assert!(quality.regions >= 49 && quality.proven >= 48, "{quality:?}");
     assert!(quality.optimal >= 47 && quality.outliers == 0, "{quality:?}");
     assert!(quality.mean_ratio() <= 1.002 && quality.ratio_to_bound() <= 1.07, "{quality:?}");
     // The figures say something: the source order is far from them.
-    let source = Quality::of(&regions, Algorithm::Source);
+    let source = Quality::of(&regions, Algorithm::SOURCE);
     assert!(source.mean_ratio() > 1.1 && source.outliers > 0, "{source:?}");
 }
 
@@ -143,7 +145,7 @@ fn default_is_near_the_optimum() {
 #[test]
 fn default_is_near_the_optimum_on_the_shared_corpus() {
     let Some(files) = shared_files() else { return };
-    let quality = Quality::of(&distinct(&files), Algorithm::Default);
+    let quality = Quality::of(&distinct(&files), Algorithm::FEW_REGISTERS);
     assert!(quality.regions >= 900 && quality.proven >= 900 && quality.optimal >= 880, "{quality:?}");
     assert!(quality.mean_ratio() <= 1.005 && quality.outliers == 0, "{quality:?}");
     assert!(quality.ratio_to_bound() <= 1.07, "{quality:?}");
@@ -213,7 +215,7 @@ fn every_algorithm_is_legal_on_every_region() {
     let mut waves: BTreeMap<&str, u64> = BTreeMap::new();
     for region in distinct(&own_files()).iter().filter(|region| region.len() <= 600) {
         let problem = Problem::new(region, &target, Goal::Occupancy).expect("known classes");
-        for algorithm in Algorithm::ALL {
+        for &algorithm in Algorithm::ALL {
             let outcome = schedule_one(&problem, algorithm, budget);
             let report = check(region, &target, &outcome.schedule);
             let report =

@@ -419,11 +419,11 @@ fn no_effort_at_all_expands_no_state() {
             assert_eq!(answer.nodes, 0, "{} {budget:?}", region.name());
             // What is decided without a search is decided by a cut.
             match within(&region, &limits, &start, Options::new(budget)) {
-                Decision::Possible(order) => assert!(fits(&peaks(&region, &order), &limits)),
-                Decision::Impossible(reason) => {
+                Decision::Yes(order) => assert!(fits(&peaks(&region, &order), &limits)),
+                Decision::No(reason) => {
                     assert!(matches!(reason, Reason::Cut(_)), "{} {reason:?}", region.name());
                 }
-                Decision::Open => {}
+                Decision::Unknown => {}
             }
         }
     }

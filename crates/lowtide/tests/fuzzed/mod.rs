@@ -6,19 +6,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::bound::check_cut;
 use lowtide::check::{Report, check};
 use lowtide::multipass::check::check_passes;
 use lowtide::multipass::{Costs, Limits, Partition, PassModel, PassProblem, dpmpp, exact, mio, rds};
+use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pack::{PackProblem, Packing, measure, pack};
-use lowtide::pipeline::{Algorithm, Filter, KernelOutcome, Options, schedule_kernel, schedule_region};
+use lowtide::pipeline::{Filter, Options, schedule_kernel, schedule_region};
 use lowtide::problem::{Goal, Problem};
 use lowtide::proof::Reason;
 use lowtide::random::Random;
 use lowtide::region::{DefFlags, DepKind, InstrSpec, Kernel, Region, RegionBuilder};
-use lowtide::solved::Solved;
+use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide::{ClassId, RegisterId};
 
@@ -174,12 +176,12 @@ fn target(choices: &mut Choices) -> Target {
 
 /// The one place that asks for the schedule of a region.
 fn schedule_one(problem: &Problem, algorithm: Algorithm, budget: Budget) -> Outcome {
-    schedule_region(problem, algorithm, budget)
+    schedule_region(problem, algorithm, budget, &Session::new()).expect("a legal schedule")
 }
 
 /// The one place that asks for the schedules of a kernel.
 fn schedule_all(kernel: &Kernel, target: &Target, options: Options) -> KernelOutcome {
-    schedule_kernel(kernel, target, options, &Solved::new()).expect("the target has all classes")
+    schedule_kernel(kernel, target, &options, &Session::new()).expect("the target has all classes")
 }
 
 /// The checker accepts the schedule and finds the figures that the algorithm claims; no figure is below its bound, and every bound by a cut is proven again.
@@ -243,7 +245,7 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
         let mut best: Option<Vec<u32>> = None;
         let mut proven: Vec<(Vec<u32>, &str)> = Vec::new();
         let mut source = None;
-        for algorithm in Algorithm::ALL {
+        for &algorithm in Algorithm::ALL {
             let name = algorithm.name();
             let outcome = schedule_one(&problem, algorithm, budget);
             let report = assert_true(&problem, &outcome, &format!("{name} for {goal:?}"));
@@ -252,13 +254,13 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
                 peak_bounds[class] = peak_bounds[class].max(outcome.bounds.peaks[class]);
             }
             shortest = shortest.min(report.length);
-            if goal == Goal::MinReg && !matches!(algorithm, Algorithm::List | Algorithm::Waves) {
+            if goal == Goal::MinReg && ![Algorithm::LIST, Algorithm::WAVES].contains(&algorithm) {
                 // (These two and the searches below have limits on registers of their own.)
-                let is_limited = matches!(algorithm, Algorithm::TwoPass | Algorithm::Colony);
+                let is_limited = [Algorithm::TWO_PASS, Algorithm::COLONY].contains(&algorithm);
                 length_bound = length_bound.max(if is_limited { 0 } else { outcome.bounds.length });
             }
             let cost = first(&outcome);
-            if algorithm == Algorithm::Source {
+            if algorithm == Algorithm::SOURCE {
                 source = Some(problem.cost(&outcome.measure));
             }
             if outcome.optimal {
@@ -273,7 +275,7 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
                 "{name} says that {cost:?} is optimal for {goal:?}, but {best:?} was found"
             );
         }
-        let auto = problem.cost(&schedule_one(&problem, Algorithm::Auto, budget).measure);
+        let auto = problem.cost(&schedule_one(&problem, Algorithm::AUTO, budget).measure);
         assert!(Some(auto) <= source, "auto is worse than its input for {goal:?}");
         is_better |= Some(auto) < source;
     }
@@ -306,15 +308,20 @@ pub(crate) fn kernel(data: &[u8]) -> bool {
     let mut lengths = BTreeSet::new();
     for goal in GOALS {
         for algorithm in [
-            Algorithm::Auto,
-            Algorithm::List,
-            Algorithm::Waves,
-            Algorithm::TwoPass,
-            Algorithm::Colony,
-            Algorithm::Weighted,
-            Algorithm::Default,
+            Algorithm::AUTO,
+            Algorithm::LIST,
+            Algorithm::WAVES,
+            Algorithm::TWO_PASS,
+            Algorithm::COLONY,
+            Algorithm::WEIGHTED,
+            Algorithm::FEW_REGISTERS,
         ] {
-            let options = Options { goal, algorithm, budget, registers, filter, ..Options::default() };
+            let options = Options::default()
+                .with_goal(goal)
+                .with_algorithm(algorithm)
+                .with_budget(budget)
+                .with_registers(registers)
+                .with_filter(filter);
             let outcome = schedule_all(&kernel, &target, options);
             assert_eq!(outcome.regions.len(), kernel.regions.len());
             let mut waves = max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
