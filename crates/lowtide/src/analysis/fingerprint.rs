@@ -1,4 +1,4 @@
-//! Telling equal graphs: the same problem under other names is solved once and counted once.
+//! Fingerprints of graphs: a problem that differs from another one only in its names is solved and counted once.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! The colony: iterations of ants, on one thread or several.
+//! The colony: iterations of ants, on one thread or several. The number of threads does not change the result, except where the clock ends a search.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Small regions within limits, and all of their schedules, for the tests of this room.
+//! Small regions within limits, and all of their schedules, for the tests of this module.
 
 use super::timed::Timed;
 use crate::analysis::length_bound::lower_bound;
