@@ -146,6 +146,19 @@ impl<'a> Bits<'a> {
         words.map(|((own, one), other)| (own & one & other).count_ones()).sum()
     }
 
+    /// For each pair of sets, the number of members that are in both of them, too: in one pass, for sets that share little.
+    #[inline]
+    pub fn overlaps_with_pairs<const N: usize>(self, pairs: [[&BitSet; 2]; N]) -> [u32; N] {
+        let mut counts = [0; N];
+        for (at, own) in self.words.iter().enumerate().filter(|(_, own)| **own != 0) {
+            for (count, [one, other]) in counts.iter_mut().zip(pairs) {
+                let common = own & one.words[at] & other.words[at];
+                *count += if common == 0 { 0 } else { common.count_ones() };
+            }
+        }
+        counts
+    }
+
     /// The number of members that are in `inside`, too, but not in `outside`.
     #[inline]
     pub fn overlap_without<'b, 'c>(self, inside: impl Into<Bits<'b>>, outside: impl Into<Bits<'c>>) -> u32 {
@@ -483,6 +496,8 @@ mod tests {
             assert_eq!(bits.is_disjoint(&other), a.is_disjoint(&b));
             assert_eq!(bits.overlap(&other) as usize, (&a & &b).len());
             assert_eq!(bits.overlap_with_both(&other, &third) as usize, (&(&a & &b) & &c).len());
+            let pairs = bits.overlaps_with_pairs([[&other, &third], [&third, &third]]);
+            assert_eq!(pairs.map(|count| count as usize), [(&(&a & &b) & &c).len(), (&a & &c).len()]);
             assert_eq!(bits.overlap_without(&other, &third) as usize, (&(&a & &b) - &c).len());
             let at = random.below(size);
             assert_eq!(bits.next_from(at), a.range(at..).next().copied());

@@ -12,7 +12,7 @@ pub struct Closure {
 }
 
 impl Closure {
-    /// Computes both directions. Each edge takes the time to add up two sets.
+    /// Computes both directions, in the time of one union of two sets for each edge.
     pub fn new(region: &Region) -> Self {
         let mut ancestors = BitMatrix::new(region.len(), region.len());
         for instr in region.instrs() {

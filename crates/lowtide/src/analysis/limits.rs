@@ -1,10 +1,29 @@
-//! Limits on registers that can bind.
+//! Limits on registers: which of them can bind, and which orders stay within them.
 //!
 //! A limit on a class binds only if some order exceeds it. The pressure never exceeds the sum of all values of the class and of what
 //! passes through the region, so a limit at or above that sum is none. What passes through is the same in all orders: a limit
 //! below that cannot be met.
 
+use super::pressure::Tracker;
+use crate::index::InstrId;
 use crate::region::Region;
+
+/// The peak of each class (between instructions) along an order.
+pub(crate) fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
+    let mut tracker = Tracker::new(region);
+    order.iter().for_each(|&instr| tracker.schedule(instr));
+    tracker.peaks().iter().map(|peak| peak.between).collect()
+}
+
+/// Whether no peak exceeds its limit.
+pub(crate) fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
+    peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
+}
+
+/// Whether an order stays within limits.
+pub(crate) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
+    fits(&peaks(region, order), limits)
+}
 
 /// For each class what a limit leaves to the values of the region itself: the limit without what passes through, or none where no
 /// order can exceed it. None at all if what passes through alone exceeds a limit. Classes beyond the end of `limits` have none.

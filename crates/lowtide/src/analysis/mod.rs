@@ -1,4 +1,17 @@
-//! Facts about a region that never change, and the machinery to track what does.
+//! Facts about a region that hold in every order, and the state of an order that grows.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`closure`] | ancestors and descendants of every instruction |
+//! | [`times`], [`distance`] | longest paths of latencies: to the ends of the region, and between all pairs |
+//! | [`length_bound`] | lower bounds on the length: critical path, resources, Rim-Jain, Langevin-Černý |
+//! | [`flow`] | the least pressure over an interval of downsets, by a minimum cut |
+//! | [`pressure_bound`] | a lower bound on the peak: the largest such minimum over all moments |
+//! | `moments`, `lifetimes`, `order_pressure` | the parts of that bound: moments, values that are certainly live, the order that guides it |
+//! | `limits` | limits on registers that can bind, and orders within them |
+//! | [`pressure`] | the pressure along an order, with undo |
+//! | [`walk`] | a downset that grows and shrinks from either end of time |
+//! | [`fingerprint`] | equal graphs under other names |
 
 #[cfg(test)]
 mod brute_force;

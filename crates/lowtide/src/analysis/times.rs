@@ -11,6 +11,9 @@ use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::region::{Edge, Region};
 
+/// Times beyond this are not searched: the sum of two of them, in slots, must fit into 32 bits.
+pub(crate) const MOST_SLOTS: u64 = 1 << 30;
+
 /// Longest paths of latencies to and from every instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Times {

@@ -81,7 +81,7 @@ pub struct Batch {
     pub word_starts: Vec<usize>,
     /// See above.
     pub long_starts: Vec<usize>,
-    /// Plans room for all instructions of a region in the lists of ants, and not just for as many as can be independent: to tell what that is good for.
+    /// Plans room for all instructions of a region in the lists of ants, and not just for as many as can be independent: to measure the effect of the tighter plan.
     pub has_loose_lists: bool,
     /// Where each answer starts, and how long its order is.
     answers: Vec<(usize, usize)>,

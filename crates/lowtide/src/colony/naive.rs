@@ -1,4 +1,4 @@
-//! The definition of an ant once more, in the plainest words, to compare the engine with: nothing is kept from step to step but the order.
+//! The definition of an ant in the plainest code, for tests. The order is its only state; everything else is computed anew at each step.
 
 use std::collections::BTreeMap;
 

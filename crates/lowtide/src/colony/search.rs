@@ -1,4 +1,4 @@
-//! The colony: iterations of ants, on one thread or several.
+//! The colony: iterations of ants, on one thread or several. The number of threads does not change the result, except where the clock ends a search.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,8 +10,8 @@ use super::pheromone::{Pheromones, deposit};
 use super::terrain::Terrain;
 use super::{Guide, LANES, MOST_INSTRS, Parameters, Rules};
 use crate::analysis::length_bound::lower_bound;
-use crate::analysis::pressure::Tracker;
-use crate::analysis::times::Times;
+use crate::analysis::limits::{self, is_within};
+use crate::analysis::times::{MOST_SLOTS, Times};
 use crate::analysis::walk::PressureFields;
 use crate::budget::Budget;
 use crate::index::InstrId;
@@ -21,8 +21,6 @@ use crate::random::bits_at;
 use crate::region::Region;
 use crate::schedule::Schedule;
 use crate::threads;
-use crate::twopass::length::is_within;
-use crate::twopass::timed::MOST_SLOTS;
 
 /// What may be spent, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -196,11 +194,9 @@ fn numbers(order: &[InstrId]) -> Vec<u32> {
     order.iter().map(|instr| instr.0).collect()
 }
 
-/// The peak of each class.
+/// The peak of each class, as a limit.
 fn peaks(region: &Region, order: &[InstrId]) -> Vec<Option<u32>> {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks().iter().map(|peak| Some(peak.between)).collect()
+    limits::peaks(region, order).into_iter().map(Some).collect()
 }
 
 /// What is to be made small.

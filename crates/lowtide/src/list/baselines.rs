@@ -1,4 +1,4 @@
-//! The list schedulers that others use, to compare with.
+//! Baselines: the list schedulers of other compilers and papers.
 
 use super::engine::{Direction, Key, Policy, State, Timing, run};
 use crate::analysis::times::Times;

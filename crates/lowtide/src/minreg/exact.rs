@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Rules;
 use super::race::FIRST_STRIDE;
-use super::solver::{Solver, bound_by_cuts, is_within, peaks};
+use super::solver::{Solver, bound_by_cuts};
 use crate::analysis::closure::Closure;
-use crate::analysis::limits::binding_limits;
+use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};

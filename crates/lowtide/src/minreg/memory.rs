@@ -1,4 +1,4 @@
-//! What has failed: a set of states, each by a 128-bit number, in limited memory.
+//! Failed states: a set of 128-bit keys in limited memory.
 
 /// A hash table of small buckets, each as large as a line of the processor's cache. A number can lie in
 /// either of two neighbouring buckets; where these are full and the table cannot grow, it takes the place of

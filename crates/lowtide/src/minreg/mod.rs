@@ -5,12 +5,15 @@
 //! instructions that can have been scheduled at some moment. Their pressure is a submodular function, which
 //! gives strong rules; each is proven where it is applied, and can be switched off ([`Rules`]).
 //!
-//! | file | what it does | |---|---| | [`exact`] | what can be asked: the lowest peak of a class, or an order
-//! within limits for all | | `solver` | the region in parts, and the questions that the parts are asked | |
-//! `part` | a part of a region as a region of its own | | `superiority`, `forced_order` | dependences that
-//! can be added: without loss, or because of the limit | | `race` | two searches of a part, from both ends of
-//! time | | `search` | the search itself: states, free moves, commit, memory, cuts | | `local_min`, `memory`
-//! | what the search needs at every state |
+//! | file | content |
+//! |---|---|
+//! | [`exact`] | entry points: the lowest peak of a class, or an order within limits on all classes |
+//! | `solver` | the region in parts, and the questions to each part |
+//! | `part` | a part of a region as a region of its own |
+//! | `superiority`, `forced_order` | dependences that can be added: without loss, or because of the limit |
+//! | `race` | two searches of a part, from both ends of time |
+//! | `search` | the search itself: states, free moves, commit, memory, cuts |
+//! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 pub mod exact;
 pub(crate) mod forced_order;

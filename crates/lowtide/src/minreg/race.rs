@@ -154,10 +154,10 @@ fn is_over(deadline: Option<Instant>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::limits::peaks;
     use crate::budget::Budget;
     use crate::generate::{Shape, region};
     use crate::minreg::Rules;
-    use crate::minreg::solver::peaks;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// The search from the start is too short to decide anything, so the other one surely begins, and fails.

@@ -25,7 +25,7 @@ use super::race::race;
 use super::superiority::superiority;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
-use crate::analysis::pressure::Tracker;
+use crate::analysis::limits::{fits, is_within, peaks};
 use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound_within, sharper_bound_within};
 use crate::bits::BitSet;
 use crate::budget::Effort;
@@ -221,10 +221,6 @@ fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
     peaks(&part.region, &part.in_part(order))
 }
 
-fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
-    peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
-}
-
 /// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the
 /// limits.
 fn tighten(
@@ -323,16 +319,6 @@ pub(super) fn bound_by_cuts(
     // Around each cut, all instructions are looked at.
     effort.spend(bound.cuts * region.len() as u64);
     bound
-}
-
-pub(super) fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks().iter().map(|peak| peak.between).collect()
-}
-
-pub(super) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
-    fits(&peaks(region, order), limits)
 }
 
 #[cfg(test)]

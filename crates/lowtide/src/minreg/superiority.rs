@@ -428,10 +428,9 @@ impl<'a> Finder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::minreg::made::{MOST, Machine, Made, Small, fits, regions, retimed};
+    use crate::minreg::made::{MOST, Machine, Made, Small, fits, regions, retimed, targets};
     use crate::problem::Goal;
     use crate::random::Random;
-    use crate::twopass::cases::targets;
 
     /// The least peaks that go together, some of them: of each class alone, and of another one then.
     fn optima(small: &Small, classes: usize) -> Vec<Option<u32>> {

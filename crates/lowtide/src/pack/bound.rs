@@ -298,7 +298,7 @@ fn cliques(problem: &PackProblem, known: &[Resource]) -> Vec<Resource> {
             covered[at] = true;
             cost[at] = 1;
         }
-        // One that a unit implies is of no use.
+        // A resource that a unit implies adds nothing to the bound.
         let is_implied = |other: &Resource| {
             other.capacity == 1 && cost.iter().zip(&other.cost).all(|(cost, other)| cost <= other)
         };

@@ -97,7 +97,7 @@ pub enum PackViolation {
     },
 }
 
-/// What a legal packing amounts to, computed from scratch.
+/// The figures of a legal packing, computed from scratch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PackReport {
     /// Cycle of the last issue, plus one.

@@ -144,9 +144,11 @@ impl<'a> Graph<'a> {
     /// may still take it: an operation in parts may be done with one unit and not with the other.
     pub(super) fn cycles_before(&self, at: usize, open: &[BitSet; 2]) -> u32 {
         let ancestors = self.ancestors.row(at);
-        let count = |taken: usize, open: &BitSet| ancestors.overlap_with_both(open, &self.takers[taken]);
+        let [takes_first, takes_second, takes_either] = &self.takers;
+        let [open_first, open_second] = open;
         // What takes either unit is whole, and in both sets.
-        let [first, second, either] = [count(0, &open[0]), count(1, &open[1]), count(2, &open[0])];
+        let pairs = [[takes_first, open_first], [takes_second, open_second], [takes_either, open_first]];
+        let [first, second, either] = ancestors.overlaps_with_pairs(pairs);
         first.max(second).max((first + second + either).div_ceil(2))
     }
 

@@ -1,5 +1,5 @@
 //! The list scheduler: cycle by cycle, the operations with the longest way to the end first. It does not split. Its length is the
-//! upper bound from which everything else starts (step 1 of the paper), and what the paper's tables compare with.
+//! first upper bound (step 1 of the paper) and the baseline of the paper's tables.
 
 use super::problem::{Kind, PackProblem, Units};
 use super::{Packing, Placed};

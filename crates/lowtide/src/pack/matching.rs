@@ -43,7 +43,7 @@ struct Matching<'a> {
     parent: Vec<usize>,
     /// The base of the blossom that a node is part of: itself if of none.
     base: Vec<usize>,
-    /// What a search without success has reached is of no use for others: whatever can be changed there gains nothing.
+    /// Other searches skip the vertices that a failed search has reached: no change there gains a pair.
     is_out: Vec<bool>,
 }
 

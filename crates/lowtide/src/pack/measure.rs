@@ -1,4 +1,4 @@
-//! What a packing amounts to.
+//! The figures of a packing: cycles, registers and groups of loads.
 
 use super::Packing;
 use super::problem::PackProblem;

@@ -1,4 +1,4 @@
-//! What has failed: sets of issued operations from which the rest does not fit into the cycles that were left.
+//! Failed states: sets of issued operations from which the rest does not fit into the cycles that were left.
 //!
 //! A state is what is issued (all of it, or which parts), how many cycles are left, and which operations still wait for a latency.
 //! If a state has failed, so does every other one with the same issued operations that has no more cycles left and

@@ -78,7 +78,7 @@ impl Kind {
         let has = |first: bool, second: bool| {
             rule.formats.iter().any(|format| takes(format, 0) == first && takes(format, 1) == second)
         };
-        // A format that takes more than another one is of no use.
+        // A format that takes more than another one is never chosen.
         match (has(false, false), has(true, false), has(false, true)) {
             (true, _, _) => Kind::None,
             (_, true, true) => Kind::Either,

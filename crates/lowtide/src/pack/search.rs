@@ -171,7 +171,7 @@ impl<'g> Search<'g> {
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
             return Verdict::No(());
         }
-        // Fewer levels fail more easily: what was remembered for other numbers of them is of no use.
+        // A state that fails with few levels may succeed with more: failures for another number of levels say nothing.
         if question.levels != self.question.levels {
             self.memory = Memory::default();
         }

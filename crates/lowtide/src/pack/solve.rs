@@ -1,4 +1,8 @@
-//! The way in: from the list schedule to the shortest packing.
+//! The entry point: from the list schedule to the shortest packing.
+//!
+//! The list schedule is the first upper bound, and [`Ranges`] gives the first lower bound. Lengths are then decided from the lower bound
+//! upwards, with more states in each round, first without splits and then with them. The rest of the budget goes to packings of the same length
+//! with fewer splits and fewer groups of loads.
 
 use super::bound::Ranges;
 use super::formats::{Formats, graphs, race};

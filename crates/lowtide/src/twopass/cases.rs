@@ -1,11 +1,11 @@
-//! Small regions within limits, and all of their schedules, for the tests of this room.
+//! Small regions within limits, and all of their schedules, for the tests of this module.
 
 use super::timed::Timed;
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::{Direction, PressureFields};
 use crate::check::check;
 use crate::index::InstrId;
-use crate::minreg::made::{Machine, Small, State, fits, regions, retimed};
+use crate::minreg::made::{Machine, Small, State, fits, regions, retimed, targets};
 use crate::problem::{Goal, Problem};
 use crate::random::Random;
 use crate::region::Region;
@@ -14,18 +14,6 @@ use crate::target::Target;
 
 const UNITS: [&[(&str, u32)]; 6] =
     [&[], &[("a", 1)], &[("a", 3)], &[("b", 2)], &[("b", 5)], &[("a", 2), ("b", 4)]];
-
-/// One issue or two in a cycle, without units and with.
-pub(crate) fn targets() -> [Target; 4] {
-    let units = "units = [{ name = \"a\" }, { name = \"b\", count = 2 }]";
-    [(1, ""), (2, ""), (1, units), (2, units)].map(|(width, units)| {
-        let text = format!(
-            "name = \"small\"\ndescription = \"for tests\"\n[issue]\nwidth = {width}\n{units}\n[[file]]\nname = \"any\"\n\
-             size = 1000\ngranule = 1\nwaves = 1\nclasses = [{{ name = \"*\", max = 1000 }}]\n"
-        );
-        Target::parse(&text).expect("a valid target")
-    })
-}
 
 /// A region on a target, limits that some order keeps, and the shortest length within them.
 pub(crate) struct Case {

@@ -221,13 +221,12 @@ const ISSUED: u32 = u32::MAX;
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::targets;
     use super::*;
     use crate::analysis::length_bound::{binding_units, lower_bound};
     use crate::analysis::walk::{Direction, PressureFields};
     use crate::check::{check, check_order};
     use crate::generate::{self, Shape};
-    use crate::minreg::made::{Made, retimed};
+    use crate::minreg::made::{Made, retimed, targets};
     use crate::problem::{Goal, Problem};
     use crate::random::Random;
     use crate::schedule::Schedule;

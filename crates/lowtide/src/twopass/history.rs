@@ -1,4 +1,4 @@
-//! What has failed in the search for a short schedule (paper 2's history-based domination, with latencies).
+//! Failed states of the search for a short schedule (paper 2's history-based domination, with latencies).
 //!
 //! States with the same instructions behind them are *similar*. If one of them has no way to the end within the
 //! target, neither has a similar state that is no better placed: with no more slots left until the target, and

@@ -15,8 +15,8 @@
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
-use crate::analysis::limits::binding_limits;
-use crate::analysis::pressure::Tracker;
+use crate::analysis::limits::{binding_limits, is_within};
+use crate::analysis::times::MOST_SLOTS;
 use crate::analysis::walk::{Direction, PressureFields};
 use crate::budget::{Budget, Effort};
 use crate::index::InstrId;
@@ -26,12 +26,11 @@ use crate::minreg::superiority::timed_superiority;
 use crate::problem::Problem;
 use crate::progress::Watch;
 use crate::random::Random;
-use crate::region::Region;
 use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::prover::Prover;
-use crate::twopass::timed::{MOST_SLOTS, Timed};
+use crate::twopass::timed::Timed;
 
 /// What may be spent, and on what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,13 +102,6 @@ pub(crate) fn shortest_on(
         pass.prove(closure);
     }
     Some(answer)
-}
-
-/// Whether the pressure of an order stays within limits.
-pub(crate) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks().iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| peak.between <= limit))
 }
 
 /// The state of the whole pass.

@@ -1,4 +1,4 @@
-//! What a path of the search has cost so far, where limits on registers cannot tell.
+//! The cost of a path of the search, where limits on registers do not determine it.
 //!
 //! Limits judge every moment by itself. A sum over all moments, or a cost of the peaks of several classes together, depends on the whole path. A
 //! [`Meter`] keeps it up to date. States with the same instructions behind them then also differ in what they have spent: a state that has failed says

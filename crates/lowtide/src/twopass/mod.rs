@@ -2,8 +2,8 @@
 //!
 //! A kernel has as many waves as its worst region allows. So the first pass, [`first_pass`](crate::pipeline::first_pass), looks for the most waves
 //! of the kernel, not of each region: a region that is not the bottleneck gets only as few registers as that takes.
-//! The second one, [`length`], looks for the shortest schedule of each region with the registers that so many waves leave it.
-//! [`weighted`] is what the paper compares them with: both in one sum, region by region.
+//! The second pass, [`length`], looks for the shortest schedule of each region within the registers that these waves leave it.
+//! [`weighted`] is the baseline of the paper: both goals in one sum, region by region.
 
 #[cfg(test)]
 pub(crate) mod cases;

@@ -1,4 +1,7 @@
-//! Proofs about one graph: no schedule meets a target, by windows or by search.
+//! Proofs that no schedule of a graph meets a target: first by windows, then by search.
+//!
+//! Windows are cheap and refute many targets. If they do not refute one, they narrow the search, which either finds a schedule or
+//! refutes the target. A refuted target raises the lower bound.
 
 use super::Rules;
 use super::search::Search;

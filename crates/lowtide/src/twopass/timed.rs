@@ -14,9 +14,6 @@ use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
 
-/// Times beyond this are not searched: the sum of two of them, in slots, must fit into 32 bits.
-pub(crate) const MOST_SLOTS: u64 = 1 << 30;
-
 /// The other end of a dependence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {

@@ -19,6 +19,7 @@ use crate::analysis::closure::Closure;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends};
+use crate::analysis::times::MOST_SLOTS;
 use crate::analysis::walk::{Direction, PressureFields};
 use crate::bits::BitSet;
 use crate::budget::{Budget, Effort};
@@ -30,7 +31,7 @@ use crate::schedule::Schedule;
 use crate::twopass::Rules;
 use crate::twopass::meter::Meter;
 use crate::twopass::search::Search;
-use crate::twopass::timed::{MOST_SLOTS, Timed};
+use crate::twopass::timed::Timed;
 use crate::verdict::Verdict;
 
 /// What to add up: the length in cycles, and the cost of pressure with a weight.

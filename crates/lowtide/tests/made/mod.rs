@@ -12,6 +12,18 @@ pub(crate) fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
     peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
 }
 
+/// One issue or two in a cycle, without units and with.
+pub(crate) fn targets() -> [Target; 4] {
+    let units = "units = [{ name = \"a\" }, { name = \"b\", count = 2 }]";
+    [(1, ""), (2, ""), (1, units), (2, units)].map(|(width, units)| {
+        let text = format!(
+            "name = \"small\"\ndescription = \"for tests\"\n[issue]\nwidth = {width}\n{units}\n[[file]]\nname = \"any\"\n\
+             size = 1000\ngranule = 1\nwaves = 1\nclasses = [{{ name = \"*\", max = 1000 }}]\n"
+        );
+        Target::parse(&text).expect("a valid target")
+    })
+}
+
 /// All downsets of a small region with their pressures; written apart from everything that is tested with it.
 pub(crate) struct Small {
     count: usize,

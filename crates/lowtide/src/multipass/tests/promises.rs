@@ -1,0 +1,319 @@
+//! Promises besides the optimum: legal results, repeatable ones, limited time and stack, errors for what fits nowhere.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::check::check_passes;
+use super::super::generate::{Look, shader};
+use super::super::{Costs, Limits, Pass, PassError, PassModel, PassProblem, dpmpp, exact, mio, rds};
+use super::pass_cases::pass_cost;
+use super::{all, checked, model, model_of};
+use crate::budget::Budget;
+use crate::index::RegisterId;
+use crate::random::Random;
+use crate::region::{InstrSpec, Region, RegionBuilder};
+use crate::target::Target;
+
+#[test]
+fn all_algorithms_are_legal_on_larger_shaders() {
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let look = Look {
+            effects: random.pick(&[0, 0, 4]),
+            outputs: 1 + random.below(4),
+            ..Look::real(10 + random.below(70))
+        };
+        let region = shader(look, random.bits());
+        let targets = ["ps14", "ps20", "one-pass"];
+        let target = Target::builtin(random.pick(&targets)).expect("a target");
+        let model = &model_of(&target);
+        let budget = Budget { nodes: Some(3000), ..Budget::UNLIMITED };
+        let Some((costs, proven)) = all(&region, model, budget) else { continue };
+        assert!(costs.iter().all(|cost| *cost >= proven.bound), "seed {seed}");
+    }
+}
+
+#[test]
+fn the_same_budget_gives_the_same_result() {
+    let region = shader(Look::real(60), 3);
+    let target = Target::builtin("ps14").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let start = mio::partition(&problem);
+    let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+    let [first, second] = [0, 1].map(|_| exact::partition(&problem, &start, budget));
+    assert_eq!(first, second);
+    assert!(first.partition.cost <= start.cost);
+}
+
+/// The search goes as deep as the shader is long.
+#[test]
+fn the_longest_shaders_do_not_end_the_stack() {
+    let region = shader(Look::real(exact::MOST_OPERATIONS), 2);
+    for name in ["one-pass", "ps14"] {
+        let target = Target::builtin(name).expect("a target");
+        let problem = PassProblem::new(&region, &target).expect("a problem");
+        let budget = Budget { nodes: Some(6000), ..Budget::UNLIMITED };
+        let proven = exact::partition(&problem, &dpmpp::partition(&problem).partition, budget);
+        checked(&region, &model_of(&target), name, &proven.partition);
+    }
+}
+
+/// Whatever is first: both operands are read again, and the result is, which takes three registers if it is not alone in its pass.
+#[test]
+fn an_operation_alone_in_its_pass_needs_no_room_for_later_ones() {
+    let mut builder = RegionBuilder::new("again");
+    let reg = builder.class("reg");
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| builder.register(name, reg, 1, 1));
+    [a, b].iter().for_each(|input| builder.live_in(*input, 1));
+    for (x, y, result) in [(a, b, c), (a, b, d)] {
+        let add = builder.instr(InstrSpec::new("add", 4));
+        [x, y].iter().for_each(|operand| builder.uses(add, *operand, 1));
+        builder.defs(add, result, 1);
+        builder.live_out(result, 1);
+    }
+    for result in [c, d] {
+        let last = builder.instr(InstrSpec { flags: "s", ..InstrSpec::new("st", 4) });
+        builder.uses(last, result, 1);
+    }
+    builder.depend_on_registers();
+    let region = builder.build().expect("a region");
+    let limits = Limits { registers: Some(2), ..Limits::default() };
+    let model = PassModel { limits, ..model(&mut Random::new(1)) };
+    let problem = PassProblem::with_model(&region, &model).expect("a problem");
+    checked(&region, &model, "mio", &mio::partition(&problem));
+}
+
+/// Registers may have more lanes than anything writes: 64 lanes of the largest weight are more than 32 bits.
+#[test]
+fn registers_of_any_width_are_no_panic() {
+    for (weights, is_possible) in
+        [([1 << 29, 1 << 20], true), ([(1 << 31) - 3, 1], false), ([1 << 29, 1 << 29], false)]
+    {
+        let mut builder = RegionBuilder::new("wide");
+        let reg = builder.class("reg");
+        let registers =
+            weights.map(|weight| builder.register("wide", reg, if is_possible { 2 } else { 64 }, weight));
+        let wide = builder.instr(InstrSpec::new("wide", 4));
+        registers.iter().for_each(|register| builder.defs(wide, *register, 1));
+        for _ in 0..2 {
+            let user = builder.instr(InstrSpec::new("use", 4));
+            registers.iter().for_each(|register| builder.uses(user, *register, 1));
+        }
+        builder.depend_on_registers();
+        let region = builder.build().expect("a region");
+        for limits in [Limits::default(), Limits { instructions: Some(u32::MAX), ..Limits::default() }] {
+            let most = 1 << 20;
+            let cost = Costs { pass: most, load: most, store: most, ..model(&mut Random::new(1)).cost };
+            let model = PassModel { limits, width: 1, cost, ..model(&mut Random::new(1)) };
+            match PassProblem::with_model(&region, &model) {
+                Ok(_) => assert!(is_possible && all(&region, &model, Budget::UNLIMITED).is_some()),
+                Err(error) => assert!(!is_possible, "{error}"),
+            }
+            // The checker does not depend on what the problem accepts.
+            let ops = region.instrs().collect();
+            let whole = Pass { ops, loads: Vec::new(), stores: Vec::new() };
+            assert!(check_passes(&region, &model, &[whole]).is_ok());
+        }
+    }
+}
+
+/// Outputs that have nothing to do with each other. List scheduling waits twice for the first one, so that there is something to find.
+fn many_outputs(count: usize) -> Region {
+    let mut builder = RegionBuilder::new("outputs");
+    let [reg, interpolant, uniform] = ["reg", "interpolant", "uniform"].map(|name| builder.class(name));
+    let uv = builder.register("uv", interpolant, 4, 1);
+    let color = builder.register("color", uniform, 4, 1);
+    [uv, color].iter().for_each(|input| builder.live_in(*input, 15));
+    let mut add = |opcode: &str, operands: &[RegisterId], is_output: bool| {
+        let result = builder.register(opcode, reg, 4, 1);
+        let instr = builder.instr(InstrSpec::new(opcode, 4));
+        operands.iter().for_each(|operand| builder.uses(instr, *operand, 15));
+        builder.defs(instr, result, 15);
+        if is_output {
+            builder.live_out(result, 15);
+        }
+        result
+    };
+    let [first, second] = [0, 1].map(|_| {
+        let texel = add("tex", &[uv], false);
+        add("mul", &[texel], false)
+    });
+    add("add", &[first, second], true);
+    for _ in 1..count {
+        add("mov", &[color], true);
+    }
+    builder.depend_on_registers();
+    builder.build().expect("a region")
+}
+
+/// All outputs but one are equal: every order of them is a way of its own.
+#[test]
+fn many_equal_outputs_do_not_take_for_ever() {
+    let region = many_outputs(1000);
+    for name in ["one-pass", "ps14"] {
+        let target = Target::builtin(name).expect("a target");
+        let problem = PassProblem::new(&region, &target).expect("a problem");
+        let found = dpmpp::partition(&problem);
+        checked(&region, &model_of(&target), name, &found.partition);
+        assert!(found.is_cut && found.widths.contains(&1));
+    }
+}
+
+/// Cuts look at every subtree: those of a long shader without limits are large.
+#[test]
+fn cuts_keep_their_time_on_long_shaders() {
+    let region = shader(Look::real(12_000), 1);
+    let target = Target::builtin("one-pass").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let no_time = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
+    let no_steps = Budget { nodes: Some(0), ..Budget::UNLIMITED };
+    let found = rds::partition(&problem, no_time);
+    checked(&region, &model_of(&target), "rds", &found);
+    assert_eq!(found, rds::partition(&problem, no_steps));
+}
+
+/// The search goes as deep as the shader is long, for every pass: what is left to earlier passes is decided again in each.
+#[test]
+fn many_passes_of_many_outputs_do_not_end_the_stack() {
+    let region = many_outputs(200);
+    let target = Target::builtin("ps14").expect("a target");
+    let problem = PassProblem::new(&region, &target).expect("a problem");
+    let start = mio::partition(&problem);
+    let budget = Budget { nodes: Some(200_000), ..Budget::UNLIMITED };
+    let proven = exact::partition(&problem, &start, budget);
+    checked(&region, &model_of(&target), "exact", &proven.partition);
+    assert!(proven.partition.cost < start.cost);
+}
+
+/// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three operations.
+#[test]
+fn an_example_by_hand() {
+    let mut builder = RegionBuilder::new("paper");
+    let [reg, interpolant] = ["reg", "interpolant"].map(|name| builder.class(name));
+    let uv = builder.register("uv", interpolant, 2, 1);
+    builder.live_in(uv, 3);
+    let registers = ["a", "b", "c", "d", "ab", "cd", "abcd"].map(|name| builder.register(name, reg, 4, 1));
+    for register in &registers[..4] {
+        let tex = builder.instr(InstrSpec::new("tex", 40));
+        builder.uses(tex, uv, 3);
+        builder.defs(tex, *register, 15);
+    }
+    for (opcode, [x, y, z]) in [("add", [0, 1, 4]), ("add", [2, 3, 5]), ("mul", [4, 5, 6])] {
+        let instr = builder.instr(InstrSpec::new(opcode, 4));
+        [x, y].iter().for_each(|operand| builder.uses(instr, registers[*operand], 15));
+        builder.defs(instr, registers[z], 15);
+    }
+    builder.live_out(registers[6], 15);
+    builder.depend_on_registers();
+    let region = builder.build().expect("a region");
+    let costs = |registers, instructions| {
+        let limits =
+            Limits { registers: Some(registers), instructions: Some(instructions), ..Limits::default() };
+        let cost = Costs {
+            pass: 100,
+            load: 10,
+            store: 10,
+            interpolant: 1,
+            wait: 20,
+            operation: 1,
+            operations: BTreeMap::new(),
+        };
+        let model = PassModel {
+            class: "reg".to_string(),
+            interpolants: vec!["interpolant".to_string()],
+            textures: vec!["tex".to_string()],
+            width: 4,
+            limits,
+            cost,
+        };
+        all(&region, &model, Budget::UNLIMITED).expect("a solution").0[3]
+    };
+    // A pass, a store, an interpolant, seven operations; and one wait with four registers, or two with three.
+    assert_eq!(costs(4, 7), 100 + 10 + 1 + 7 + 20);
+    assert_eq!(costs(3, 7), 100 + 10 + 1 + 7 + 40);
+    // With six instructions, both sums are handed on to a pass that multiplies: two stores and two loads are cheaper than another
+    // wait with an interpolant.
+    assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
+}
+
+/// With more results of one operation than can be tried in every way, nothing is said to be proven by a search.
+#[test]
+fn operations_with_many_results_are_not_searched() {
+    for (results, is_searched) in [(8, true), (16, true), (17, false), (20, false)] {
+        let mut builder = RegionBuilder::new("wide");
+        let reg = builder.class("reg");
+        let input = builder.register("input", reg, 1, 1);
+        let wide = builder.instr(InstrSpec::new("wide", 4));
+        builder.live_in(input, 1);
+        builder.uses(wide, input, 1);
+        let parts: Vec<_> =
+            (0..results).map(|number| builder.register(&format!("part{number}"), reg, 1, 1)).collect();
+        parts.iter().for_each(|&part| builder.defs(wide, part, 1));
+        for pair in parts.windows(2) {
+            let sum = builder.register("sum", reg, 1, 1);
+            let add = builder.instr(InstrSpec::new("add", 4));
+            pair.iter().for_each(|&part| builder.uses(add, part, 1));
+            builder.defs(add, sum, 1);
+            builder.live_out(sum, 1);
+        }
+        builder.depend_on_registers();
+        let region = builder.build().expect("a region");
+        let limits = Limits { instructions: Some(4), ..Limits::default() };
+        let model = PassModel { limits, ..model(&mut Random::new(1)) };
+        let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+        let (_, proven) = all(&region, &model, budget).expect("a solution");
+        assert_eq!(proven.nodes > 0, is_searched, "{results} results");
+    }
+}
+
+#[test]
+fn the_checker_refuses_what_is_wrong() {
+    let region = shader(Look::real(60), 5);
+    let mut model = model_of(&Target::builtin("ps14").expect("a built-in target"));
+    // Short enough for all sets of waits.
+    model.limits.instructions = Some(8);
+    let problem = PassProblem::with_model(&region, &model).expect("a problem");
+    let good = rds::partition(&problem, Budget::UNLIMITED).passes;
+    assert!(good.len() > 2);
+    let mut random = Random::new(1);
+    let mut refused = 0;
+    for _ in 0..400 {
+        let mut bad = good.clone();
+        let place = random.below(bad.len());
+        let pass = &mut bad[place];
+        match random.below(8) {
+            0 => drop(bad.remove(place)),
+            1 => drop(pass.ops.remove(random.below(pass.ops.len()))),
+            2 => pass.stores.clear(),
+            3 if !pass.loads.is_empty() => drop(pass.loads.remove(0)),
+            4 if pass.ops.len() > 1 => pass.ops.reverse(),
+            5 => pass.ops.push(pass.ops[0]),
+            6 if place > 0 => bad.swap(0, place),
+            _ => pass.stores.push(RegisterId(random.below(region.registers().len() + 2) as u32)),
+        }
+        if bad == good {
+            continue;
+        }
+        // What the checker lets pass must be legal by the other rules of this file, pass for pass.
+        match check_passes(&region, &model, &bad) {
+            Err(_) => refused += 1,
+            Ok(report) => {
+                let costs: Option<Vec<u64>> =
+                    bad.iter().map(|pass| pass_cost(&region, &model, pass)).collect();
+                assert_eq!(costs.map(|costs| costs.iter().sum::<u64>()), Some(report.cost));
+            }
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
+
+#[test]
+fn what_fits_nowhere_is_an_error() {
+    let region = shader(Look::real(30), 1);
+    let mut model = model_of(&Target::builtin("ps14").expect("a built-in target"));
+    model.limits.registers = Some(1);
+    let error = PassProblem::with_model(&region, &model).expect_err("too few registers");
+    assert!(matches!(error, PassError::TooSmall { what: "registers", .. }), "{error}");
+    let target = Target::builtin("gfx906").expect("a target");
+    assert!(PassProblem::new(&region, &target).is_err());
+}
