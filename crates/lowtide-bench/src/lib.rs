@@ -15,6 +15,7 @@ mod book;
 mod colony;
 mod findings;
 mod minreg;
+mod names;
 mod occupancy;
 mod pack;
 mod passes;

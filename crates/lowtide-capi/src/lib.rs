@@ -9,6 +9,11 @@
 //! array has as many elements as its count says; and nothing is changed by one thread while another one uses
 //! it. Everything else is checked.
 
+/// The Rust code of the project's page, as a test. (This crate is not published, so that it may include a file from outside.)
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod draft;
 mod failure;
 mod interface;

@@ -22,7 +22,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_enum, default_value = "occupancy")]
     pub(crate) goal: GoalArg,
 
-    /// Schedule by auto, or by one algorithm alone. cp and cp-paper use a constraint solver (scripts/install-ortools)
+    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp and cp-paper use a constraint solver (scripts/install-ortools)
     #[arg(long, default_value = "auto", value_parser = parse_method, value_name = "NAME")]
     pub(crate) algorithm: Method,
 
@@ -76,10 +76,10 @@ impl Method {
 }
 
 fn parse_method(name: &str) -> Result<Method, String> {
-    let algorithms = Algorithm::ALL.iter().copied().map(Method::Algorithm);
-    let methods = algorithms.chain(Model::ALL.into_iter().map(Method::Constraints));
-    methods.clone().find(|method| method.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = methods.map(Method::name).collect();
-        format!("known are {}", known.join(", "))
+    let by_solver = || Model::ALL.into_iter().find(|model| model.name() == name).map(Method::Constraints);
+    Algorithm::named(name).map(Method::Algorithm).or_else(by_solver).ok_or_else(|| {
+        let own = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
+        let known: Vec<&str> = own.chain(Model::ALL.into_iter().map(Model::name)).collect();
+        format!("known are {} (`lowtide algorithms` describes them)", known.join(", "))
     })
 }

@@ -16,6 +16,17 @@ pub enum Goal {
     Length,
 }
 
+impl Goal {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Goal::MinReg => "minreg",
+            Goal::Occupancy => "occupancy",
+            Goal::Length => "length",
+        }
+    }
+}
+
 /// What a schedule amounts to on a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Measure {

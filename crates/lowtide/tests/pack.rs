@@ -339,7 +339,8 @@ fn kinds_and_errors_are_told() {
         ("units = { s = 2 }", "units = { s = 2 }, apart = 0", "cycles apart"),
         ("most = 3", "moost = 3", "unknown field"),
     ] {
-        let error = Target::parse(&file.replacen(from, to, 1)).unwrap_err().to_string();
+        let target = Target::parse(&file.replacen(from, to, 1)).expect("the rest of the file is valid");
+        let error = PackProblem::new(&region, &target).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
     let strict = file.replace("names = [\"*\"]", "names = [\"something else\"]");

@@ -28,8 +28,10 @@ pub(super) struct Document {
     /// Time for each instruction or each region, and search steps.
     pub(super) budget: BudgetInfo,
     /// Over the regions whose optimum is known.
+    #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) algorithms: BTreeMap<&'static str, Totals>,
     /// Over all regions, against the lower bound instead of the optimum.
+    #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) against_bound: BTreeMap<&'static str, Totals>,
     /// The time of `default` grows with this power of the size, on regions of 100 instructions and more.
     pub(super) default_exponent: Option<f64>,

@@ -32,12 +32,15 @@ pub(super) struct Document {
     /// Regions without a recorded production order, for which the source order stands.
     pub(super) not_recorded: u64,
     /// Sums over kernels.
+    #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) occupancy: BTreeMap<&'static str, u64>,
     /// Sums over regions.
+    #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) length: BTreeMap<&'static str, u64>,
     pub(super) pass1: PassCounts,
     pub(super) pass2: PassCounts,
     /// Wall time on `threads` threads.
+    #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) seconds: BTreeMap<&'static str, f64>,
     pub(super) threads: usize,
     /// Upper bound on the waves, and lower bound on the length with the waves of `twopass`.

@@ -1,5 +1,6 @@
 //! One module for each command, with its arguments.
 
+mod algorithms;
 mod check;
 mod check_bounds;
 mod compare;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Passes(passes::PassesArgs),
     /// Describe the contents of region files
     Info(info::InfoArgs),
+    /// List the algorithms: summary, goals, and the paper that each comes from
+    Algorithms(algorithms::AlgorithmsArgs),
     /// List the known GPUs, or the occupancy steps of one
     Targets(targets::TargetsArgs),
     /// Convert region files to Lowtide's own format, or to DOT graphs
@@ -75,6 +78,7 @@ impl Command {
             Command::Check(args) => check::run(args),
             Command::Passes(args) => passes::run(args),
             Command::Info(args) => info::run(args),
+            Command::Algorithms(args) => algorithms::run(args),
             Command::Targets(args) => targets::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Completions { shell } => {

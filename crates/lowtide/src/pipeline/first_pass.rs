@@ -1,6 +1,6 @@
 //! Pass 1: the most waves of a kernel (paper 2, Section 4).
 //!
-//! Every region starts with the best of its known orders: the source order, the recorded production order, and that of `default`. The
+//! Every region starts with the best of its known orders: the source order, the recorded production order, and that of `few-registers`. The
 //! target is what the kernel's own limits and the bounds of all regions allow. Regions that meet it are left alone. The others are searched,
 //! the worst one first: is there an order for the target, for one step less, and so on? Only steps of
 //! occupancy matter, not single registers, and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends with

@@ -13,19 +13,26 @@
 //! | `verify` | the check of every schedule that leaves |
 
 mod filter;
+#[cfg(not(feature = "unstable"))]
+mod first_pass;
+#[cfg(feature = "unstable")]
 pub mod first_pass;
 mod plan;
 mod region;
 mod second_pass;
 mod verify;
 
+pub use crate::colony::Parameters as AntParameters;
 pub use filter::Filter;
+#[cfg(feature = "unstable")]
 pub use plan::{KernelPlan, open_tasks};
 pub use verify::{InternalError, ScheduleError};
 
+#[cfg(not(feature = "unstable"))]
+use plan::KernelPlan;
+
 use crate::algorithm::{Algorithm, Method, Setup};
 use crate::budget::Budget;
-use crate::colony::Parameters;
 use crate::list::engine::{self, Decision};
 use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::{Goal, Problem};
@@ -57,7 +64,7 @@ pub struct Options {
     /// When to reject more waves. None: never.
     pub filter: Option<Filter>,
     /// The parameters of ants, for [`Algorithm::COLONY`].
-    pub colony: Parameters,
+    pub colony: AntParameters,
 }
 
 impl Default for Options {
@@ -69,7 +76,7 @@ impl Default for Options {
             budget: Budget::UNLIMITED,
             registers: None,
             filter: None,
-            colony: Parameters::default(),
+            colony: AntParameters::default(),
         }
     }
 }
@@ -110,7 +117,7 @@ impl Options {
     }
 
     /// With other parameters of ants.
-    pub fn with_colony(self, colony: Parameters) -> Self {
+    pub fn with_colony(self, colony: AntParameters) -> Self {
         Options { colony, ..self }
     }
 }
@@ -149,6 +156,7 @@ pub fn schedule_region<'a>(
 /// The schedule of one algorithm, checked, without bounds: for comparing algorithms.
 ///
 /// [`Algorithm::AUTO`] takes the best one for the goal, never worse than the source order. Every other algorithm returns just what it makes.
+#[cfg(feature = "unstable")]
 pub fn run<'a>(
     problem: &Problem<'a>,
     algorithm: Algorithm,
@@ -172,6 +180,7 @@ fn by_engine<'a>(problem: &'a Problem<'a>, setup: fn(&'a Problem<'a>) -> Setup<'
 }
 
 /// The choices of an algorithm, with their reasons. None if it does not choose one instruction at a time.
+#[cfg(feature = "unstable")]
 pub fn explain(problem: &Problem, algorithm: Algorithm) -> Option<Vec<Decision>> {
     let Method::Engine(setup) = algorithm.method() else { return None };
     let Setup { direction, timing, mut policy } = setup(problem);
@@ -185,14 +194,14 @@ pub fn explain(problem: &Problem, algorithm: Algorithm) -> Option<Vec<Decision>>
 struct Settings {
     algorithm: Algorithm,
     budget: Budget,
-    colony: Parameters,
+    colony: AntParameters,
     /// Ants are not sent for a schedule that is fewer cycles above its bound.
     least_gap: u32,
 }
 
 impl Settings {
     fn new(algorithm: Algorithm, budget: Budget) -> Self {
-        Settings { algorithm, budget, colony: Parameters::default(), least_gap: 0 }
+        Settings { algorithm, budget, colony: AntParameters::default(), least_gap: 0 }
     }
 }
 

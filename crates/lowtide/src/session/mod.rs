@@ -28,10 +28,14 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 pub(crate) use ants::AntQuestion;
+#[cfg(feature = "unstable")]
 pub use ants::AntTask;
 pub(crate) use memo::Taken;
+#[cfg(feature = "unstable")]
 pub use shared::SharedProblem;
 pub use statistics::{Spent, Statistics};
+#[cfg(not(feature = "unstable"))]
+pub(crate) use {ants::AntTask, shared::SharedProblem};
 
 use crate::analysis::fingerprint::Words;
 use crate::budget::Budget;

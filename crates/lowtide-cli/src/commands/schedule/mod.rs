@@ -143,8 +143,7 @@ fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> 
             for region in &kernel.regions {
                 let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
                 let Some(decisions) = explain(&problem, options.algorithm) else {
-                    let able =
-                        Algorithm::ALL.iter().copied().filter(|other| explain(&problem, *other).is_some());
+                    let able = Algorithm::ALL.iter().copied().filter(|algorithm| algorithm.can_explain());
                     return Err(Failure::Message(format!(
                         "{} does not choose one instruction at a time; --explain works with --algorithm {}",
                         options.algorithm.name(),
