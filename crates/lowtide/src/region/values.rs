@@ -26,7 +26,8 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// The same values of `count` instructions in an order that does not depend on how registers are numbered.
+    /// Return the same values of `count` instructions in an order that does not depend on the numbers of
+    /// registers.
     pub(super) fn sorted(&self, count: usize) -> Values {
         let mut ids: Vec<usize> = (0..self.values.len()).collect();
         ids.sort_by_key(|&id| {
@@ -205,8 +206,8 @@ impl Derivation<'_> {
         })
     }
 
-    /// Opens a fragment for a definition by `by`, or for a live-in. Closes what it overwrites and returns
-    /// the lanes of that which `by` itself reads.
+    /// Open a fragment for a definition by `by`, or for a live-in. Close the overwritten fragments, and
+    /// return their lanes that `by` itself reads.
     fn define(
         &mut self,
         builder: &RegionBuilder,
@@ -287,8 +288,8 @@ impl Derivation<'_> {
         })
     }
 
-    /// Whether the dependences put `i` before `j`, the instruction at hand. Nearly always a direct
-    /// dependence says so; else all ancestors of `j` are gathered once.
+    /// Return whether the dependences put `i` before `j`, the current instruction. A direct dependence nearly
+    /// always decides it. Otherwise all ancestors of `j` are collected once.
     fn comes_before(&mut self, i: InstrId, j: InstrId) -> bool {
         let stamp = j.0 + 1;
         if !self.complete && self.before[i.index()] != stamp {
