@@ -11,7 +11,7 @@
 //! CP-SAT of OR-Tools solves the first three. `scripts/install-ortools` fetches the library, and this crate
 //! loads it at run time. Without the library, the rest of Lowtide works.
 //!
-//! The independent [checker](lowtide::schedule::check) verifies every order of the solver. The solver's
+//! The independent [checker](lowtide::check) verifies every order of the solver. The solver's
 //! bounds have no certificate.
 //!
 //! ```no_run

@@ -1,8 +1,10 @@
-//! How searches go: what they find and what they prove, and when.
+//! The progress of searches: every improvement and every proof, with its time.
 //!
-//! A search that can take long keeps a [`Log`]: where it starts, every improvement of the best schedule or of the bound, and where it ends. The same steps are told
-//! to an [`Observer`] while the search runs, if there is one ([`Session::observed_by`](crate::session::Session::observed_by)), and are part of the outcome when it has ended
-//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). There is something to note a few times in a search, never in its inner loops.
+//! A long search keeps a [`Log`]: its start, every improvement of the best schedule or of the bound, and its
+//! end. An [`Observer`] receives the same steps while the search runs
+//! ([`Session::observed_by`](crate::session::Session::observed_by)). The outcome contains them afterwards
+//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). A search logs a few steps, never
+//! in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.
 

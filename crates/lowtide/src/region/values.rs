@@ -2,14 +2,13 @@
 //!
 //! Registers are not in single-assignment form: one may be written lane by lane, read in parts, and written
 //! again. One pass over the source order keeps, for every register, its *fragments*: sets of lanes with the
-//! same definition and the same uses so far. A use of some lanes of a fragment splits it; a write closes the
-//! lanes it covers and opens a new fragment. What remains at the end, and what was closed on the way, are
-//! the values.
+//! same definition and the same uses so far. A use of some lanes of a fragment splits it. A write closes the
+//! lanes it covers and opens a new fragment. The closed and the remaining fragments are the values.
 //!
-//! This is right for *every* legal order, not only for the source order, if the dependences keep each use
-//! between the definition it reads and the next one. The same pass checks that; a region whose dependences
-//! allow a hazard is refused. Then in any legal order a lane is live between two instructions, as a backward
-//! scan over the registers sees it, exactly if the value it belongs to is defined before and needed after.
+//! The result is correct for *every* legal order if the dependences keep each use between the definition it
+//! reads and the next one. The same pass checks that, and refuses a region whose dependences allow a hazard.
+//! Theorem: in any legal order, a lane is live between two instructions exactly if its value is defined
+//! before and needed after. (Liveness is that of a backward scan over the registers.)
 
 use super::builder::Tables;
 use super::{Edge, Lanes, Operand, RegionBuilder, RegionError, Register, Value};
