@@ -1,11 +1,12 @@
 //! Earliest and latest issue cycles by latencies alone.
 //!
-//! With `earliest(j)` the length of the longest path of latencies that ends in `j` and `tail(j)` that of the
-//! longest path that starts there, `j` issues in a cycle of `earliest(j) ..= T - 1 - tail(j)` in every
-//! schedule of length `T` (last issue cycle plus one): each edge on the way keeps its latency, and the last
-//! instruction of the path issues in cycle `T - 1` at the latest.
+//! Let `earliest(j)` be the length of the longest path of latencies that ends in `j`, and `tail(j)` that of
+//! the longest path that starts there. In every schedule of length `T` (last issue cycle plus one), `j`
+//! issues in a cycle of `earliest(j) ..= T - 1 - tail(j)`. *Proof.* Each edge of a path keeps its latency,
+//! and the last instruction of the path issues in cycle `T - 1` at the latest. ∎
 //!
-//! [`Times::on`] knows two more reasons for two dependent instructions to keep apart, see [`separation`].
+//! [`Times::on`] also uses two properties of the target that keep dependent instructions apart: see
+//! [`separation`].
 
 use crate::index::InstrId;
 use crate::problem::Problem;
