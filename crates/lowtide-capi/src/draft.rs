@@ -1,12 +1,12 @@
-//! Regions and kernels while they are built: the first thing that goes wrong is kept until somebody can be
-//! told.
+//! Regions and kernels under construction. Functions that return no status keep their first failure here, and
+//! the next function with a status reports it.
 
 use lowtide::region::{DefFlags, InstrSpec, Kernel, Lanes, Production, Region, RegionBuilder};
 use lowtide::{ClassId, InstrId, RegisterId};
 
 use crate::failure::{Failure, guarded};
 
-/// Something that is built by functions that return no status.
+/// An object that functions without a status build.
 #[derive(Debug)]
 pub(crate) struct Draft<T> {
     value: T,
@@ -18,7 +18,8 @@ impl<T> Draft<T> {
         Draft { value, failure: None }
     }
 
-    /// Changes it. The first failure is kept and makes the draft useless; the result is none then.
+    /// Change the object. The first failure is kept: the draft is unusable from then on, and the result is
+    /// `None`.
     pub(crate) fn edit<R>(&mut self, change: impl FnOnce(&mut T) -> Result<R, Failure>) -> Option<R> {
         match guarded(|| change(&mut self.value)) {
             Ok(result) => Some(result),
@@ -29,28 +30,28 @@ impl<T> Draft<T> {
         }
     }
 
-    /// What was built, if nothing went wrong.
+    /// Return the object, or the first failure.
     pub(crate) fn get(&self) -> Result<&T, Failure> {
         self.failure.clone().map_or(Ok(&self.value), Err)
     }
 
-    /// As [`Draft::get`], to change it.
+    /// Return the object for a change, or the first failure.
     pub(crate) fn get_mut(&mut self) -> Result<&mut T, Failure> {
         self.failure.clone().map_or(Ok(&mut self.value), Err)
     }
 
-    /// As [`Draft::get`], for good.
+    /// Take the object out, or the first failure.
     pub(crate) fn finish(self) -> Result<T, Failure> {
         self.failure.map_or(Ok(self.value), Err)
     }
 }
 
-/// A region with what its builder does not check, since typed callers cannot get it wrong.
+/// A region builder with the checks that typed callers do not need.
 #[derive(Debug)]
 pub(crate) struct RegionDraft {
     name: String,
     pub(crate) builder: RegionBuilder,
-    /// The ids of classes are below.
+    /// The number of classes: class ids are below it.
     classes: u32,
 }
 
@@ -65,7 +66,7 @@ impl RegionDraft {
         id
     }
 
-    /// The class with this number, if there is one: the builder takes the number for granted.
+    /// Return the class with this number, or fail: the builder does not check the number.
     fn known_class(&self, class: u32, who: &str) -> Result<ClassId, Failure> {
         let known = u8::try_from(class).ok().filter(|_| class < self.classes);
         known.map(ClassId).ok_or_else(|| {
@@ -112,7 +113,7 @@ impl RegionDraft {
     }
 }
 
-/// A kernel without regions, about which nothing is known but its name.
+/// Make a kernel without regions that has only a name.
 pub(crate) fn kernel(name: &str) -> Kernel {
     Kernel {
         name: name.to_string(),

@@ -7,7 +7,7 @@ use lowtide::target::TargetError;
 
 use crate::lowtide_status;
 
-/// Why a function could not do what it was asked for.
+/// Why a function failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: lowtide_status,
@@ -27,7 +27,7 @@ impl Failure {
         Failure { status: lowtide_status::LOWTIDE_INTERNAL, message: message.into() }
     }
 
-    /// A pointer that is NULL and must not be.
+    /// Report a NULL pointer where an object is required.
     pub(crate) fn null(what: &str) -> Self {
         Failure::argument(format!("{what} is NULL"))
     }
@@ -39,16 +39,16 @@ impl From<TargetError> for Failure {
     }
 }
 
-/// Does what every exported function does in here: a panic must not cross into C, so it becomes a failure.
+/// Run the body of an exported function. A panic must not cross into C, so it becomes a failure.
 ///
-/// What the action leaves half done is either dropped or, like a region, refused from then on.
+/// An object that a panic leaves half changed is dropped or, like a region, refused from then on.
 pub(crate) fn guarded<T>(action: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|payload| {
         Err(Failure::internal(format!("internal error, please report it: {}", words(&*payload))))
     })
 }
 
-/// What a panic says.
+/// Return the message of a panic.
 fn words(payload: &(dyn Any + Send)) -> &str {
     match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
         (Some(text), _) => text,

@@ -1,4 +1,4 @@
-//! The header is what cbindgen makes of the code.
+//! cbindgen generates the header from the code.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn the_header_is_up_to_date() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "include/lowtide.h is not what the code says. To make it anew:\n    \
+        "include/lowtide.h is out of date. To generate it again:\n    \
          LOWTIDE_UPDATE_HEADER=1 cargo test -p lowtide-capi --test header"
     );
 }

@@ -1,6 +1,6 @@
-//! Writes a model in the form that the solver reads.
+//! A model in the wire format of the solver.
 //!
-//! Every variable and constraint is encoded at once, so that a model takes its size on the wire and no more.
+//! Every variable and constraint is encoded at once: a model takes only its encoded size in memory.
 
 use std::ops::Not;
 
@@ -12,10 +12,10 @@ use crate::messages::{
     Objective, Variable, model_field,
 };
 
-/// Larger models are refused: the solver needs many times as much memory, and reads at most 2 GiB.
+/// The size limit of a model. The solver needs many times as much memory, and reads at most 2 GiB.
 const MOST_BYTES: usize = 1 << 28;
 
-/// A variable of 0 and 1, or the opposite of one.
+/// A 0-1 variable or its negation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Literal(i32);
 
@@ -45,7 +45,7 @@ impl Not for Bit {
     }
 }
 
-/// A weighted sum: the open part, and what is known of it.
+/// A weighted sum: an open part and a known constant.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Sum {
     variables: Vec<i32>,
@@ -81,11 +81,11 @@ impl Sum {
     }
 }
 
-/// A variable of whole numbers.
+/// An integer variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Number(i32);
 
-/// A moment: so long after the value of a number, or after 0.
+/// A point in time: a constant offset after an integer variable, or after 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Time {
     number: Option<Number>,
@@ -113,7 +113,7 @@ impl From<Number> for Time {
     }
 }
 
-/// The number of a constraint that says from when to when something lasts.
+/// The number of an interval constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lasting(i32);
 
@@ -146,7 +146,7 @@ impl Builder {
         self.constraints += 1;
     }
 
-    /// At least one of the bits is set.
+    /// Require at least one of the bits.
     pub(crate) fn any(&mut self, bits: &[Bit]) {
         if bits.contains(&Bit::Known(true)) {
             return;
@@ -158,7 +158,7 @@ impl Builder {
         self.constraint(Kind::Or(Literals { literals: literals.collect() }));
     }
 
-    /// If one bit is set, then so is the other.
+    /// Require `other` if `one` is set.
     pub(crate) fn implies(&mut self, one: Bit, other: Bit) {
         self.any(&[!one, other]);
     }
@@ -167,7 +167,7 @@ impl Builder {
         self.constraint(Kind::ExactlyOne(Literals { literals: literals.map(|literal| literal.0).collect() }));
     }
 
-    /// The sum lies between `least` and `most`.
+    /// Require a sum between `least` and `most`.
     pub(crate) fn between(&mut self, least: i64, sum: Sum, most: i64) {
         let shift = |limit: i64| match limit {
             i64::MIN | i64::MAX => limit,
@@ -177,7 +177,7 @@ impl Builder {
         self.constraint(Kind::Linear(Linear { variables: sum.variables, weights: sum.weights, domain }));
     }
 
-    /// One number is the largest of others.
+    /// Require `largest` to be the maximum of `of`.
     pub(crate) fn largest(&mut self, largest: Number, of: &[Number]) {
         let expression = |number: Number| Time::from(number).expression();
         let of = of.iter().map(|number| expression(*number)).collect();
@@ -189,14 +189,14 @@ impl Builder {
         self.constraint(Kind::AllDifferent(AllDifferent { expressions }));
     }
 
-    /// Something lasts from `start` to before `end`, which is `size` later.
+    /// Add an interval from `start` to before `end`, which is `size` later.
     pub(crate) fn lasts(&mut self, start: Time, size: Time, end: Time) -> Lasting {
         let mut sum = Sum::default();
         for (weight, time) in [(1, start), (1, size), (-1, end)] {
             sum.add_known(weight * time.after);
             time.number.into_iter().for_each(|number| sum.add_number(weight, number));
         }
-        // (Two times after the same number are as far apart as they are.)
+        // (Two times after the same variable have a constant distance.)
         if start.number != end.number {
             self.between(0, sum, 0);
         }
@@ -205,7 +205,7 @@ impl Builder {
         Lasting(self.constraints - 1)
     }
 
-    /// What lasts at the same time takes no more than `capacity` together.
+    /// Limit the total demand of overlapping intervals to `capacity`.
     pub(crate) fn within(&mut self, all: &[(Lasting, i64)], capacity: i64) {
         let known = |number: i64| Time::known(number).expression();
         self.constraint(Kind::Cumulative(Cumulative {
@@ -220,7 +220,7 @@ impl Builder {
         message::encode(model_field::OBJECTIVE, &objective, &mut self.bytes);
     }
 
-    /// Suggests a value for a bit that is not known.
+    /// Suggest a value for an open bit.
     pub(crate) fn hint(&mut self, bit: Bit, value: bool) {
         if let Bit::Open(literal) = bit {
             let is_opposite = literal.0 < 0;
@@ -229,13 +229,13 @@ impl Builder {
         }
     }
 
-    /// Suggests a value for a number.
+    /// Suggest a value for a number.
     pub(crate) fn hint_number(&mut self, number: Number, value: i64) {
         self.hint.variables.push(number.0);
         self.hint.values.push(value);
     }
 
-    /// Fails as soon as the model is too large to go on.
+    /// Fail as soon as the model is too large.
     pub(crate) fn check_size(&self) -> Result<(), SolverError> {
         match self.bytes.len() <= MOST_BYTES {
             true => Ok(()),
@@ -252,7 +252,7 @@ impl Builder {
     }
 }
 
-/// The value of a literal in a solution.
+/// Return the value of a bit in a solution.
 pub(crate) fn value_of(bit: Bit, solution: &[i64]) -> Option<bool> {
     match bit {
         Bit::Known(value) => Some(value),
@@ -263,7 +263,7 @@ pub(crate) fn value_of(bit: Bit, solution: &[i64]) -> Option<bool> {
     }
 }
 
-/// The value of a number in a solution.
+/// Return the value of a number in a solution.
 pub(crate) fn value_of_number(number: Number, solution: &[i64]) -> Option<i64> {
     solution.get(number.0 as usize).copied()
 }

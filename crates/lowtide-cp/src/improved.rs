@@ -1,16 +1,20 @@
-//! The same problem as in `paper.rs`, put so that the solver has less to do.
+//! A stronger model of the problem of `paper.rs`, with fewer variables and tighter bounds.
 //!
-//! - **Order encoding.** `done[i][k]` says that `i` is among the first `k` instructions. A row is a flight of steps, first 0,
-//!   then 1. An edge `i -> j` is `done[j][k + 1] -> done[i][k]`, and exactly `k` instructions are done after `k` steps.
-//! - **Windows.** `i` comes after its ancestors and before its descendants, so that only
-//!   `ancestors < k <= n - 1 - descendants` is open.
-//! - **Only edges of the transitive reduction**, and only *last* uses: those that are not ancestors of another use.
-//! - **No bit for being live.** A value is live if it is defined and not all of its last uses are done. The first includes the
-//!   second, so that its weight is a *difference*: `weight * (done[def][k] - ended[k])`, where `ended` is `done` of the
-//!   last use, if there is one only; else an own row, shared by all values with the same last uses. It cannot begin before all
-//!   ancestors of these uses, and the uses themselves, are done.
-//! - **A bounded peak.** It lies between a bound known beforehand (the largest minimum cut,
-//!   [`pressure_bound`](lowtide::analysis::pressure_bound)) and one less than that of a known order, whose rows are the hint.
+//! - **Order encoding.** `done[i][k]` says that `i` is among the first `k` instructions. A row is a flight of
+//!   steps: first 0, then 1. An edge `i -> j` is `done[j][k + 1] -> done[i][k]`. Exactly `k` instructions are
+//!   done after `k` steps.
+//! - **Windows.** `i` comes after its ancestors and before its descendants, so only `ancestors < k <= n - 1 -
+//!   descendants` is open.
+//! - **Only edges of the transitive reduction**, and only *last* uses: those that are not ancestors of
+//!   another use.
+//! - **No bit for being live.** A value is live if it is defined and not all of its last uses are done. The
+//!   last uses come after the definition, so the weight is a *difference*: `weight * (done[def][k] -
+//!   ended[k])`. With one last use, `ended` is the row `done` of that use. With several, it is a row of its
+//!   own, shared by all values with the same last uses. That row cannot begin before these uses and all their
+//!   ancestors are done.
+//! - **A bounded peak.** The peak has a known lower bound, the largest minimum cut
+//!   ([`pressure_bound`](lowtide::analysis::pressure_bound)). It is below the peak of a known order, whose
+//!   rows are the hint.
 
 use std::collections::HashMap;
 use std::ops::{Not, Range, RangeInclusive};
@@ -23,11 +27,11 @@ use crate::SolverError;
 use crate::builder::{Bit, Builder, Literal, Sum, value_of};
 use crate::values::needed_values;
 
-/// More instructions are refused: the closure alone takes the square of their number.
+/// The model refuses more instructions: the closure alone takes the square of their number.
 const MOST_INSTRUCTIONS: usize = 10_000;
 
-/// Without linear relaxations: they say little here (a fraction of every instruction can be done at every step) and
-/// take most of the time.
+/// Disable linear relaxations. They say little here: a fraction of every instruction can be done at every
+/// step. They also take most of the time.
 pub(crate) const LINEARIZATION_LEVEL: i32 = 0;
 
 /// A row of bits that is 0 at first and 1 from some step on.
@@ -39,7 +43,7 @@ struct Flight {
 }
 
 impl Flight {
-    /// Open from `first_open` to before `first_set`, from where on it is 1.
+    /// Make a row that is open from `first_open` to before `first_set`, and 1 from there on.
     fn new(model: &mut Builder, first_open: usize, first_set: usize) -> Flight {
         let open: Vec<Literal> = (first_open..first_set).map(|_| model.literal()).collect();
         for pair in open.windows(2) {
@@ -55,7 +59,7 @@ impl Flight {
         }
     }
 
-    /// The steps at which it is open.
+    /// Return the steps at which the row is open.
     fn window(&self) -> Range<usize> {
         self.first_open..self.first_open + self.open.len()
     }
@@ -123,7 +127,7 @@ impl ImprovedModel {
         Ok(ImprovedModel { bytes: model.finish()?, done })
     }
 
-    /// The order in a solution, if it is one.
+    /// Return the order in a solution, if it is one.
     pub(crate) fn order(&self, solution: &[i64]) -> Option<Vec<InstrId>> {
         let mut order = vec![None; self.done.len()];
         for (instr, flight) in self.done.iter().enumerate() {
@@ -144,9 +148,9 @@ fn add_pressure(
     let region = ends.region;
     let count = region.len();
     let mut at_start = i64::from(region.through(class));
-    // What an instruction begins, less what it ends alone.
+    // The weight that an instruction begins, less the weight that it ends alone.
     let mut changes = vec![0i64; count];
-    // What several instructions end together.
+    // The weight that several instructions end together.
     let mut ended: Vec<(Flight, i64)> = Vec::new();
     let mut ended_by: HashMap<Vec<InstrId>, usize> = HashMap::new();
     for value in needed_values(region, class) {
@@ -193,7 +197,7 @@ fn add_pressure(
     Ok(())
 }
 
-/// When values end.
+/// The ends of values.
 struct Ends<'a> {
     region: &'a Region,
     closure: &'a Closure,
@@ -202,15 +206,15 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// The uses that are not ancestors of another one.
+    /// Return the uses that are not ancestors of another use.
     fn last_uses(&self, uses: &[InstrId]) -> Vec<InstrId> {
         let is_last = |user: &InstrId| !uses.iter().any(|other| self.closure.reaches(*user, *other));
         uses.iter().copied().filter(is_last).collect()
     }
 
-    /// When all of several last uses are done.
+    /// Return the row of the moment when all of several last uses are done.
     fn flight(&self, model: &mut Builder, last_uses: &[InstrId]) -> Flight {
-        // With the uses, all of their ancestors are done.
+        // When the uses are done, so are all of their ancestors.
         let needed = |instr: &InstrId| {
             last_uses.iter().any(|user| user == instr || self.closure.ancestors(*user).contains(*instr))
         };
@@ -223,7 +227,7 @@ impl Ends<'_> {
             for &user in &uses {
                 model.implies(ended, user);
             }
-            // A lower peak is reached without it, but then more has to be guessed.
+            // The model is correct without this constraint, but the solver then has to guess more.
             let not_all = uses.into_iter().map(Bit::not);
             model.any(&not_all.chain([ended]).collect::<Vec<Bit>>());
         }

@@ -1,14 +1,17 @@
-//! The shortest schedule within limits on registers, for targets that issue one instruction in each cycle.
+//! A model of the shortest schedule within register limits, for targets that issue one instruction in each
+//! cycle.
 //!
-//! - **Cycles.** Each instruction has the cycle of its issue; all are different, and the latencies of dependences lie between them (at least
-//!   one cycle, for one issue in each).
-//! - **Pressure.** A value takes its weight from the issue of its definition to before that of its last use: this is the pressure
-//!   at the boundaries between instructions, spread over the cycles up to the next issue. What is live at the start begins one
-//!   cycle before the first, since the boundary before the first instruction counts as well; what is live at the end lasts until one cycle after
-//!   the last issue, for the boundary there. What nobody needs takes nothing.
-//! - **Units.** A need for one cycle limits nothing where one instruction issues in each; longer ones last for so many cycles, and as many as the unit
-//!   has copies can last at the same time.
-//! - **A bounded length.** It lies between a bound known beforehand and one less than that of a known order, whose cycles are the hint.
+//! - **Cycles.** Each instruction has its issue cycle. All cycles differ, and dependent instructions are at
+//!   least the latency, and at least one cycle, apart.
+//! - **Pressure.** A value is an interval with its weight, from the issue of its definition to before the
+//!   issue of its last use. This is the pressure at the boundaries between instructions, spread over the
+//!   cycles up to the next issue. A live-in begins one cycle before the first, since the boundary before the
+//!   first instruction counts. A live-out lasts until one cycle after the last issue, for the boundary there.
+//!   A value that nobody needs has no interval.
+//! - **Units.** A need for one cycle limits nothing where one instruction issues in each. Longer needs are
+//!   intervals of their cycles; at most as many overlap as the unit has copies.
+//! - **A bounded length.** The length has a known lower bound. It is below the length of a known order, whose
+//!   cycles are the hint.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -24,32 +27,34 @@ use crate::messages::Status;
 use crate::values::needed_values;
 use crate::{LONGEST, Limits, Solver, SolverError, whole};
 
-/// More instructions are refused: the closure alone takes the square of their number.
+/// The model refuses more instructions: the closure alone takes the square of their number.
 const MOST_INSTRUCTIONS: usize = 10_000;
 
-/// Without linear relaxations: they take half as long again, and prove less in that time.
+/// Disable linear relaxations: runs take half as long again with them, and prove less in that time.
 const LINEARIZATION_LEVEL: i32 = 0;
 
-/// What the solver found about the shortest schedule.
+/// The result of a search for the shortest schedule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LengthAnswer {
-    /// The order of the shortest schedule known. According to the checker it is legal and within the limits.
+    /// The order of the shortest schedule known. The checker has accepted it as legal and within the limits.
     pub order: Vec<InstrId>,
-    /// Its length with necessary stalls, according to the checker.
+    /// Its length with necessary stalls, by the checker.
     pub length: u32,
-    /// No schedule within the limits is shorter, according to the solver, or to the bound it was given.
+    /// A lower bound on every length within the limits, by the solver or by the caller.
     pub bound: u32,
-    /// Whether the two meet.
+    /// Whether length and bound meet.
     pub proved: bool,
-    /// Wall time, the making of the model included.
+    /// Wall time in seconds, with the construction of the model.
     pub seconds: f64,
 }
 
 impl Solver {
-    /// The shortest schedule whose pressure between instructions stays within `most_live` (one for each class; none for no limit), on a
-    /// target that issues one instruction in each cycle.
+    /// Return the shortest schedule whose pressure between instructions stays within `most_live`, on a target
+    /// that issues one instruction in each cycle. `most_live` has one limit for each class; `None` means no
+    /// limit.
     ///
-    /// `start` is a legal order within these limits, and `lower_bound` a proven bound on the length; the solver searches between the two.
+    /// `start` is a legal order within these limits, and `lower_bound` a proven bound on the length. The
+    /// solver searches between the two.
     pub fn shortest(
         &self,
         problem: &Problem,
@@ -103,10 +108,10 @@ impl Solver {
     }
 }
 
-/// An order with necessary stalls, if it is legal and within limits; else why it is not.
+/// Return an order with necessary stalls. Fail with a reason if the order is illegal or exceeds a limit.
 fn checked(problem: &Problem, most_live: &[Option<u32>], order: &[InstrId]) -> Result<Schedule, String> {
     let region = problem.region();
-    // (The timing of an order takes for granted that it is one.)
+    // (The timing assumes a permutation, so the checker comes first.)
     let peaks = check_order(region, order).map_err(|violations| violations[0].to_string())?;
     for ((peak, limit), class) in peaks.iter().zip(most_live).zip(region.classes()) {
         if let Some(limit) = limit.filter(|limit| peak.between > *limit) {
@@ -160,7 +165,7 @@ impl LengthModel {
         Ok(LengthModel { bytes: model.finish()?, cycles })
     }
 
-    /// The order in a solution, if it is one.
+    /// Return the order in a solution, if it is one.
     fn order(&self, solution: &[i64]) -> Option<Vec<InstrId>> {
         let cycle_of = |(number, cycle): (usize, &Number)| {
             Some((value_of_number(*cycle, solution)?, InstrId::at(number)))
@@ -197,7 +202,7 @@ impl Times<'_> {
                     own.filter(|(own, _)| *own == unit).map(move |(_, busy)| (cycle, *busy))
                 })
                 .collect();
-            // With one issue in each cycle, no more than so many needs overlap.
+            // With one issue in each cycle, no more needs overlap than the longest need has cycles.
             if needs.iter().all(|(_, busy)| *busy <= copies) {
                 continue;
             }
@@ -256,7 +261,7 @@ impl Times<'_> {
         Ok(())
     }
 
-    /// The cycle of an instruction in the known schedule.
+    /// Return the cycle of an instruction in the known schedule.
     fn hinted(&self, instr: InstrId) -> i64 {
         self.hint.cycles()[instr.index()].into()
     }

@@ -1,10 +1,18 @@
-//! Fewest registers, and shortest schedules within few registers, by a general constraint solver: a cross-check for the exact
-//! searches, and what they are to be compared with.
+//! Constraint models: fewest registers, and shortest schedules within register limits. They cross-check the
+//! exact searches and are the baseline of their comparison.
 //!
-//! Two models of the same problem, for one register class: that of Chen's paper, Section III (`paper.rs`), and a better one (`improved.rs`). A third model (`length.rs`) is for the shortest schedule within limits on all classes. All are
-//! solved by CP-SAT of OR-Tools, a library that `scripts/install-ortools` fetches and that is loaded at run time;
-//! without it, everything else works. Packing two operations into each cycle has integer programs of its own ([`pack`]). What the solver says about an order is never taken for granted: the independent
-//! [checker](lowtide::schedule::check) looks at each one. Only its bounds have to be believed.
+//! | model | question |
+//! |---|---|
+//! | `paper.rs` | lowest peak of one class, as in Chen's paper, Section III |
+//! | `improved.rs` | the same question in a stronger model |
+//! | `length.rs` | shortest schedule within limits on all classes |
+//! | [`pack`] | packing two operations into each cycle, by integer programs |
+//!
+//! CP-SAT of OR-Tools solves the first three. `scripts/install-ortools` fetches the library, and this crate
+//! loads it at run time. Without the library, the rest of Lowtide works.
+//!
+//! The independent [checker](lowtide::check) verifies every order of the solver. The solver's
+//! bounds have no certificate.
 //!
 //! ```no_run
 //! use lowtide::generate::{Shape, region};
@@ -46,7 +54,7 @@ use library::CpSat;
 use messages::{Parameters, Response, Status};
 use paper::PaperModel;
 
-/// How the problem is put to the solver.
+/// The formulation of the problem.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Model {
     /// As in Section III of Chen's paper.
@@ -59,7 +67,7 @@ impl Model {
     /// Both models.
     pub const ALL: [Model; 2] = [Model::Improved, Model::Paper];
 
-    /// The name by which it is asked for.
+    /// Return the name of the model on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Model::Paper => "cp-paper",
@@ -68,109 +76,108 @@ impl Model {
     }
 }
 
-/// How much effort to spend.
+/// The budget of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// Wall time. The solver looks at the clock now and then: with models of many megabytes, it takes some seconds
-    /// longer.
+    /// Wall time. The solver reads the clock now and then: models of many megabytes take some seconds longer.
     pub time: Duration,
-    /// Threads of the solver. With one, the result is always the same as long as the time suffices.
+    /// Threads of the solver. One thread gives the same result in every run whose time suffices.
     pub threads: u32,
-    /// Where its random choices begin.
+    /// The seed of the solver's random choices.
     pub seed: u32,
-    /// Set it from another thread to end early, with what is known by then.
+    /// Set this flag from another thread to end the run early, with the best result so far.
     pub stop: Option<&'a AtomicBool>,
 }
 
 impl Default for Limits<'_> {
-    /// A minute on one thread.
+    /// Return the defaults: one minute on one thread.
     fn default() -> Self {
         Limits { time: Duration::from_secs(60), threads: 1, seed: 0, stop: None }
     }
 }
 
-/// What the solver found.
+/// The result of a search for the lowest peak.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
-    /// The best order known, legal according to the checker.
+    /// The best order known. The checker has accepted it.
     pub order: Option<Vec<InstrId>>,
-    /// Its peak between instructions, according to the checker.
+    /// Its peak between instructions, by the checker.
     pub peak: Option<u32>,
-    /// No order has a lower peak, according to the solver, or to the bound it was given.
+    /// A lower bound on the peak of every order, by the solver or by the caller.
     pub bound: u32,
-    /// Whether the two meet.
+    /// Whether peak and bound meet.
     pub proved: bool,
-    /// Wall time, the making of the model included.
+    /// Wall time in seconds, with the construction of the model.
     pub seconds: f64,
 }
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Debug, Error)]
 pub enum SolverError {
-    /// The library is nowhere to be found.
+    /// The library was not found.
     #[error(
-        "the constraint solver is not installed: run scripts/install-ortools, or let LOWTIDE_ORTOOLS name libortools.so.9 or its folder"
+        "the constraint solver is not installed: run scripts/install-ortools, or set LOWTIDE_ORTOOLS to libortools.so.9 or its folder"
     )]
     NotInstalled,
-    /// The library is not where the environment says.
-    #[error("LOWTIDE_ORTOOLS names {}, but there is no libortools.so.9; scripts/install-ortools installs it", path.display())]
+    /// The environment variable does not name the library.
+    #[error("LOWTIDE_ORTOOLS is {}, which has no libortools.so.9: run scripts/install-ortools to install it", path.display())]
     Named {
-        /// What the environment says.
+        /// The path in the environment variable.
         path: PathBuf,
     },
-    /// The file is not what it should be.
-    #[error("{} is not the library of OR-Tools 9.15 with all that belongs to it ({error}); scripts/install-ortools installs it", path.display())]
+    /// The file could not be loaded as OR-Tools.
+    #[error("cannot load {} as OR-Tools 9.15 ({error}): run scripts/install-ortools to install it", path.display())]
     NotLoaded {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system's loader.
         error: String,
     },
     /// The model would take too much memory.
-    #[error("the region is too large for this constraint model: it ends at {limit}")]
+    #[error("the region is too large for this constraint model: its limit is {limit}")]
     TooLarge {
-        /// What is allowed.
+        /// The limit.
         limit: &'static str,
     },
-    /// The order to start from is not an order of the region.
+    /// The start is not a legal order of the region.
     #[error("the order to start from is illegal: {0}")]
     BadStart(String),
-    /// The model does not know of something that the target has.
-    #[error("the constraint model has no place for {0}")]
+    /// The target has a property that the model lacks.
+    #[error("the constraint model does not support {0}")]
     NotModelled(&'static str),
-    /// The solver and the checker do not agree, or the solver does not understand the model: a mistake in this crate or in the solver.
-    #[error("the answer of the constraint solver is refused: {0}")]
+    /// Solver and checker disagree, or the solver rejects the model: a defect of this crate or of the solver.
+    #[error("Lowtide rejects the result of the constraint solver: {0}")]
     Refused(String),
 }
 
-/// The loaded solver. It can be used by several threads at the same time.
+/// The loaded solver. Several threads may use it at the same time.
 pub struct Solver {
     library: CpSat,
 }
 
 impl Solver {
-    /// Loads the library that the variable `LOWTIDE_ORTOOLS` names, or else the one that `scripts/install-ortools` has installed
-    /// in the current folder or in one above the program.
+    /// Load the library that the variable `LOWTIDE_ORTOOLS` names. Without the variable, load the one that
+    /// `scripts/install-ortools` has installed in the current folder or in a folder above the program.
     pub fn find() -> Result<Solver, SolverError> {
         Solver::load(find::library()?)
     }
 
-    /// Loads a library.
+    /// Load a library.
     pub fn load(path: PathBuf) -> Result<Solver, SolverError> {
         match CpSat::load(&path) {
             Ok(library) => Ok(Solver { library }),
             Err(error) => {
-                // The reason itself is one level down.
+                // The source of the error has the reason.
                 let error = error.source().map_or_else(|| error.to_string(), ToString::to_string);
                 Err(SolverError::NotLoaded { path, error })
             }
         }
     }
 
-    /// The lowest peak pressure of a class between instructions.
+    /// Return the lowest peak pressure of a class between instructions.
     ///
-    /// `start` is any legal order, and `lower_bound` a proven bound. The improved model searches between the two, and returns `start` if
-    /// it finds nothing better; that of the paper makes no use of either.
+    /// `start` is any legal order, and `lower_bound` a proven bound. The improved model searches between the
+    /// two, and returns `start` if it finds nothing better. The paper's model uses neither.
     pub fn solve(
         &self,
         region: &Region,
@@ -216,13 +223,13 @@ impl Solver {
             random_seed: Some((limits.seed & i32::MAX as u32) as i32),
             max_time_in_seconds: Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
             linearization_level,
-            // Interrupts end the program as they always do.
+            // Interrupts end the program as usual.
             catch_interrupts: Some(false),
             workers: Some(limits.threads.clamp(1, 1024) as i32),
         };
         let answer = self.library.solve(model, &parameters.encode_to_vec(), limits.stop);
         let response = Response::decode(&answer[..])
-            .map_err(|error| SolverError::Refused(format!("it is not understood ({error})")))?;
+            .map_err(|error| SolverError::Refused(format!("the answer cannot be decoded ({error})")))?;
         match response.status() {
             Status::ModelInvalid => Err(SolverError::Refused(format!("invalid model ({})", response.info))),
             _ => Ok(response),
@@ -230,10 +237,10 @@ impl Solver {
     }
 }
 
-/// Longer times are the same to anyone who waits, and fit into all clocks.
+/// Longer times are cut to this: it fits into all clocks.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// One problem, and what is known about it.
+/// One problem and its state of knowledge.
 struct Search<'a> {
     solver: &'a Solver,
     region: &'a Region,
@@ -260,7 +267,7 @@ impl Search<'_> {
                     )));
                 }
             }
-            Status::Infeasible => return Err(SolverError::Refused("no order is possible".to_string())),
+            Status::Infeasible => return Err(SolverError::Refused("it claims that no order exists".to_string())),
             Status::Unknown | Status::ModelInvalid => {}
         }
         self.raise_bound(response.bound);
@@ -291,7 +298,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes an order after the checker has looked at it.
+    /// Accept an order that the checker confirms.
     fn take(&mut self, order: Option<Vec<InstrId>>, claimed: f64) -> Result<(), SolverError> {
         let order = order.ok_or_else(|| SolverError::Refused("it is not an order".to_string()))?;
         let peaks = check_order(self.region, &order)
@@ -305,13 +312,13 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes a bound that the solver has proven.
+    /// Raise the bound to one that the solver has proven.
     fn raise_bound(&mut self, bound: f64) {
         self.bound = self.bound.max(whole(bound));
     }
 }
 
-/// A bound that the solver has proven. Bounds are whole numbers, up to rounding; without any, it says minus infinity.
+/// Convert a bound of the solver. Bounds are integers, up to rounding; no bound is minus infinity.
 fn whole(bound: f64) -> u32 {
     if bound.is_finite() && bound > 0.0 { (bound - 1e-6).ceil() as u32 } else { 0 }
 }

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use libloading::Library;
 
-/// How soon a wish to stop is noticed.
+/// The interval at which the stop flag is read.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The state of one run, in which it can be told to stop.
+/// The state of one run. `stop_search` takes it.
 type Environment = *mut c_void;
 type NewEnvironment = unsafe extern "C" fn() -> Environment;
 type WithEnvironment = unsafe extern "C" fn(Environment);
-/// Environment, model, parameters, and where to put the answer: each with its length.
+/// Environment, model, parameters, and the place for the answer: each with its length.
 type Solve = unsafe extern "C" fn(
     Environment,
     *const c_void,
@@ -36,7 +36,7 @@ unsafe extern "C" {
     fn free(memory: *mut c_void);
 }
 
-/// The loaded library. It is never unloaded: its own threads and destructors are not made for it.
+/// The loaded library. It is never unloaded: its threads and destructors do not support that.
 pub(crate) struct CpSat {
     _library: ManuallyDrop<Library>,
     new_environment: NewEnvironment,
@@ -45,7 +45,7 @@ pub(crate) struct CpSat {
     solve: Solve,
 }
 
-/// Lets another thread ask a run to stop.
+/// A handle by which another thread can stop a run.
 #[derive(Clone, Copy)]
 struct Running(Environment);
 // SAFETY: only `stop_search` is called through it, which sets an atomic flag of the environment; `solve` below joins the
@@ -69,8 +69,8 @@ impl CpSat {
         Ok(CpSat { _library, new_environment, destroy_environment, stop_search, solve })
     }
 
-    /// Solves an encoded model with encoded parameters, both of less than 2 GiB; gives the encoded answer. Ends early, with what is
-    /// known by then, soon after `stop` becomes true.
+    /// Solve an encoded model with encoded parameters, both of less than 2 GiB, and return the encoded
+    /// answer. The run ends early, with the best result so far, soon after `stop` becomes true.
     pub(crate) fn solve(&self, model: &[u8], parameters: &[u8], stop: Option<&AtomicBool>) -> Vec<u8> {
         let length = |bytes: &[u8]| c_int::try_from(bytes.len()).expect("models are smaller than 2 GiB");
         let (model_length, parameters_length) = (length(model), length(parameters));
@@ -113,7 +113,7 @@ impl CpSat {
             return Vec::new();
         }
         let answer_length = usize::try_from(answer_length).unwrap_or(0);
-        // SAFETY: the library has put so many bytes there, and they are ours.
+        // SAFETY: the library has written `answer_length` bytes there and has left them to the caller.
         let bytes = unsafe { std::slice::from_raw_parts(answer.cast::<u8>(), answer_length) }.to_vec();
         // SAFETY: the library got the memory from `malloc`, and leaves it to the caller to free it.
         unsafe { free(answer) };

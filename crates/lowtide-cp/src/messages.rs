@@ -1,16 +1,16 @@
-//! The protocol messages that go to the solver and come back: only the fields that are used here, with the
-//! numbers of `cp_model.proto` and `sat_parameters.proto` of OR-Tools 9.15.
+//! The protocol messages to and from the solver. They have only the fields in use, with the numbers of
+//! `cp_model.proto` and `sat_parameters.proto` of OR-Tools 9.15.
 
 use prost::Message;
 
-/// A variable with the intervals of values it can take: first and last of each.
+/// A variable with the intervals of its values: first and last of each.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Variable {
     #[prost(int64, repeated, tag = "2")]
     pub(crate) domain: Vec<i64>,
 }
 
-/// Variables, by number; `-1 - number` is the opposite of a variable of 0 and 1.
+/// Variables, by number; `-1 - number` is the negation of a 0-1 variable.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Literals {
     #[prost(int32, repeated, tag = "1")]
@@ -28,7 +28,7 @@ pub(crate) struct Linear {
     pub(crate) domain: Vec<i64>,
 }
 
-/// A weighted sum of variables and a number.
+/// A weighted sum of variables and a constant.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Expression {
     #[prost(int32, repeated, tag = "1")]
@@ -39,7 +39,7 @@ pub(crate) struct Expression {
     pub(crate) offset: i64,
 }
 
-/// One expression is the largest of others.
+/// One expression is the maximum of others.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Largest {
     #[prost(message, optional, tag = "1")]
@@ -55,7 +55,7 @@ pub(crate) struct AllDifferent {
     pub(crate) expressions: Vec<Expression>,
 }
 
-/// From a start to before an end. That the size lies between the two has to be said by another constraint.
+/// A half-open interval from start to end. Another constraint must state that end is start plus size.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Interval {
     #[prost(message, optional, tag = "4")]
@@ -66,7 +66,8 @@ pub(crate) struct Interval {
     pub(crate) size: Option<Expression>,
 }
 
-/// At every moment, the demands of the intervals (by number of their constraints) that hold it stay within the capacity.
+/// At every moment, the demands of the intervals that contain it stay within the capacity. Intervals are
+/// named by the number of their constraint.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Cumulative {
     #[prost(message, optional, tag = "1")]
@@ -101,7 +102,7 @@ pub(crate) enum Kind {
     ExactlyOne(Literals),
 }
 
-/// What to make as small as possible.
+/// The sum to minimise.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Objective {
     #[prost(int32, repeated, tag = "1")]
@@ -119,7 +120,7 @@ pub(crate) struct Hint {
     pub(crate) values: Vec<i64>,
 }
 
-/// Numbers of the fields of a model; [`Builder`](crate::builder::Builder) writes it piece by piece.
+/// Numbers of the fields of a model. [`Builder`](crate::builder::Builder) writes the fields one at a time.
 pub(crate) mod model_field {
     pub(crate) const VARIABLE: u32 = 2;
     pub(crate) const CONSTRAINT: u32 = 3;

@@ -10,13 +10,15 @@
 //! `live` is the or, over the uses `j`, of `open[j][k] - open[i][k]`; `Z` is at least the weight of the live values of
 //! every step and is made as small as possible.
 //!
-//! The paper has one result for each node, and nothing that comes from outside or stays. The rest follows in the
-//! natural way. An instruction can have several results, so that `live` has a row for each value. What is live at
-//! the start was executed before the first step: its `open` is 0 everywhere. What is live at the end is used by
-//! something that is never executed: its `open` is 1 everywhere. Steps are the boundaries *before* instructions; the one after
-//! the last is the same for all orders and limits `Z` as a constant. What passes through is added to every step.
+//! The paper has one result for each node, no live-ins and no live-outs. This model extends it:
+//! - An instruction can have several results: `live` has a row for each value.
+//! - A live-in was executed before the first step: its `open` is 0 everywhere.
+//! - A live-out has a use that is never executed: its `open` is 1 everywhere.
+//! - Steps are the boundaries *before* instructions. The boundary after the last instruction is the same for
+//!   all orders and limits `Z` as a constant.
+//! - Weight that passes through the region is added to every step.
 //!
-//! It is here to be compared with: no hint, no bound, no window makes it better than it is.
+//! The model is a baseline: it has no hint, no bound and no window.
 
 use lowtide::analysis::pressure_bound::pressure_at_ends;
 use lowtide::region::Region;
@@ -26,7 +28,8 @@ use crate::SolverError;
 use crate::builder::{Bit, Builder, Literal, Sum, value_of};
 use crate::values::needed_values;
 
-/// More instructions are refused: with a thousand, the solver takes 4 GB and ten seconds before it begins.
+/// The model refuses more instructions: with a thousand, the solver takes 4 GB and ten seconds before it
+/// begins.
 const MOST_INSTRUCTIONS: usize = 1000;
 
 /// A matrix of bits, one row for each instruction.
@@ -42,7 +45,7 @@ impl PaperModel {
         let count = region.len();
         if count > MOST_INSTRUCTIONS {
             return Err(SolverError::TooLarge {
-                limit: "1000 instructions, as its size grows with their square",
+                limit: "1000 instructions, because its size grows with their square",
             });
         }
         let mut model = Builder::default();
@@ -64,7 +67,7 @@ impl PaperModel {
         Ok(PaperModel { bytes: model.finish()?, at })
     }
 
-    /// The order in a solution, if it is one.
+    /// Return the order in a solution, if it is one.
     pub(crate) fn order(&self, solution: &[i64]) -> Option<Vec<InstrId>> {
         let mut order = vec![None; self.at.len()];
         for (instr, row) in self.at.iter().enumerate() {

@@ -1,18 +1,18 @@
-//! What both models know of a region.
+//! The input of both models: the values of a class.
 
 use lowtide::region::Region;
 use lowtide::{ClassId, InstrId, ValueId};
 
-/// A value of the class in question that something needs.
+/// A value of the class that some instruction needs.
 pub(crate) struct Needed<'a> {
     pub(crate) weight: i64,
-    /// None if it is live at the start.
+    /// `None` for a live-in.
     pub(crate) def: Option<InstrId>,
     pub(crate) uses: &'a [InstrId],
     pub(crate) live_out: bool,
 }
 
-/// The values that add to the pressure between instructions somewhere. Dead ones do nowhere.
+/// Return the values that add to the pressure between instructions. Dead values never do.
 pub(crate) fn needed_values(region: &Region, class: ClassId) -> Vec<Needed<'_>> {
     let values = region.values().iter().enumerate().map(|(position, value)| (ValueId::at(position), value));
     values

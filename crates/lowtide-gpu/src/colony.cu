@@ -1,14 +1,18 @@
-// Ants on a GPU: 32 threads for each ant, which look at 32 instructions of its list at once. All regions are searched at the same time: one launch sends the ants of all of them, another one lets each
-// region take over what its ants have found.
+// Ants on a GPU: 32 threads for each ant, which look at 32 instructions of its list at once. All regions are
+// searched at the same time. One launch runs the ants of all regions; another updates each region by the
+// results of its ants.
 //
-// It does what `lowtide::colony` defines, bit for bit: see its modules `ant`, `guard`, `pheromone` and `search`, whose names are used here. `struct Task` and the constants are
-// written by the host in front of this text, which is compiled for NVIDIA by NVRTC, for AMD by clang, and for tests by any C++ compiler (LOWTIDE_SHIM), which then
-// has one thread for an ant, and runs the threads of a block one after the other.
+// This code computes what `lowtide::colony` defines, bit for bit: see its modules `ant`, `guard`, `pheromone`
+// and `search`, whose names are used here. The host writes `struct Task` and the constants in front of this
+// text. NVRTC compiles it for NVIDIA, clang for AMD, and any C++ compiler for tests (LOWTIDE_SHIM). The tests
+// have one thread for an ant and run the threads of a block one after the other.
 //
-// Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. What belongs to an ant lies there side by side, so that its threads read one piece of memory.
+// Memory: `words` and `longs` are the tasks, as uploaded. `work` is the working memory of all tasks. The data
+// of an ant is contiguous there, so its threads read one piece of memory.
 //
-// What makes it fast can be switched off, to tell by how much (see `Technique`): WIDTH=1 has one thread for an ant, INTERLEAVED mixes the memory of the ants of a group, ALLOCATES takes it from the device's heap;
-// EXPLORES_ALONE, ALL_STALL and SAME_GUIDE make other schedules than the definition.
+// Macros disable techniques, to measure their effect (see `Technique`). WIDTH=1 has one thread for an ant.
+// INTERLEAVED mixes the memory of the ants of a group. ALLOCATES takes memory from the device's heap.
+// EXPLORES_ALONE, ALL_STALL and SAME_GUIDE change the schedules.
 
 #if defined(LOWTIDE_SHIM)
 #define WIDTH 1u
@@ -62,7 +66,8 @@ DEVICE u32 log2_of(u32 x) { return 31 - __builtin_clz(x); }
 #define KERNEL extern "C" __global__
 #define BLOCK blockIdx.x
 #define THREAD threadIdx.x
-// Registers for 8 blocks of 4 ants on a multiprocessor at a time: with fewer blocks memory is waited for, with more, registers are spilled.
+// Registers for 8 blocks of 4 ants on a multiprocessor at a time. Fewer blocks hide less memory latency; more
+// blocks spill registers.
 #define BOUNDED __launch_bounds__(128, 8)
 #define PHASE(call)      \
     {                    \
@@ -84,7 +89,7 @@ DEVICE u32 log2_of(u32 x) { return 31 - __clz(x); }
 DEVICE void fail() { asm volatile("trap;"); }
 #endif
 
-// How the threads of an ant wait for one another, and what they tell each other.
+// Barriers and exchanges between the threads of an ant.
 #if WIDTH == 1
 DEVICE void meet() {}
 DEVICE u32 from_lane(u32 x, u32 lane) { return x; }
@@ -111,7 +116,7 @@ DEVICE bool any(bool x) { return __any_sync(0xffffffffu, x); }
 
 DEVICE u64 from_lane_long(u64 x, u32 lane) { return (u64)from_lane((u32)(x >> 32), lane) << 32 | from_lane((u32)x, lane); }
 
-// The highest, the lowest and the sum of what all threads of an ant have.
+// The maximum, the minimum and the sum over the threads of an ant.
 DEVICE u64 highest_of_all(u64 x, u32 lane) {
     for (u32 apart = WIDTH / 2; apart > 0; apart /= 2) {
         const u64 other = from_lane_long(x, lane ^ apart);
@@ -128,7 +133,7 @@ DEVICE u32 lowest_of_all(u32 x, u32 lane) {
     return x;
 }
 
-// The sum of what the threads up to this one have.
+// The prefix sum over the threads up to this one.
 DEVICE u64 sum_so_far(u64 x, u32 lane) {
     for (u32 apart = 1; apart < WIDTH; apart *= 2) {
         const u64 other = from_lane_long(x, lane - apart);
@@ -140,7 +145,7 @@ DEVICE u64 sum_so_far(u64 x, u32 lane) {
 #define NONE 0xffffffffu
 #define DEAD 0xffffffffffffffffull
 
-// What all threads of a block know of the search.
+// The state of the search that all threads of a block share.
 struct Control {
     u64 best_cost;
     u64 choices;
@@ -148,12 +153,12 @@ struct Control {
     u64 started;
     u32 iteration;
     u32 in_vain;
-    // Groups of the next iteration; none at the end.
+    // Groups of the next iteration; 0 at the end.
     u32 groups;
     // The thread of the best ant, or NONE.
     u32 winner;
     u32 is_improved;
-    // How many links have more than the least pheromone, in the list that is read and in the one that is written.
+    // The number of links above the least pheromone, in the list that is read and in the one that is written.
     u32 raised[2];
     u32 current;
 };
@@ -186,7 +191,7 @@ DEVICE u32 unpack(const Task& t, i64 live, u32 field) {
     return (u32)((u64)live >> start & (((u64)1 << bits) - 1));
 }
 
-// For each class the higher of two pressures.
+// The maximum of two pressures, class by class.
 DEVICE i64 highest(const Task& t, i64 one, i64 other) {
     i64 all = 0;
     for (u32 field = 0; field < t.fields; ++field) {
@@ -196,7 +201,7 @@ DEVICE i64 highest(const Task& t, i64 one, i64 other) {
     return all;
 }
 
-// Of a schedule that takes so many slots, with this peak.
+// The cost of a schedule with this number of slots and this peak.
 DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
     const Task& t = *a.task;
     if (t.is_timed) return (slots + (u32)t.width - 1) / (u32)t.width;
@@ -209,7 +214,7 @@ DEVICE u64 cost_of(const Arrays& a, i64 peak, u32 slots) {
 
 DEVICE u64 amount_of(const Task& t, u64 cost) { return t.is_timed ? cost : (cost & 0xffffffffull) + t.limits_sum; }
 
-// The ant's part of an array.
+// The part of an array that belongs to the ant.
 #if defined(INTERLEAVED) && !defined(ALLOCATES)
 #define STRIDE LANES
 #else
@@ -271,7 +276,8 @@ DEVICE void give_back(const Memory& own, u32 lane) {
 #endif
 }
 
-// One ant (see `ant` for the definition): its cost, or DEAD; `chosen` is how far it came. Its threads make the same choices, and share the work.
+// One ant (see `ant` for the definition). Returns its cost, or DEAD; `chosen` is the number of its steps. Its
+// threads make the same choices, and share the work.
 DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chosen) {
     const Task& t = *a.task;
     const Control& c = *control_of(a);
@@ -331,7 +337,8 @@ DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chos
 
     i64 live = (i64)t.live, peak = live;
     u32 now = 0, waited = 0, row = n;
-    // How far it has come along the guard, what all that is early opens, and the position after the last one of it.
+    // The position along the guard, the weight that all early instructions open, and the position after the
+    // last of them.
     u32 first = 0, end = 0;
     i64 early = 0;
     for (u32 step = 0; step < n; ++step) {
@@ -343,7 +350,7 @@ DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chos
         const bool explores = bits_at(key, step) >> 32 < t.explores_below;
 #endif
         u64 total;
-        // The highest score, and of all places with it the first: NONE less the place.
+        // The highest score, and the first place that has it, stored as NONE less the place.
         u64 best;
         for (;;) {
             u32 next = NONE;
@@ -408,7 +415,7 @@ DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chos
             meet();
             for (u32 from = 0;; from += WIDTH) {
                 const u64 sum = sum_so_far(from + lane < length ? scores[from + lane] : 0, lane);
-                // The first of these whose sum is above the rest.
+                // The first place whose prefix sum is above the rest.
                 const u32 found = lowest_of_all(rest < sum ? from + lane : NONE, lane);
                 if (found != NONE) {
                     place = found;
@@ -506,7 +513,7 @@ DEVICE void start(const Arrays& a, u32 thread, u32 threads) {
     }
 }
 
-// For each instruction the last slot from which a schedule can still be short enough to be of interest; and its position in the best order.
+// For each instruction the last slot in a schedule that could still win, and its position in the best order.
 DEVICE void follow_best(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const u64 cost = control_of(a)->best_cost;
@@ -522,7 +529,7 @@ DEVICE void follow_best(const Arrays& a, u32 thread, u32 threads) {
     }
 }
 
-// Where the best order uses each value for the last time.
+// The last use of each value in the best order.
 DEVICE void forget_last_uses(const Arrays& a, u32 thread, u32 threads) {
     u32* last_use = (u32*)(a.work + a.task->last_use);
     for (u32 v = thread; v < a.task->values; v += threads) last_use[v] = 0;
@@ -537,7 +544,7 @@ DEVICE void find_last_uses(const Arrays& a, u32 thread, u32 threads) {
     }
 }
 
-// By how much each instruction of the best order changes what is live.
+// The change of the live weight at each instruction of the best order.
 DEVICE void find_changes(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const u32* best = (const u32*)(a.work + t.best);
@@ -547,14 +554,14 @@ DEVICE void find_changes(const Arrays& a, u32 thread, u32 threads) {
         i64 change = a.longs[t.opened + best[k]];
         for (u32 p = a.words[t.close_starts + best[k]]; p < a.words[t.close_starts + best[k] + 1]; ++p) {
             const u32 value = a.words[t.closes + p];
-            // What leaves the region is never closed.
+            // A live-out is never closed.
             if (last_use[value] == k && a.words[t.left + value] < NEVER) change -= a.longs[t.weights + value];
         }
         room[k] = change;
     }
 }
 
-// What the best order leaves free after each position.
+// The free weight of the best order after each position.
 DEVICE void find_room(const Arrays& a, u32 thread) {
     const Task& t = *a.task;
     if (thread != 0) return;
@@ -566,7 +573,7 @@ DEVICE void find_room(const Arrays& a, u32 thread) {
     }
 }
 
-// The least of 2^level neighbours.
+// The minimum of 2^level neighbours.
 DEVICE void find_least_room(const Arrays& a, u32 level, u32 thread, u32 threads) {
     const Task& t = *a.task;
     const u32 n = (u32)t.count, span = 1u << (level - 1);
@@ -578,7 +585,7 @@ DEVICE void find_least_room(const Arrays& a, u32 level, u32 thread, u32 threads)
     }
 }
 
-// The winner, or else the best one so far, leaves its pheromones.
+// The winner leaves its pheromones. Without a winner, the best order so far does.
 DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     Control& c = *control_of(a);
@@ -600,7 +607,7 @@ DEVICE void deposit(const Arrays& a, u32 thread, u32 threads) {
     }
 }
 
-// Pheromones fade. Links that have the least are not on the list any more.
+// Pheromones fade. Links that reach the least amount leave the list.
 DEVICE void fade(const Arrays& a, u32 thread, u32 threads) {
     const Task& t = *a.task;
     Control& c = *control_of(a);
@@ -688,7 +695,8 @@ DEVICE void tell(const Arrays& a, u32* answers, u32 thread, u32 threads) {
     for (u32 k = thread; k < t.count; k += threads) answer[3 + k] = best[k];
 }
 
-// What follows from the best order and the last winner; then whether there is another iteration. (Every phase ends before the next one begins.)
+// Updates what depends on the best order and the last winner, then decides on another iteration. (Every phase
+// ends before the next one begins.)
 DEVICE void prepare(const Arrays& a, u32* answers, u32* unfinished, u32 thread, u32 threads) {
     Control& c = *control_of(a);
     if (c.is_improved) {

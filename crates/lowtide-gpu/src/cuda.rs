@@ -1,4 +1,4 @@
-//! The CUDA driver: the only place with unsafe calls.
+//! The CUDA driver. All unsafe calls of the crate are here.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use super::{DeviceError, Spent, Technique, source};
 /// Threads of a block that works for a region.
 const THREADS: u32 = 256;
 
-/// Ants of a block, and threads of each: with 32 threads for an ant, and with one (as in paper 4).
+/// Ants of a block, and threads of each: 32 threads for an ant, or one (as in paper 4).
 const BLOCK: (u32, u32) = (4, 32);
 const BLOCK_WITHOUT_WARPS: (u32, u32) = (64, 1);
 
-/// Room for what ants allocate, without [`Technique::Planning`].
+/// The heap from which ants allocate without [`Technique::Planning`].
 const HEAP_BYTES: usize = 16 << 30;
 
-/// Looking whether all is done makes the device wait for the host, so that it is not done after every iteration.
+/// Iterations between two checks for the end. A check makes the device wait for the host.
 const ITERATIONS_BETWEEN_LOOKS: u32 = 4;
 
 /// A CUDA device with the colony's code on it.
@@ -39,19 +39,19 @@ pub struct Device {
     send: CudaFunction,
     learn: CudaFunction,
     name: String,
-    /// Techniques that are switched off.
+    /// The disabled techniques.
     without: Vec<Technique>,
 }
 
 impl Device {
-    /// The first device.
+    /// Open the first device.
     pub fn open() -> Result<Device, DeviceError> {
         Device::open_without(&[])
     }
 
-    /// The first device, with some techniques switched off, to tell what they are good for.
+    /// Open the first device with some techniques disabled, to measure their effect.
     pub fn open_without(techniques: &[Technique]) -> Result<Device, DeviceError> {
-        // SAFETY: looks for a library of that name and loads it; the driver's own start-up code is what runs then.
+        // SAFETY: looks for a library of that name and loads it, which runs the driver's start-up code.
         if !unsafe { cudarc::driver::sys::is_culib_present() } {
             return Err(DeviceError::NoLibrary("the NVIDIA driver (libcuda)"));
         }
@@ -74,7 +74,7 @@ impl Device {
                 other => format!("{other:?}"),
             })
         })?;
-        // It can be changed only as long as nothing was allocated from it.
+        // The heap can be resized only before the first allocation.
         if techniques.contains(&Technique::Planning)
             && context.get_limit(CU_LIMIT_MALLOC_HEAP_SIZE).map_err(no_device)? < HEAP_BYTES
         {
@@ -92,7 +92,7 @@ impl Device {
         !self.without.contains(&technique)
     }
 
-    /// What the driver calls it.
+    /// Return the name that the driver reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -101,12 +101,12 @@ impl Device {
         self.context.mem_get_info().map(|(free, _)| free as u64).map_err(failed)
     }
 
-    /// Copies an array to the device.
+    /// Copy an array to the device.
     fn upload<T: DeviceRepr>(&self, items: &[T], pieces: &[usize]) -> Result<CudaSlice<T>, DeviceError> {
         if self.uses(Technique::Transfers) {
             return self.stream.clone_htod(items).map_err(failed);
         }
-        // SAFETY: the pieces cover all of it.
+        // SAFETY: the pieces cover the whole array.
         let mut all = unsafe { self.stream.alloc::<T>(items.len()) }.map_err(failed)?;
         for (place, &start) in pieces.iter().enumerate() {
             let end = pieces.get(place + 1).copied().unwrap_or(items.len());
@@ -118,7 +118,7 @@ impl Device {
         Ok(all)
     }
 
-    /// Uploads a batch, runs it with two launches for each iteration, and downloads the answers.
+    /// Upload a batch, run it with two launches for each iteration, and download the answers.
     pub(super) fn run(&self, batch: &Batch, spent: &mut Spent) -> Result<Vec<u32>, DeviceError> {
         let start = Instant::now();
         let stream = &self.stream;

@@ -1,10 +1,13 @@
-//! The ant colony on a GPU: all regions of all kernels at a time (paper 4, Sections IV-B and V, and its future work).
+//! The ant colony on a GPU: all regions of all kernels at a time (paper 4, Sections IV-B and V, and its
+//! future work).
 //!
-//! Where paper 4 gives all of the device to one region after the other, and a thread to each ant, the ants of all regions are sent by one launch here, with 32 threads for each of them; another launch lets each region learn from its ants.
-//! The schedules are those of [`lowtide::colony`], bit for bit.
+//! Paper 4 gives the whole device to one region after the other, and one thread to each ant. Here one launch
+//! runs the ants of all regions, with 32 threads for each ant. A second launch updates the pheromones of
+//! every region. The schedules are those of [`lowtide::colony`], bit for bit.
 //!
-//! CUDA is found at run time: the library builds and runs without it, and [`Device::open`] then says what is missing.
-//! Without the feature `cuda`, [`Device::open`] always fails with [`DeviceError::NotBuilt`].
+//! [`Device::open`] loads CUDA at run time: the crate builds and runs without it. If CUDA is missing, the
+//! error names the library. Without the feature `cuda`, [`Device::open`] always fails with
+//! [`DeviceError::NotBuilt`].
 //!
 //! ```
 //! match lowtide_gpu::Device::open() {
@@ -35,50 +38,51 @@ pub enum DeviceError {
     /// The feature `cuda` is off.
     #[error("this build has no CUDA support: build Lowtide with the feature `cuda`")]
     NotBuilt,
-    /// A library that belongs to the driver or to CUDA is not there.
-    #[error("{0} was not found: is CUDA installed?")]
+    /// A library of the driver or of CUDA is missing.
+    #[error("{0} was not found: install CUDA or its driver")]
     NoLibrary(&'static str),
-    /// The driver knows of no device, or refuses it.
+    /// The driver finds no device, or refuses it.
     #[error("no CUDA device can be used: {0}")]
     NoDevice(String),
-    /// The kernel does not compile, which a version of CUDA that is too old can cause.
-    #[error("the device's code does not compile: {0}")]
+    /// The device code does not compile. A cause is a version of CUDA that is too old.
+    #[error("the device code does not compile: {0}")]
     Compile(String),
-    /// The device failed at work.
+    /// The device failed during a run.
     #[error("the GPU failed: {0}")]
     Failed(String),
-    /// The device has answered something that is no schedule.
-    #[error("the GPU has answered something that is no schedule of {0} instructions")]
+    /// The answer of the device is not a schedule.
+    #[error("the answer of the GPU is not a schedule of {0} instructions")]
     Wrong(usize),
 }
 
-/// The device's source: compiled by NVRTC at run time for the GPU at hand.
+/// Return the device code. NVRTC compiles it at run time for the GPU at hand.
 pub fn source() -> String {
     Batch::prelude() + include_str!("colony.cu")
 }
 
-/// What a device did, and how long it took.
+/// The work of a device, with times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Spent {
     /// Launches.
     pub launches: u32,
-    /// Tasks that the device could not take, which were done here.
+    /// Tasks that did not fit onto the device and ran on the host.
     pub done_here: usize,
-    /// Seconds of work here: to put the tasks together, and to check the answers.
+    /// Seconds of the host: to assemble the tasks and to check the answers.
     pub host: f64,
-    /// Seconds to move data in both directions.
+    /// Seconds of transfers, in both directions.
     pub transfer: f64,
-    /// Seconds that the device worked.
+    /// Seconds of the device.
     pub run: f64,
 }
 
 impl Device {
-    /// Answers all tasks, in their order. Those that do not fit onto the device are done here.
+    /// Solve all tasks and return the answers in the order of the tasks. Tasks that do not fit onto the
+    /// device run on the host.
     pub fn solve(&self, tasks: &[&Task]) -> Result<(Vec<Answer>, Spent), DeviceError> {
         let mut spent = Spent::default();
         let started = Instant::now();
         let mut answers: Vec<Option<Answer>> = vec![None; tasks.len()];
-        // The longest work first, so that the device is not left waiting for it at the end.
+        // The longest tasks first: the device does not wait for a long one at the end.
         let mut order: Vec<usize> = (0..tasks.len()).filter(|&task| !tasks[task].is_solved()).collect();
         order.sort_by_key(|&task| std::cmp::Reverse(tasks[task].len()));
         let room = self.free_bytes()? / 10 * 9;
@@ -114,7 +118,7 @@ impl Device {
         batch
     }
 
-    /// Runs a batch and empties it.
+    /// Run a batch and empty it.
     fn launch(
         &self,
         (batch, members): &mut (Batch, Vec<usize>),

@@ -1,4 +1,4 @@
-//! The device of a build without the feature `cuda`: no value of it exists.
+//! The device of a build without the feature `cuda`: a type without values.
 
 use lowtide::colony::flat::Batch;
 
@@ -23,7 +23,7 @@ impl Device {
         match *self {}
     }
 
-    /// The name that the driver reports.
+    /// Return the name that the driver reports.
     pub fn name(&self) -> &str {
         match *self {}
     }

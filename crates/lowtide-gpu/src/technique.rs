@@ -1,32 +1,35 @@
-//! What makes ants fast on a GPU, each of which can be switched off to tell by how much (paper 4, Section V and Tables 4.a and 4.b).
+//! The techniques that make ants fast on a GPU. Each can be disabled, to measure its effect (paper 4, Section
+//! V and Tables 4.a and 4.b).
 //!
-//! Paper 4 also stops a group of ants when its first one has a whole schedule. There is nothing to stop here: a step is an instruction, not a cycle, so that all ants of a group end at the same step.
+//! Paper 4 also stops a group of ants when its first ant has a whole schedule. Here that is unnecessary: a
+//! step is an instruction, not a cycle, so all ants of a group end at the same step.
 
-/// What makes ants fast on a GPU.
+/// A technique of the GPU engine. Enabled by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Technique {
-    /// All regions at a time. Without: one region after the other, as in paper 4.
+    /// Run all regions at a time. Disabled: one region after the other, as in paper 4.
     Batches,
-    /// 32 threads for an ant. Without: one, as in paper 4, whose threads are lanes of one group.
+    /// Use 32 threads for an ant. Disabled: one, as in paper 4, whose threads are lanes of one group.
     Warps,
-    /// What the threads of a warp read at the same time lies side by side. Without: the memory of ants is interleaved if an ant has 32 threads, and is in one piece for each if it has one.
+    /// Place data that the threads of a warp read together side by side. Disabled: ants with 32 threads have
+    /// interleaved memory, and ants with one thread have contiguous memory.
     Layout,
-    /// Memory is planned beforehand. Without: every ant allocates its memory on the device.
+    /// Plan memory before the run. Disabled: every ant allocates its memory on the device.
     Planning,
-    /// Lists have room for as many instructions as can be independent. Without: for all.
+    /// Size the ready lists for the most independent instructions. Disabled: for all instructions.
     Lists,
-    /// Each array of a batch is moved in one piece. Without: in one for each array of each region.
+    /// Transfer each array of a batch in one piece. Disabled: in one piece for each array of each region.
     Transfers,
-    /// Whether to explore is decided for a group. Without: for an ant.
+    /// Decide for a group whether it explores. Disabled: decide for each ant.
     Exploring,
-    /// One group of four may stall where it need not. Without: all.
+    /// Let one group of four stall without need. Disabled: all groups may.
     Stalling,
-    /// Groups have different guides. Without: all have the same.
+    /// Give groups different guides. Disabled: all groups have the same guide.
     Guides,
 }
 
 impl Technique {
-    /// All of them.
+    /// All techniques.
     pub const ALL: [Technique; 9] = [
         Technique::Batches,
         Technique::Warps,
@@ -39,13 +42,13 @@ impl Technique {
         Technique::Guides,
     ];
 
-    /// Whether the schedules are others without it.
+    /// Return whether disabling this technique changes the schedules.
     pub fn is_of_definition(self) -> bool {
         matches!(self, Technique::Exploring | Technique::Stalling | Technique::Guides)
     }
 }
 
-/// What the device's compiler is told so that these are switched off.
+/// Return the macros that disable these techniques in the device code.
 #[cfg(feature = "cuda")]
 pub(crate) fn definitions(without: &[Technique]) -> Vec<&'static str> {
     let lacks = |technique| without.contains(&technique);

@@ -1,4 +1,4 @@
-//! Mistakes of a scheduler, with the region in a file that reproduces them.
+//! Reports of internal errors, with a region file that reproduces them.
 
 use std::io::Error;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use lowtide::region::Kernel;
 use crate::output::LineWriter;
 use crate::region_file::format_line;
 
-/// Describes an internal error to the user, after writing the regions of the kernel to a file in the folder for temporary files.
+/// Describe an internal error to the user. The regions of the kernel are first written to a file in the
+/// folder for temporary files.
 pub fn describe_internal_error(kernel: &Kernel, error: &InternalError) -> String {
     let file = write_regions(kernel, error, &std::env::temp_dir());
     match file {
@@ -18,9 +19,9 @@ pub fn describe_internal_error(kernel: &Kernel, error: &InternalError) -> String
     }
 }
 
-/// Writes the region of an internal error; all regions of the kernel if it cannot be told which one it is.
+/// Write the region of an internal error, or all regions of the kernel if the error names none.
 fn write_regions(kernel: &Kernel, error: &InternalError, folder: &Path) -> Result<PathBuf, Error> {
-    // One process may meet several mistakes, and several processes share the folder.
+    // One process may report several errors, and several processes share the folder.
     let (file, path) =
         tempfile::Builder::new().prefix("lowtide-bug-").suffix(".jsonl").tempfile_in(folder)?.keep()?;
     drop(file);

@@ -1,29 +1,29 @@
-//! Strict JSON without a tree: the caller asks for what must come next, and gets it or an error.
+//! Strict JSON without a tree: the caller asks for the element that must come next, and gets it or an error.
 //!
-//! Numbers are whole numbers within bounds, strings borrow from the text unless they hold escapes, lists and
-//! objects call a closure for each element. Nothing is allocated for text that is as it should be. The path to
-//! an element (`nodes[3][1]`) is put together only while an error travels up from it.
+//! Numbers are integers within bounds. Strings borrow from the text unless they contain escapes. Lists and
+//! objects call a closure for each element. Correct text needs no allocation. The path to an element
+//! (`nodes[3][1]`) is assembled only while an error travels up from it.
 //!
-//! Values that nobody needs, and strings with escapes, are left to `serde_json`, which checks them without
-//! recursion: they may be nested as deeply as they like.
+//! `serde_json` checks skipped values and strings with escapes. It does so without recursion, so their
+//! nesting depth has no limit.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
 use serde::de::IgnoredAny;
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// Whether there is a backslash anywhere. Hardly any text has one, and without it strings are easy.
+    /// Whether the text contains a backslash. Few texts do, and strings without escapes are fast to read.
     has_escapes: bool,
 }
 
-/// What was asked for, or what is wrong. The error is boxed because it is rare and results are many.
+/// A result of the cursor. The error is boxed because it is rare and results are many.
 pub(crate) type Parsed<T> = Result<T, Box<Mistake>>;
 
-/// An error and the way to it.
+/// An error with the path of its element.
 pub(crate) struct Mistake {
     message: String,
     /// In bytes, from 1.
@@ -44,7 +44,7 @@ impl Mistake {
     }
 }
 
-/// The element, what is wrong with it, and where it stands in the line.
+/// Write the element, the mistake, and its column in the line.
 impl Display for Mistake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (position, step) in self.path.iter().rev().enumerate() {
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// The next byte that is not white space, which is skipped. None at the end.
+    /// Skip white space and return the next byte. `None` at the end.
     #[inline(always)]
     fn peek(&mut self) -> Option<u8> {
         match self.byte(self.at) {
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Dumps are written without white space.
+    /// The slow path of `peek`: dumps contain no white space.
     #[cold]
     fn peek_behind_space(&mut self) -> Option<u8> {
         loop {
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips the mark if it comes next.
+    /// Skip the mark if it comes next.
     #[inline(always)]
     fn take(&mut self, mark: u8) -> bool {
         let found = self.peek() == Some(mark);
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// A whole number from 0 to 4294967295.
+    /// Read an integer from 0 to 4294967295.
     #[inline(always)]
     pub(crate) fn u32(&mut self) -> Parsed<u32> {
         self.peek();
@@ -109,13 +109,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number within bounds that may be negative.
+    /// Read an integer within bounds, which may be negative.
     #[inline]
     pub(crate) fn integer(&mut self, least: i64, most: i64) -> Parsed<i64> {
         let negative = self.peek() == Some(b'-');
         if let Some((value, end)) = self.digits(self.at + usize::from(negative)) {
             let value = if negative { -(value as i64) } else { value as i64 };
-            // "-0" is a fraction to other readers of JSON.
+            // Other readers of JSON take "-0" for a fraction.
             if (least..=most).contains(&value) && !(negative && value == 0) {
                 self.at = end;
                 return Ok(value);
@@ -124,8 +124,8 @@ impl<'a> Cursor<'a> {
         Err(self.not_within(least, most))
     }
 
-    /// The number whose digits start there, of which there may be ten, and its end. None if it is longer, has a
-    /// zero in front, or goes on as a fraction.
+    /// Read a number of at most ten digits and return it with its end. `None` if it is longer, has a leading
+    /// zero, or continues as a fraction.
     #[inline(always)]
     fn digits(&self, start: usize) -> Option<(u64, usize)> {
         let mut value = 0u64;
@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         (plain && !matches!(after, Some(b'.' | b'e' | b'E'))).then_some((value, end))
     }
 
-    /// A string.
+    /// Read a string.
     #[inline]
     pub(crate) fn string(&mut self) -> Parsed<Cow<'a, str>> {
         if self.peek() != Some(b'"') {
@@ -159,7 +159,7 @@ impl<'a> Cursor<'a> {
         self.unusual_string(start)
     }
 
-    /// The string from there on if it has a blank, an escape, or a character that it must not have.
+    /// Read a string that has a blank, an escape, or a forbidden character.
     #[cold]
     fn unusual_string(&mut self, start: usize) -> Parsed<Cow<'a, str>> {
         let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
@@ -173,7 +173,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Any value.
+    /// Skip any value.
     pub(crate) fn skip(&mut self) -> Parsed<()> {
         if self.peek() == Some(b'"') {
             return self.string().map(drop);
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Whether `null` comes next, which is skipped.
+    /// Return whether `null` comes next, and skip it.
     pub(crate) fn null(&mut self) -> bool {
         self.peek();
         let found = self.text[self.at..].starts_with("null");
@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// What is too rare to be read here.
+    /// Read a rare form by `serde_json`.
     #[cold]
     fn unusual<T: serde::de::DeserializeOwned>(&mut self) -> Parsed<T> {
         let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
@@ -217,7 +217,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A list of any length; `each` reads one element.
+    /// Read a list of any length; `each` reads one element.
     #[inline]
     pub(crate) fn list(&mut self, what: &str, mut each: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
         if !self.take(b'[') {
@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
         self.close(b']', "a list", "`,` or `]`")
     }
 
-    /// A list of a fixed form; `read` asks for one item after the other.
+    /// Read a list of a fixed form; `read` asks for one item after the other.
     #[inline]
     pub(crate) fn tuple<T>(
         &mut self,
@@ -255,7 +255,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// An object with any keys; `each` reads the value of one. Whether a key may come twice is up to the caller.
+    /// Read an object with any keys; `each` reads one value. The caller decides whether a key may come twice.
     #[inline]
     pub(crate) fn object(
         &mut self,
@@ -283,8 +283,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An object with these fields, at most 64; `each` reads the value of one. All others are refused, and so is
-    /// one that comes twice; those that are not optional must be there.
+    /// Read an object with these fields, at most 64; `each` reads one value. Other fields and repeated fields
+    /// are errors, and so are missing fields that are not optional.
     #[inline]
     pub(crate) fn fields(
         &mut self,
@@ -296,7 +296,7 @@ impl<'a> Cursor<'a> {
         let mut seen = 0u64;
         let mut next = 0;
         self.object(what, |cursor, key| {
-            // Programs write them in the same order every time.
+            // Writers emit the fields in the same order every time.
             let position = match names.get(next) {
                 Some(name) if *name == key => next,
                 _ => match names.iter().position(|name| *name == key) {
@@ -326,7 +326,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The end of the text: nothing but white space may be left.
+    /// Require the end of the text: only white space may be left.
     pub(crate) fn end(&mut self) -> Parsed<()> {
         match self.peek() {
             None => Ok(()),
@@ -334,13 +334,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error about what was just read.
+    /// Make an error about the last element.
     #[cold]
     pub(crate) fn fault(&self, message: String) -> Box<Mistake> {
         mistake(message, self.at.saturating_sub(1))
     }
 
-    /// Skips the mark that must come next inside of something.
+    /// Skip a mark that must come next.
     #[inline(always)]
     fn close(&mut self, mark: u8, inside: &str, expected: &str) -> Parsed<()> {
         match self.take(mark) {
@@ -367,7 +367,7 @@ impl<'a> Cursor<'a> {
         self.not(&format!("a whole number from {least} to {most}"))
     }
 
-    /// The error that something else comes next.
+    /// Make the error that something else comes next.
     #[cold]
     fn not(&mut self, expected: &str) -> Box<Mistake> {
         let start = self.at;
@@ -378,7 +378,7 @@ impl<'a> Cursor<'a> {
         let found = match self.byte(start) {
             Some(b'[') => "a list".to_string(),
             Some(b'{') => "an object".to_string(),
-            // Anything else is short: what is not even JSON says so itself.
+            // All other values are short. `skip` reports text that is not JSON.
             _ => match self.skip() {
                 Ok(()) => shorten(self.text[start..self.at].trim_ascii()),
                 Err(mistake) => return mistake,
@@ -401,7 +401,7 @@ pub(crate) struct Tuple<'c, 'a> {
 }
 
 impl<'a> Tuple<'_, 'a> {
-    /// The next item, which must be there.
+    /// Read the next item, which is required.
     #[inline(always)]
     pub(crate) fn item<T>(&mut self, read: impl FnOnce(&mut Cursor<'a>) -> Parsed<T>) -> Parsed<T> {
         match self.optional(read)? {
@@ -417,7 +417,7 @@ impl<'a> Tuple<'_, 'a> {
         mistake(format!("only {position} {elements}, expected {form}"), self.cursor.at)
     }
 
-    /// The next item, if the list goes on.
+    /// Read the next item, if the list goes on.
     #[inline(always)]
     pub(crate) fn optional<T>(
         &mut self,
@@ -434,15 +434,15 @@ impl<'a> Tuple<'_, 'a> {
         read(self.cursor).map(Some).map_err(|mistake| mistake.within(Step::Index(position)))
     }
 
-    /// An error about the item that was just read.
+    /// Make an error about the last item.
     #[cold]
     pub(crate) fn fault(&self, message: String) -> Box<Mistake> {
         self.cursor.fault(message).within(Step::Index(self.position.saturating_sub(1)))
     }
 }
 
-/// How many bytes come before the first quote, exclamation mark, blank or control character: the bytes up to
-/// the quote in the order of their codes.
+/// Count the bytes before the first quote, exclamation mark, blank or control character: before the first byte
+/// whose code is at most that of the quote.
 #[inline(always)]
 fn length_to_low_byte(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
@@ -464,7 +464,7 @@ fn length_to_low_byte(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Every value that is read here is read alike by `serde_json`, and refused alike.
+    /// The cursor and `serde_json` accept the same values, read them alike, and refuse the same ones.
     #[test]
     fn agrees_with_serde_json() {
         let numbers = ["0", "7", "10", "4294967295", "4294967296", "99999999999", "18446744073709551616"];

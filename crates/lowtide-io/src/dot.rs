@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use lowtide::region::{DepKind, Region};
 
-/// A region's dependence graph in the DOT language; one edge for each dependence, styled by its kind.
+/// Write the dependence graph of a region in the DOT language. Each dependence is one edge, styled by its
+/// kind.
 pub fn dot(kernel: &str, region: &Region) -> String {
     let mut text = String::new();
     let title = escape(&format!("{kernel} {}", region.name()));

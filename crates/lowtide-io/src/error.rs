@@ -1,13 +1,13 @@
 use thiserror::Error;
 
-/// A file that cannot be read, with the place: `FILE:LINE: what`.
+/// A file that cannot be read, with the place of the error: `FILE:LINE: message`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{file}:{}{message}", .line.map_or_else(|| " ".to_string(), |line| format!("{line}: ")))]
 pub struct ReadError {
-    /// The file's name, or `<stdin>`.
+    /// The name of the file, or `<stdin>`.
     pub file: String,
-    /// The line, counted from 1; none if the trouble is with the file as a whole.
+    /// The line, counted from 1. `None` for an error of the whole file.
     pub line: Option<u64>,
-    /// What is wrong, and with which element of the line.
+    /// The error, with the element of the line that has it.
     pub message: String,
 }

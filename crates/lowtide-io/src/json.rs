@@ -10,9 +10,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 
-/// Parses one line, which must be an object.
+/// Parse one line, which must be an object.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
-    // serde would take an array for the fields in the order of their declaration.
+    // serde would accept an array of the fields in the order of their declaration.
     if !line.trim_ascii_start().starts_with('{') {
         parse_any::<IgnoredAny>(line)?;
         return Err("a line must be a JSON object, {...}".to_string());
@@ -20,12 +20,12 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> 
     parse_any(line)
 }
 
-/// The fast way first; if it fails, once more with a record of the path, for the message.
+/// Parse without a path first. On failure, parse again with the path, for the message.
 fn parse_any<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     serde_json::from_str(line).or_else(|_| {
         let mut source = serde_json::Deserializer::from_str(line);
         match serde_path_to_error::deserialize(&mut source) {
-            // Only the end can be wrong then: something follows the object.
+            // Only the end can be wrong: text follows the object.
             Ok(value) => source.end().map(|()| value).map_err(|error| explain(&error, "")),
             Err(error) => {
                 let path = error.path().to_string();
@@ -35,12 +35,12 @@ fn parse_any<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     })
 }
 
-/// An error in words: the element, what is wrong with it, and where it stands in the line.
+/// Describe an error: the element, the mistake, and its column in the line.
 fn explain(error: &serde_json::Error, path: &str) -> String {
     let text = error.to_string();
-    // The message itself may quote the input: only the end is the parser's own.
+    // The message may quote the input: only its end comes from the parser.
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-    // Users do not know the names of Rust's types.
+    // The message must not contain the names of Rust types.
     let text = match text.rsplit_once("expected ") {
         Some((start, "u32")) => format!("{start}expected a whole number from 0 to {}", u32::MAX),
         Some((start, "u64")) => format!("{start}expected a whole number from 0 to {}", u64::MAX),
@@ -56,12 +56,12 @@ fn explain(error: &serde_json::Error, path: &str) -> String {
     format!("{place}{start}{text}{end}, at column {}", error.column())
 }
 
-/// A string that borrows from the line wherever it has no escapes, also deep inside arrays, where serde's
-/// own `Cow` would copy.
+/// A string that borrows from the line wherever it has no escapes. serde's own `Cow` would copy inside
+/// arrays.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Text<'a>(Cow<'a, str>);
 
-/// Quoted like any string: messages show what the user wrote.
+/// Quote the text like any string: messages show the user's spelling.
 impl Debug for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Debug::fmt(&*self.0, f)
@@ -130,7 +130,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// An object that must be written as one: serde would also take an array for its fields.
+/// An object that must be written as one: serde would also accept an array of its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -158,7 +158,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Up to so many keys are compared with each other.
+/// Up to this number, keys are compared pairwise.
 const FEW: usize = 16;
 
 /// The pairs of an object, in their order; a repeated key is an error.
@@ -193,7 +193,7 @@ impl<'de, K: Deserialize<'de> + Clone + Eq + Hash + Debug, V: Deserialize<'de>> 
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs: Vec<(K, V)> = Vec::new();
-                // Objects here have a few keys (register classes); a set only for those that do not.
+                // Objects here have a few keys (register classes). Only larger ones need a set.
                 let mut seen: FxHashSet<K> = FxHashSet::default();
                 while let Some((key, value)) = map.next_entry::<K, V>()? {
                     if pairs.len() == FEW {

@@ -1,12 +1,12 @@
 //! Readers and writers for Lowtide.
 //!
 //! - [`KernelReader`] reads region files: the project's own format (`docs/region-format.md`) or a dump from
-//!   LLVM, plain or gzip, told apart by their content. It is strict, and memory never grows with the file.
+//!   LLVM, plain or gzip. It recognises the format by the content, is strict, and holds one kernel in memory.
 //! - [`format_line`] and [`LineWriter`] write the project's own format.
-//! - [`ScheduleReader`] and [`format_schedule`] are the same for schedules, which can carry [`PeakBound`]s.
+//! - [`ScheduleReader`] and [`format_schedule`] read and write schedules, which can carry [`PeakBound`]s.
 //! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
 //! - [`dot()`] draws a dependence graph.
-//! - [`describe_internal_error`] writes a region that a scheduler has failed on to a file.
+//! - [`describe_internal_error`] writes the region of an internal error to a file.
 //!
 //! Every error names the file, the line and the element.
 

@@ -1,4 +1,4 @@
-//! Lines of a text file, plain or gzip, each within a limit: memory never grows with the file.
+//! Lines of a text file, plain or gzip. Each line has a size limit, so memory does not grow with the file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -8,10 +8,10 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::ReadError;
 
-/// The longest line that is read: far above any real region, far below what would hurt.
+/// The longest line that is read, in bytes: far above any real region, and small enough for memory.
 pub const MAX_LINE: usize = 64 << 20;
 
-/// Reads a file line by line.
+/// A reader of lines.
 pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
     gzip: bool,
@@ -36,7 +36,7 @@ impl Lines {
         Lines::from_reader(Box::new(input), file)
     }
 
-    /// Reads from anything; `file` is the name for messages.
+    /// Read from any source; `file` is the name for messages.
     pub(crate) fn from_reader(input: Box<dyn Read + Send>, file: String) -> Result<Lines, ReadError> {
         let mut input = BufReader::with_capacity(1 << 18, input);
         let start = loop {
@@ -58,7 +58,7 @@ impl Lines {
         Ok(Lines { input, gzip, file, line: 0, max_line: MAX_LINE, buffer: Vec::new() })
     }
 
-    /// The next line that is not blank, without its end. None after the last one.
+    /// Return the next line that is not blank, without its end. `None` after the last one.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>, ReadError> {
         loop {
             self.line += 1;
@@ -78,7 +78,7 @@ impl Lines {
         }
     }
 
-    /// Reads up to the end of the line; false at the end of the file.
+    /// Read up to the end of the line. Return false at the end of the file.
     fn fill(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
         loop {
@@ -116,12 +116,12 @@ impl Lines {
         }
     }
 
-    /// An error at the current line.
+    /// Make an error at the current line.
     pub(crate) fn error(&self, message: String) -> ReadError {
         ReadError { file: self.file.clone(), line: Some(self.line), message }
     }
 
-    /// An error about the whole file.
+    /// Make an error about the whole file.
     pub(crate) fn file_error(&self, message: &str) -> ReadError {
         ReadError { file: self.file.clone(), line: None, message: message.to_string() }
     }

@@ -4,9 +4,9 @@
 //! and `edges` `[from, to, kind, latency, register?]`. Kinds d, a, o, m, b bind; A, C and W are preferences,
 //! and edges to -1 lead to what follows the region. Registers are numbers, their lanes 32 bits wide.
 //!
-//! Whole compilers' output comes in this form, so reading it is made fast: one pass hands instructions and
-//! edges to the builder as they come. Only what names registers waits, as numbers, until the line has said
-//! what these are.
+//! Compilers dump large code bases in this form, so the reader is fast: one pass hands instructions and edges
+//! to the builder as they come. Only references to registers wait, as numbers, for the table of registers at
+//! the end of the line.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ const OPERAND: &str = "[register, lanes]";
 const EDGE: &str = "[from, to, kind, latency] or [from, to, kind, latency, register]";
 const REGISTER: &str = "[class, file, width]";
 
-/// Reads lines; what it needs to do so is kept from one to the next.
+/// A reader of lines. It reuses its memory from line to line.
 pub(crate) struct DumpReader {
     builder: RegionBuilder,
     /// Registers by their number.
@@ -77,7 +77,7 @@ pub(crate) struct DumpReader {
 struct LastText(Arc<str>);
 
 impl LastText {
-    /// The text, which is most often that of the last line.
+    /// Return the text shared: most often it equals the text of the last line.
     fn share(&mut self, text: &str) -> Arc<str> {
         if *self.0 != *text {
             self.0 = text.into();
@@ -86,7 +86,7 @@ impl LastText {
     }
 }
 
-/// What names registers.
+/// References to registers, until the table of registers is known.
 #[derive(Default)]
 struct Pending {
     defs: Vec<(InstrId, Lanes, DefFlags)>,
@@ -102,7 +102,7 @@ struct Lanes {
     mask: u32,
 }
 
-/// What a line says once.
+/// The fields of a line that occur once.
 #[derive(Default)]
 struct Header<'a> {
     source: Cow<'a, str>,
@@ -142,7 +142,7 @@ impl DumpReader {
         }
     }
 
-    /// Reads one line.
+    /// Read one line.
     pub(crate) fn parse_line(&mut self, line: &str) -> Result<Entry, String> {
         self.builder.restart();
         self.registers.clear();
@@ -210,7 +210,7 @@ impl DumpReader {
                 "rp" => header.peaks = peaks(cursor)?,
                 "after" if cursor.null() => {}
                 "after" => header.after = Some(after(cursor, header.nodes)?),
-                // The others say nothing that a scheduler needs.
+                // The scheduler needs no other field.
                 _ => cursor.skip()?,
             }
             Ok(())
@@ -219,8 +219,8 @@ impl DumpReader {
         Ok(header)
     }
 
-    /// Puts in what waited for the end of the line, and validates the region. Returns it with the occupancy
-    /// that its kernel can reach at most.
+    /// Add the references to registers and validate the region. Return it with the kernel's limit on
+    /// occupancy.
     fn finish(
         &mut self,
         header: &mut Header,
@@ -333,7 +333,7 @@ fn operand(cursor: &mut Cursor) -> Parsed<Lanes> {
     })
 }
 
-/// What an edge says.
+/// The kind of an edge.
 #[derive(Clone, Copy)]
 enum Kind {
     Binds(DepKind),
@@ -346,7 +346,7 @@ fn edge(cursor: &mut Cursor, builder: &mut RegionBuilder) -> Parsed<()> {
         let to = edge.item(|cursor| cursor.integer(-1, u32::MAX.into()))?;
         let kind = edge.item(edge_kind)?;
         let latency = edge.item(Cursor::u32)?;
-        // The register shows in the operands.
+        // The operands name the register already.
         edge.optional(Cursor::skip)?;
         match (u32::try_from(to), kind) {
             (Err(_), _) => builder.hint(from, None, HintKind::Exit, latency),
@@ -375,7 +375,7 @@ fn edge_kind(cursor: &mut Cursor) -> Parsed<Kind> {
     })
 }
 
-/// Its file and its width.
+/// Read the file and the width of a register.
 fn register(cursor: &mut Cursor) -> Parsed<(usize, u32)> {
     cursor.tuple(REGISTER, |register| {
         register.item(Cursor::skip)?;
@@ -402,7 +402,7 @@ fn through(cursor: &mut Cursor) -> Parsed<[u32; 3]> {
     Ok(weights)
 }
 
-/// For each file the pressure `[at, between]`.
+/// Read the pressure `[at, between]` of each file.
 fn peaks(cursor: &mut Cursor) -> Parsed<Peaks> {
     let mut peaks = Peaks::default();
     cursor.fields("an object with V, S and A", &FILES, &[], |cursor, field| {
@@ -463,8 +463,8 @@ impl Files {
     }
 }
 
-/// The waves that local memory, work-group size and attributes allow, where that is fewer than the most.
-/// The dump gives them as the vector registers that so many waves can have.
+/// Return the waves that local memory, work-group size and attributes allow, if these are fewer than the
+/// most. The dump gives the limit as the vector registers that each of these waves can have.
 fn max_occupancy(targets: &[Target], header: &Header) -> Result<Option<u32>, String> {
     let target = targets.iter().find(|target| target.name() == header.cpu);
     let from_limit = target.and_then(|target| {

@@ -1,4 +1,4 @@
-//! Output files that appear whole or not at all.
+//! Output files that are written atomically on success.
 
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Write};
@@ -8,19 +8,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
-/// Lines to a file, or to the standard output for `-`. A name that ends in `.gz` is compressed. Nothing can
-/// be seen of it before [`LineWriter::finish`].
+/// A writer of lines to a file, or to the standard output for `-`. A name that ends in `.gz` is compressed.
+/// [`LineWriter::finish`] writes the output atomically; before it, nothing is visible.
 pub struct LineWriter {
     place: Place,
     sink: Sink,
 }
 
-/// Where the complete text goes.
+/// The destination of the complete text.
 enum Place {
     Stdout,
-    /// A file of its own, which is replaced.
+    /// A regular file, which is replaced.
     File(PathBuf),
-    /// A device or a pipe: to replace it by a file would break it for everyone else.
+    /// A device or a pipe, which must not be replaced by a file.
     Special(PathBuf),
 }
 
@@ -30,14 +30,14 @@ enum Sink {
 }
 
 impl LineWriter {
-    /// Starts a file. Its folder must exist.
+    /// Start a file. Its folder must exist.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let place = Place::of(path)?;
         let file = match &place {
             Place::Stdout | Place::Special(_) => NamedTempFile::new()?,
             Place::File(path) => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                // The name of the temporary file, which the error carries, would only confuse.
+                // The error carries the name of the temporary file, which would only confuse.
                 NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(without_path)?
             }
         };
@@ -48,7 +48,7 @@ impl LineWriter {
         Ok(LineWriter { place, sink })
     }
 
-    /// Adds a line.
+    /// Add a line.
     pub fn line(&mut self, text: &str) -> Result<(), Error> {
         let sink: &mut dyn Write = match &mut self.sink {
             Sink::Plain(sink) => sink,
@@ -58,8 +58,7 @@ impl LineWriter {
         sink.write_all(b"\n")
     }
 
-    /// Completes the file and puts it in its place. A reader of the standard output that went away
-    /// (`| head`) is no error.
+    /// Complete the file and move it into place. A closed standard output (`| head`) is no error.
     pub fn finish(self) -> Result<(), Error> {
         let mut file = match self.sink {
             Sink::Plain(sink) => sink.into_inner().map_err(std::io::IntoInnerError::into_error)?,
@@ -82,7 +81,7 @@ impl LineWriter {
             Place::File(path) => {
                 #[cfg(unix)]
                 {
-                    // Temporary files are private; what is asked for by name gets the usual permissions.
+                    // Temporary files are private. A file that the user names gets the usual permissions.
                     use std::os::unix::fs::PermissionsExt;
                     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
                 }
@@ -99,7 +98,7 @@ impl Place {
             return Ok(Place::Stdout);
         }
         match path.metadata() {
-            // Found before the work instead of after it.
+            // Report it before the work instead of after it.
             Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
             // Behind a symbolic link, the file is replaced and not the link.
             Ok(data) if data.is_file() => Ok(Place::File(path.canonicalize()?)),

@@ -1,4 +1,4 @@
-//! Bounds on peaks with their reasons, as schedule files and `--json` carry them.
+//! Lower bounds on peaks with their reasons, as schedule files and `--json` carry them.
 
 use lowtide::InstrId;
 use lowtide::proof::Moment;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::Object;
 
-/// A lower bound on the peak pressure of a class, and why it is true.
+/// A lower bound on the peak pressure of a class, with its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PeakBound {
     /// The class.
     pub class: String,
-    /// No order has a lower peak.
+    /// The bound: no order has a lower peak.
     pub value: u32,
-    /// Why.
+    /// The reason.
     pub by: BoundReason,
 }
 
 impl PeakBound {
-    /// The bounds of a region, one for each class.
+    /// Return the bounds of a region, one for each class.
     pub fn all(region: &Region, bounds: &Bounds) -> Vec<PeakBound> {
         let classes = region.classes().iter().zip(&bounds.peaks).zip(&bounds.reasons);
         classes
@@ -33,21 +33,20 @@ impl PeakBound {
     }
 }
 
-/// Why a bound is true. Unlike [`Reason`] it can name rules that this program does not have: to know their
-/// names is all that a reader can do with them.
+/// The reason for a bound. Unlike [`Reason`], it can name pruning rules that this program does not have.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(into = "Fields", try_from = "Fields")]
 pub enum BoundReason {
     /// No downset that is possible at this moment has less pressure.
     Cut(Moment),
-    /// A search has found that no order stays below.
+    /// A search has proven that no order has a lower peak.
     Search {
         /// States that were expanded.
         nodes: u64,
         /// The names of the pruning rules that were used.
         rules: Vec<String>,
     },
-    /// A constraint solver says so.
+    /// A constraint solver claims it.
     Solver,
 }
 
@@ -63,7 +62,7 @@ impl From<&Reason> for BoundReason {
     }
 }
 
-/// What a reason looks like in JSON.
+/// The JSON form of a reason.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object: the reason for a bound")]
 struct Fields {
@@ -71,7 +70,7 @@ struct Fields {
     cut: Option<Cut>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instr: Option<u32>,
-    /// The second one of two.
+    /// The second of two instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     and: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

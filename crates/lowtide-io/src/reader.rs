@@ -1,4 +1,4 @@
-//! One reader for all region files: plain or gzip, own format or LLVM dump, one region at a time.
+//! One reader for all region files: plain or gzip, own format or LLVM dump, one kernel in memory at a time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::lines::Lines;
 use crate::llvm_dump::DumpReader;
 use crate::{ReadError, llvm_dump, region_file};
 
-/// What every line of a kernel says about the kernel. The lines may share the texts.
+/// The fields of a line about its kernel. Lines may share the texts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KernelHeader {
     pub(crate) name: Arc<str>,
@@ -37,12 +37,12 @@ impl KernelHeader {
     }
 }
 
-/// A line, read.
+/// The content of a line.
 pub(crate) struct Entry {
     pub(crate) kernel: KernelHeader,
     pub(crate) region: Region,
-    /// The region's place in its function, where the format tells: functions without a name are told apart
-    /// by it.
+    /// The position of the region in its function, if the format has one. It separates functions without a
+    /// name.
     pub(crate) position: Option<u32>,
 }
 
@@ -63,14 +63,14 @@ pub struct KernelReader {
     dumps: DumpReader,
     /// The first region of the next kernel.
     ahead: Option<Entry>,
-    /// Kernels that are complete, by a number for each, with their last line.
+    /// The last line of each complete kernel, by a hash of its name.
     complete: FxHashMap<u128, u64>,
     started: bool,
     failed: bool,
 }
 
 impl KernelReader {
-    /// Opens a file; `-` is the standard input.
+    /// Open a file; `-` is the standard input.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         if path == Path::new("-") {
             return KernelReader::from_reader(Box::new(std::io::stdin()), "<stdin>");
@@ -78,7 +78,7 @@ impl KernelReader {
         Ok(KernelReader::new(Lines::open(path)?))
     }
 
-    /// Reads from anything; `name` is for messages.
+    /// Read from any source; `name` is for messages.
     pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Self, ReadError> {
         Ok(KernelReader::new(Lines::from_reader(input, name.to_string())?))
     }
@@ -174,7 +174,8 @@ impl Iterator for KernelReader {
     }
 }
 
-/// A number that no other kernel has for all practical purposes: names would take memory that grows with the file.
+/// Return a 128-bit hash of a kernel's name and origin. Storing the names would take memory that grows with
+/// the file.
 fn kernel_number(name: &str, origin: &str) -> u128 {
     let hash = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -189,9 +190,9 @@ enum Format {
     LlvmDump,
 }
 
-/// Tells the format of a line by the key that carries its version.
+/// Recognise the format of a line by the key of its version.
 fn format_of(line: &str) -> Result<Format, String> {
-    // What the writers write, without parsing the line twice.
+    // The prefixes that the writers use, to avoid parsing the line twice.
     if line.starts_with("{\"lowtide\":1,") {
         return Ok(Format::Own);
     }

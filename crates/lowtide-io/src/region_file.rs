@@ -1,4 +1,4 @@
-//! The project's own format: one region a line. `docs/region-format.md` describes it.
+//! The project's own format: one region in each line. `docs/region-format.md` describes it.
 
 use lowtide::region::{
     DefFlags, DepKind, HintKind, InstrSpec, Kernel, Lanes, Peak, Production, Region, RegionBuilder,
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::json::{Pairs, Text};
 use crate::reader::{Entry, KernelHeader};
 
-/// The version that is written and read.
+/// The format version for reading and writing.
 pub(crate) const VERSION: u32 = 1;
 
-/// One line. Reading and writing use the same declaration.
+/// One line. Reader and writer use the same declaration.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object: a region")]
 struct Line<'a> {
@@ -190,7 +190,7 @@ impl<K, V> Pairs<K, V> {
     }
 }
 
-/// Reads the letters of [`DefFlags`].
+/// Read the letters of [`DefFlags`].
 pub fn def_flags(letters: &str) -> Result<DefFlags, String> {
     let mut flags = DefFlags::default();
     for letter in letters.chars() {
@@ -262,7 +262,7 @@ impl Serialize for Part<'_> {
     }
 }
 
-/// Reads one line.
+/// Read one line.
 pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     let line: Line = crate::json::parse(line)?;
     if line.lowtide != VERSION {
@@ -375,7 +375,7 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     Ok(Entry { kernel, region, position: None })
 }
 
-/// Writes one region of a kernel as a line, without the line's end.
+/// Write one region of a kernel as a line, without the line end.
 pub fn format_line(kernel: &Kernel, region: &Region) -> String {
     let class_name = |position: usize| Text::from(&*region.classes()[position]);
     let peaks = |peaks: &[Peak]| {

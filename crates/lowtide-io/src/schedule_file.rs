@@ -1,7 +1,7 @@
-//! Schedule files: one region a line, in the order of the region file.
+//! Schedule files: one region in each line, in the order of the region file.
 //!
-//! Version 2 adds bounds on the peaks with their reasons. A schedule without them is written as version 1, so
-//! that whatever reads that can still read it.
+//! Version 2 adds lower bounds on the peaks with their reasons. A schedule without bounds is written as
+//! version 1, which older readers accept.
 
 use std::io::Read;
 use std::path::Path;
@@ -42,7 +42,7 @@ struct Bound {
     by: Object<BoundReason>,
 }
 
-/// A schedule and the region it is for.
+/// A schedule with the names of its region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleEntry {
     /// The kernel's name.
@@ -53,11 +53,11 @@ pub struct ScheduleEntry {
     pub region: String,
     /// The schedule, unchecked.
     pub schedule: Schedule,
-    /// What is claimed about the peaks of all schedules, unchecked. Empty if nothing is.
+    /// The claimed lower bounds on the peaks, unchecked. Empty if there are none.
     pub bounds: Vec<PeakBound>,
 }
 
-/// Writes a schedule as a line, without the line's end. Bounds may be left out.
+/// Write a schedule as a line, without the line end. Bounds are optional.
 pub fn format_schedule(
     kernel: &str,
     origin: &str,
@@ -79,7 +79,7 @@ pub fn format_schedule(
     serde_json::to_string(&line).expect("strings and numbers always serialise")
 }
 
-/// Reads the schedules of a file, one after the other.
+/// A reader of schedule files, one schedule at a time.
 pub struct ScheduleReader {
     lines: Lines,
     started: bool,
@@ -87,12 +87,12 @@ pub struct ScheduleReader {
 }
 
 impl ScheduleReader {
-    /// Opens a file.
+    /// Open a file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Ok(ScheduleReader { lines: Lines::open(path)?, started: false, failed: false })
     }
 
-    /// Reads from anything; `name` is for messages.
+    /// Read from any source; `name` is for messages.
     pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Self, ReadError> {
         Ok(ScheduleReader {
             lines: Lines::from_reader(input, name.to_string())?,

@@ -126,7 +126,8 @@ impl<'a> Bits<'a> {
         self.words.iter().zip(other.into().words).all(|(own, other)| own & other == 0)
     }
 
-    /// As [`Bits::is_disjoint`], where neither of the sets matters below `from`: its word is the first that is looked at.
+    /// As [`Bits::is_disjoint`], for members from the word of `from` on. Members below `from` must not
+    /// matter.
     #[inline]
     pub fn is_disjoint_from<'b>(self, other: impl Into<Bits<'b>>, from: impl Member) -> bool {
         let first = word_of(from);
@@ -146,7 +147,7 @@ impl<'a> Bits<'a> {
         words.map(|((own, one), other)| (own & one & other).count_ones()).sum()
     }
 
-    /// For each pair of sets, the number of members that are in both of them, too: in one pass, for sets that share little.
+    /// For each pair of sets, count the members that are in both of them, too. One pass serves all pairs.
     #[inline]
     pub fn overlaps_with_pairs<const N: usize>(self, pairs: [[&BitSet; 2]; N]) -> [u32; N] {
         let mut counts = [0; N];
@@ -197,7 +198,7 @@ impl Iterator for Members<'_> {
         Some(self.base + bit)
     }
 
-    /// Without a look at where the iteration stands, for each member.
+    /// Iterate without the per-member state of `next`.
     #[inline]
     fn fold<B, F: FnMut(B, usize) -> B>(self, init: B, mut f: F) -> B {
         let mut result = init;
@@ -360,7 +361,7 @@ impl BitSet {
         self.words.iter_mut().zip(other.into().words).for_each(|(word, other)| *word &= !other);
     }
 
-    /// As [`BitSet::subtract`], for a set without members above `last`: its word is the last that is looked at.
+    /// As [`BitSet::subtract`], for a set without members above `last`: later words are not read.
     #[inline]
     pub fn subtract_up_to<'b>(&mut self, other: impl Into<Bits<'b>>, last: impl Member) {
         let words = self.words[..=word_of(last)].iter_mut().zip(other.into().words);
@@ -390,7 +391,7 @@ pub struct BitMatrix {
 }
 
 impl BitMatrix {
-    /// So many empty sets of numbers below `size`.
+    /// Make a number of empty sets of numbers below `size`.
     pub fn new(rows: usize, size: usize) -> Self {
         let width = size.div_ceil(WORD);
         BitMatrix { words: vec![0; rows * width], width, size }

@@ -1,15 +1,17 @@
-//! How much a search may spend: a [`Budget`] as the user states it, and an [`Effort`] as a search uses it up.
+//! The limits of a search: a [`Budget`] as the user states it, and an [`Effort`] as a search consumes it.
 
 use std::time::{Duration, Instant};
 
 /// The limits of a search, as the user states them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Budget {
-    /// Wall time for each instruction of the region. None: no limit.
+    /// Wall time for each instruction of the region. `None` means no limit.
     pub time_per_instr: Option<Duration>,
-    /// Steps of the search. None: no limit. The result is then the same on every machine.
+    /// Steps of the search. `None` means no limit. With a step limit and no time limit, the result is the
+    /// same on every machine.
     pub nodes: Option<u64>,
-    /// Threads for the search of one region. The exact search uses up to four. The number of threads changes the result only where the clock ends a search.
+    /// Threads for the search of one region. The exact search uses up to four. The result depends on them
+    /// only where a time limit ends a search.
     pub threads: usize,
 }
 
@@ -26,7 +28,7 @@ impl Budget {
         }
     }
 
-    /// The effort that the budget allows for a region of `instrs` instructions, from now on.
+    /// Start the effort of a region of `instrs` instructions: its time limit begins now.
     pub fn effort(&self, instrs: usize) -> Effort {
         let deadline = self.time_per_instr.and_then(|time| {
             let count = u32::try_from(instrs).unwrap_or(u32::MAX);
@@ -42,12 +44,12 @@ impl Default for Budget {
     }
 }
 
-/// What is left of a budget while a search runs.
+/// The rest of a budget while a search runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Steps left.
     pub steps: u64,
-    /// The moment to stop at.
+    /// The time limit.
     pub deadline: Option<Instant>,
 }
 
@@ -55,23 +57,24 @@ impl Effort {
     /// No limit.
     pub const UNBOUNDED: Effort = Effort { steps: u64::MAX, deadline: None };
 
-    /// Whether nothing is left.
+    /// Return whether no steps or no time are left.
     pub fn is_spent(&self) -> bool {
         self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Uses up steps, or all of them if there are fewer.
+    /// Consume steps, or all of them if there are fewer.
     pub(crate) fn spend(&mut self, steps: u64) {
         self.steps = self.steps.saturating_sub(steps);
     }
 
-    /// Runs something with one of `parts` equal parts of the steps and the time that are left. Steps that it does not use stay.
+    /// Run `run` with one of `parts` equal parts of the steps and the time that are left. Unused steps stay.
     pub(crate) fn with_share<T>(&mut self, parts: u32, run: impl FnOnce(&mut Effort) -> T) -> T {
         let share = self.share(parts);
         self.with(share, run)
     }
 
-    /// Runs something with all but one of `parts` equal parts of what is left: the last one is for something that comes after.
+    /// Run `run` with all but one of `parts` equal parts of the rest. The last part is reserved for a later
+    /// search.
     pub(crate) fn with_all_but<T>(&mut self, parts: u32, run: impl FnOnce(&mut Effort) -> T) -> T {
         let now = Instant::now();
         let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
@@ -80,7 +83,7 @@ impl Effort {
         self.with(share, run)
     }
 
-    /// Runs something with at most so many steps of what is left. Steps that it does not use stay.
+    /// Run `run` with at most `most` of the remaining steps. Unused steps stay.
     pub(crate) fn with_steps<T>(&mut self, most: u64, run: impl FnOnce(&mut Effort) -> T) -> T {
         let share = self.up_to(most);
         self.with(share, run)
@@ -93,7 +96,7 @@ impl Effort {
         result
     }
 
-    /// One of `parts` equal parts of what is left, for something whose steps are counted in another way.
+    /// Return one of `parts` equal parts of the rest, for a search that counts steps in another unit.
     pub(crate) fn share(&self, parts: u32) -> Effort {
         let deadline = self.deadline.map(|deadline| {
             let now = Instant::now();
@@ -103,19 +106,19 @@ impl Effort {
         Effort { steps, deadline }
     }
 
-    /// At most so many steps of what is left, for something whose steps are counted in another way.
+    /// Return at most `most` of the remaining steps, for a search that counts steps in another unit.
     pub(crate) fn up_to(&self, most: u64) -> Effort {
         Effort { steps: most.min(self.steps), deadline: self.deadline }
     }
 
-    /// Puts aside so many steps, or all if there are fewer, for something that may run at the same time.
+    /// Reserve at most `most` steps for a search that may run at the same time.
     pub(crate) fn put_aside(&mut self, most: u64) -> Effort {
         let aside = self.up_to(most);
         self.steps -= aside.steps;
         aside
     }
 
-    /// Takes back what is left of something put aside.
+    /// Take back the rest of a reserve.
     pub(crate) fn give_back(&mut self, left: Effort) {
         self.steps += left.steps;
     }

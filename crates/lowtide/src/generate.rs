@@ -1,8 +1,10 @@
-//! Made-up regions, for tests, benchmarks and experiments. The same seed gives the same region everywhere.
+//! Generated regions, for tests, benchmarks and experiments. The same seed gives the same region everywhere.
 //!
-//! [`Shape`]s cover what real code looks like to a scheduler; [`register_program`] makes code that is *not*
-//! in single-assignment form: partial writes, redefinitions, tied and early-clobber results, dead ones;
-//! [`families`] has graphs that are hard for exact methods; [`shaders`] has blocks for machines that issue two operations at a time.
+//! - [`Shape`]s cover the typical graphs of real code.
+//! - [`register_program`] makes code that is *not* in single-assignment form: partial writes, redefinitions,
+//!   tied, early-clobber and dead results.
+//! - [`families`] has graphs that are hard for exact methods.
+//! - [`shaders`] has blocks for machines that issue two operations at a time.
 
 pub mod families;
 pub mod shaders;
@@ -41,8 +43,8 @@ impl Shape {
     ];
 }
 
-/// A region of the given shape with about `size` instructions (at least one), with weights, two classes,
-/// latencies, live-ins and live-outs.
+/// Make a region of the given shape with about `size` instructions (at least one). It has weights, two
+/// classes, latencies, live-ins and live-outs.
 pub fn region(shape: Shape, size: usize, seed: u64) -> Region {
     let mut random = Random::new(seed ^ ((shape as u64) << 56));
     let size = size.max(1);
@@ -204,7 +206,7 @@ fn tree(code: &mut Code, random: &mut Random, size: usize) {
 
 fn unrolled_loop(code: &mut Code, random: &mut Random, size: usize) {
     let body = 3 + random.below(10);
-    // What each operation of the body reads: earlier results of the round, or of the round before.
+    // The operands of each operation of the body: earlier results of the round, or of the round before.
     let reads: Vec<Vec<usize>> =
         (0..body).map(|i| (0..1 + random.below(2)).map(|_| random.below(body + i)).collect()).collect();
     let mut round: Vec<Part> = (0..body).map(|_| code.input(random)).collect();

@@ -119,8 +119,8 @@ impl<T: Copy> Rows<T> {
         Rows { starts, items }
     }
 
-    /// For each of `rows` targets, the rows of this table with an item that leads to it, in their order.
-    /// `link` tells the target of an item, and what to note there, given the row it stands in.
+    /// Transpose the table: for each of `rows` targets, list the rows with an item that leads to it, in their
+    /// order. Given the row and the item, `link` returns the target and the entry to store there.
     pub(crate) fn transposed<U: Copy>(&self, rows: usize, link: impl Fn(usize, T) -> (usize, U)) -> Rows<U> {
         let mut starts = vec![0u32; rows + 2];
         for &item in &self.items {
@@ -145,7 +145,7 @@ impl<T: Copy> Rows<T> {
         Rows { starts, items }
     }
 
-    /// Sorts each row; `absorb` may take the next item into the last one.
+    /// Sort each row. `absorb` may merge the next item into the last one.
     pub(crate) fn sort_and_merge(&mut self, absorb: impl Fn(&mut T, T) -> bool)
     where
         T: Ord,
@@ -189,7 +189,7 @@ impl<T: Copy> Rows<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Names {
     text: String,
-    /// Where each one ends.
+    /// The end of each text.
     ends: Vec<u32>,
 }
 
@@ -209,7 +209,7 @@ impl Names {
         self.ends.len() - 1
     }
 
-    /// The first of that name. Lengths are compared first, which settles most.
+    /// Find the first text of that name. Lengths are compared first, which decides most cases.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let mut start = 0;
         self.ends.iter().position(|&end| {

@@ -35,11 +35,11 @@ impl Schedule {
     }
 }
 
-/// Which issue slots and units are taken, for building a schedule from the first cycle to the last.
+/// The occupied issue slots and units of a schedule under construction, from the first cycle to the last.
 #[derive(Clone, Debug)]
 pub struct IssueTable<'a> {
     problem: &'a Problem<'a>,
-    /// The cycle being filled, and how many instructions it has.
+    /// The current cycle, and the number of its instructions.
     cycle: u32,
     issued: u32,
     /// For each unit of the target, the first cycle in which each of its copies is free.
@@ -50,13 +50,13 @@ impl<'a> IssueTable<'a> {
     /// A table with nothing reserved.
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let units = &problem.target().issue().units;
-        // More copies than instructions are never needed, however many the target claims.
+        // More copies than instructions are never needed.
         let copies = |count: u32| (count as usize).min(problem.region().len());
         let free = units.iter().map(|unit| vec![0; copies(unit.count)]).collect();
         IssueTable { problem, cycle: 0, issued: 0, free }
     }
 
-    /// Whether no further instruction can issue in a cycle, whatever units it needs.
+    /// Return whether the issue slots of a cycle are full.
     pub fn is_full(&self, cycle: u32) -> bool {
         cycle == self.cycle && self.issued >= self.problem.target().issue().width
     }
@@ -73,7 +73,7 @@ impl<'a> IssueTable<'a> {
         cycle
     }
 
-    /// Takes a slot and the units from `cycle` on; `cycle` is what [`IssueTable::earliest`] allows.
+    /// Take a slot and the units from `cycle` on. `cycle` must be one that [`IssueTable::earliest`] returns.
     pub fn reserve(&mut self, instr: InstrId, cycle: u32) {
         if cycle > self.cycle {
             self.cycle = cycle;

@@ -1,18 +1,19 @@
-//! A [`Problem`]: a region on a target with a goal, and what a schedule is worth for it.
+//! A [`Problem`]: a region on a target with a goal, and the cost of a schedule for it.
 
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
 use crate::target::{ANY_CLASS, Registers, Target, TargetError};
 
-/// What a schedule should be best at. The rest breaks ties.
+/// The primary objective of a schedule. The other objectives break ties.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Goal {
     /// Lowest peak pressure of the target's first class, then of the others, then length.
     MinReg,
-    /// No spills, most waves, then within the limits on registers, if there are any, then length, then peak pressure. A limit never costs waves: it is there for what comes after
-    /// the schedule, such as an allocator that needs more registers than are live.
+    /// No spills, most waves, fewest registers above the limits, then length, then peak pressure. A limit on
+    /// registers never costs waves. It serves a later stage, such as an allocator that needs more registers
+    /// than are live.
     Occupancy,
-    /// Shortest length within the limits on registers, if there are any; then as for [`Goal::MinReg`].
+    /// Shortest length within the limits on registers; then as for [`Goal::MinReg`].
     Length,
 }
 
@@ -27,12 +28,12 @@ impl Goal {
     }
 }
 
-/// What a schedule amounts to on a target.
+/// The figures of a schedule on a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Measure {
     /// Peak pressure of each class of the region.
     pub peaks: Vec<Peak>,
-    /// Waves that fit, as far as registers limit them.
+    /// Waves that fit, by registers alone.
     pub occupancy: u32,
     /// Registers that have to be spilled.
     pub spilled: u32,
@@ -40,7 +41,7 @@ pub struct Measure {
     pub length: u32,
 }
 
-/// How good a schedule is for a goal: the smaller, the better.
+/// The cost of a schedule for a goal. Costs are compared in lexicographic order; the smaller one is better.
 pub type Cost = [u32; 6];
 
 /// A region on a target with a goal.
@@ -50,17 +51,17 @@ pub struct Problem<'a> {
     target: &'a Target,
     goal: Goal,
     registers: Registers,
-    /// For each instruction: unit of the target, and for how many cycles.
+    /// For each instruction, pairs of target unit and busy cycles.
     unit_needs: Rows<(u32, u32)>,
     primary: ClassId,
     /// For each class, the most registers to use.
     limits: Vec<u32>,
-    /// More waves are of no use.
+    /// The most waves that the kernel can use.
     most_waves: u32,
 }
 
 impl<'a> Problem<'a> {
-    /// Binds the classes and units that a region names to those of a target.
+    /// Resolve the classes and units of a region on a target.
     pub fn new(region: &'a Region, target: &'a Target, goal: Goal) -> Result<Self, TargetError> {
         let registers = target.registers(region.classes())?;
         let mut unit_needs = Rows::with_capacity(region.len(), region.len());
@@ -82,8 +83,9 @@ impl<'a> Problem<'a> {
         Ok(Problem { region, target, goal, registers, unit_needs, primary, limits, most_waves })
     }
 
-    /// Limits the registers of the target's first class; what is over the limit is worse than any length. A region without that class has
-    /// no limit: those of another one are not what it is about. Where the target names no class, it is the region's first one.
+    /// Limit the registers of the target's first class. A schedule over the limit is worse than one of any
+    /// length within it. If the target names no class, the limit applies to the region's first class. A
+    /// region without the target's first class has no limit.
     pub fn with_register_limit(mut self, limit: u32) -> Self {
         let first = self.target.files().first().map(|file| file.classes[0].name.as_str());
         let primary = self.region.classes().get(self.primary.index());
@@ -96,7 +98,7 @@ impl<'a> Problem<'a> {
         self
     }
 
-    /// More waves than these are of no use: the kernel does not have them, whatever becomes of this region.
+    /// Limit the useful waves to what the kernel can have. More waves do not lower the cost.
     pub fn with_most_waves(mut self, waves: u32) -> Self {
         self.most_waves = waves.min(self.most_waves);
         self
@@ -116,12 +118,12 @@ impl<'a> Problem<'a> {
         self
     }
 
-    /// The most waves that are of use.
+    /// Return the most waves that the kernel can use.
     pub fn most_waves(&self) -> u32 {
         self.most_waves
     }
 
-    /// For each class, the most registers to use: what a wave can address, or fewer if so limited.
+    /// Return the most registers of each class: the addressable registers, or the limit that was set.
     pub fn limits(&self) -> &[u32] {
         &self.limits
     }
@@ -146,17 +148,17 @@ impl<'a> Problem<'a> {
         &self.registers
     }
 
-    /// The class that matters most: the target's first one that the region has.
+    /// Return the target's first class that the region has: the class that matters most.
     pub fn primary_class(&self) -> ClassId {
         self.primary
     }
 
-    /// The units of the target that an instruction keeps busy: (position in the target, cycles).
+    /// Return the units that an instruction occupies: (position in the target, cycles).
     pub fn unit_needs(&self, instr: InstrId) -> &[(u32, u32)] {
         self.unit_needs.row(instr.index())
     }
 
-    /// The worth of a schedule for this problem's goal.
+    /// Return the cost of a schedule for this problem's goal.
     pub fn cost(&self, measure: &Measure) -> Cost {
         let peak = measure.peaks.get(self.primary.index()).map_or(0, |peak| peak.between);
         let others = measure.peaks.iter().map(|peak| peak.between).sum::<u32>() - peak;

@@ -1,8 +1,10 @@
-//! How searches go: what they find and what they prove, and when.
+//! The progress of searches: every improvement and every proof, with its time.
 //!
-//! A search that can take long keeps a [`Log`]: where it starts, every improvement of the best schedule or of the bound, and where it ends. The same steps are told
-//! to an [`Observer`] while the search runs, if there is one ([`Session::observed_by`](crate::session::Session::observed_by)), and are part of the outcome when it has ended
-//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). There is something to note a few times in a search, never in its inner loops.
+//! A long search keeps a [`Log`]: its start, every improvement of the best schedule or of the bound, and its
+//! end. An [`Observer`] receives the same steps while the search runs
+//! ([`Session::observed_by`](crate::session::Session::observed_by)). The outcome contains them afterwards
+//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). A search logs a few steps, never
+//! in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.
 
@@ -12,27 +14,27 @@ use std::time::{Duration, Instant};
 
 use crate::region::Region;
 
-/// What a search looks for.
+/// The objective of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Quantity {
     /// The lowest peak of the first class.
     Peak,
     /// The fewest registers to spill (pass 1).
     Spills,
-    /// The most waves, as far as the kernel has use for them (pass 1).
+    /// The most waves that the kernel can use (pass 1).
     Waves,
-    /// The fewest registers beyond what the waves asked for leave (pass 1, by ants).
+    /// The fewest registers above the limit for the wanted waves (pass 1, by ants).
     Excess,
     /// The shortest schedule (pass 2).
     Length,
-    /// The lowest sum of length and pressure with a weight (both in one pass).
+    /// The lowest weighted sum of length and pressure (both in one pass).
     Sum,
     /// The lowest cost of a shader in passes.
     Cost,
 }
 
 impl Quantity {
-    /// A word for it.
+    /// Return a name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Quantity::Peak => "peak",
@@ -54,27 +56,28 @@ impl Quantity {
     }
 }
 
-/// What a search knows at a moment.
+/// The state of a search at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Since its start.
+    /// The time since its start.
     pub time: Duration,
-    /// States of the search so far; choices, if by ants.
+    /// States of the search so far. Choices, if the search is by ants.
     pub nodes: u64,
-    /// The best value that was found.
+    /// The best value found.
     pub best: u64,
-    /// No schedule has a better one.
+    /// The bound: no schedule has a better value.
     pub bound: u64,
 }
 
 /// A search from its start to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchLog {
-    /// What it looks for.
+    /// The objective.
     pub quantity: Quantity,
-    /// Whether an answer comes from another region with the same graph. Times and nodes are those of the search there.
+    /// Whether the result comes from another region with the same graph. Times and nodes are those of that
+    /// search.
     pub is_copied: bool,
-    /// What was known at the start, each improvement of the best value or of the bound, and the end.
+    /// The start, each improvement of the best value or of the bound, and the end.
     pub steps: Vec<Step>,
 }
 
@@ -85,67 +88,67 @@ impl Step {
 }
 
 impl SearchLog {
-    /// With all values higher by as much.
+    /// Add `by` to all values.
     pub(crate) fn raised(mut self, by: u64) -> SearchLog {
         self.steps.iter_mut().for_each(|step| *step = step.raised(by));
         self
     }
 }
 
-/// Where a search is.
+/// The phase of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// It starts from what is known.
+    /// The search starts from known values.
     Start,
-    /// It has found or proven something.
+    /// The search has found or proven something.
     Improvement,
-    /// It is over.
+    /// The search has ended.
     End,
 }
 
-/// A step of a search, told while it runs.
+/// A step of a search, reported while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// The kernel that the region belongs to, if it is known.
+    /// The kernel of the region, if known.
     pub kernel: Option<&'a str>,
-    /// The region that it is about.
+    /// The region.
     pub region: &'a Region,
-    /// What is sought.
+    /// The objective.
     pub quantity: Quantity,
-    /// Where the search is.
+    /// The phase of the search.
     pub phase: Phase,
     /// All its steps so far, at least one.
     pub steps: &'a [Step],
 }
 
 impl Event<'_> {
-    /// What the search knows now.
+    /// Return the latest step.
     pub fn step(&self) -> Step {
         self.steps[self.steps.len() - 1]
     }
 }
 
-/// Who wants to know of every step while it happens. It may be called from several threads.
+/// A callback for every step. Several threads may call it.
 pub type Observer<'o> = dyn Fn(&Event) + Send + Sync + 'o;
 
-/// The log of a search that runs.
+/// The log of a running search.
 ///
-/// A search that has nothing to look for, since its start meets the bound, leaves no steps.
+/// A search whose start meets the bound leaves no steps.
 pub struct Log<'a> {
     quantity: Quantity,
     start: Instant,
-    /// What is added to all values that are told to the observer.
+    /// The offset of all values for the observer.
     offset: u64,
     observer: Option<Observed<'a>>,
     state: Mutex<State>,
 }
 
-/// Who is told, and what about.
+/// An observer with the context of its events.
 #[derive(Clone, Copy)]
 pub struct Observed<'a> {
-    /// Who.
+    /// The observer.
     pub observer: &'a Observer<'a>,
-    /// The kernel of the region, if it is known.
+    /// The kernel of the region, if known.
     pub kernel: Option<&'a str>,
     /// The region.
     pub region: &'a Region,
@@ -160,7 +163,7 @@ impl fmt::Debug for Observed<'_> {
 #[derive(Default)]
 struct State {
     steps: Vec<Step>,
-    /// The time, if it is told instead of measured.
+    /// The time, if it is given instead of measured.
     told: Option<Duration>,
     is_copied: bool,
 }
@@ -179,7 +182,7 @@ impl<'a> Log<'a> {
     /// use lowtide::generate::{Shape, region};
     /// use lowtide::minreg::exact::{Options, minimise};
     /// use lowtide::budget::Budget;
-    /// use lowtide::schedule::{progress::{Log, Quantity};
+    /// use lowtide::progress::{Log, Quantity};
     /// use lowtide::ClassId;
     ///
     /// let region = region(Shape::UnrolledLoop, 80, 3);
@@ -194,22 +197,23 @@ impl<'a> Log<'a> {
         Log { quantity, start: Instant::now(), offset: 0, observer: None, state: Mutex::default() }
     }
 
-    /// What the observer is told is so much higher: by what only passes through the region, say, of which a search of the bare graph does not know.
+    /// Add `offset` to all values for the observer. A search of the bare graph does not know the weight that
+    /// passes through the region, for example.
     pub(crate) fn told_with(self, offset: u64) -> Self {
         Log { offset, ..self }
     }
 
-    /// Each step is told to someone at once.
+    /// Report each step to an observer at once.
     pub fn observed(self, observer: Option<Observed<'a>>) -> Self {
         Log { observer, ..self }
     }
 
-    /// For the options of a search.
+    /// Return the handle for the options of a search.
     pub fn watch(&'a self) -> Watch<'a> {
         Watch(Some(self))
     }
 
-    /// The search has ended, with so many states in all.
+    /// End the log. `nodes` is the number of states in all.
     pub fn finish(self, nodes: u64) -> SearchLog {
         if let Some(last) = self.last() {
             self.push(Phase::End, nodes, last.best, last.bound);
@@ -218,7 +222,7 @@ impl<'a> Log<'a> {
         SearchLog { quantity: self.quantity, is_copied, steps }
     }
 
-    /// From now on time is what is told here, all together, as of a search that may have run before.
+    /// Set the time of the steps from now on: the total time of a search that may have run before.
     pub(crate) fn spend(&self, time: Duration, is_copied: bool) {
         let mut state = self.state();
         state.told = Some(state.told.unwrap_or_default() + time);
@@ -226,7 +230,7 @@ impl<'a> Log<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Complete at every moment, even if a thread has died.
+        // The state is consistent at every moment, even if a thread has panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -261,26 +265,26 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Where a search notes what it finds; nowhere, by default.
+/// A handle by which a search logs its steps. By default, it logs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch<'a>(Option<&'a Log<'a>>);
 
 impl Watch<'_> {
-    /// The search starts from a value and a bound. Only the first start counts.
+    /// Log the start. Only the first one counts.
     pub(crate) fn begin(self, best: impl Into<u64>, bound: impl Into<u64>) {
         if let Some(log) = self.0 {
             log.begin(best.into(), bound.into());
         }
     }
 
-    /// It has found a value. Only a better one counts.
+    /// Log a value. Only a better one counts.
     pub(crate) fn found(self, nodes: u64, best: impl Into<u64>) {
         if let Some(log) = self.0 {
             log.improve(nodes, Some(best.into()), None);
         }
     }
 
-    /// It has proven a bound. Only one that says more counts.
+    /// Log a bound. Only a tighter one counts.
     pub(crate) fn proved(self, nodes: u64, bound: impl Into<u64>) {
         if let Some(log) = self.0 {
             log.improve(nodes, None, Some(bound.into()));

@@ -1,35 +1,40 @@
-//! Proofs as data: the bounds of a region, the reason for each bound, and the moment or the rules that a reason names.
+//! Proofs as data: the bounds of a region, the reason for each bound, and the moment or the rules that a
+//! reason names.
 //!
-//! Nothing here computes anything. [`analysis`](crate::analysis) and the searches write these values; the checker of [`check::bound`](crate::check::bound) reads them.
+//! This module computes nothing. [`analysis`](crate::analysis) and the searches write these values; the
+//! checker [`check::bound`](crate::check::bound) reads them.
 
 use crate::index::InstrId;
 
-/// What is proven about every schedule of a problem.
+/// The bounds that are proven for every schedule of a problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// No schedule has a lower peak (between instructions) of the class.
+    /// For each class, a lower bound on the peak between instructions.
     pub peaks: Vec<u32>,
-    /// Why, for each class.
+    /// The reason for each of these bounds.
     pub reasons: Vec<Reason>,
-    /// No schedule is shorter of all that count. For [`Goal::Occupancy`](crate::problem::Goal::Occupancy) and [`Goal::Length`](crate::problem::Goal::Length) those within the limits
-    /// on registers ([`Problem::limits`]), or beyond them in no class by more than the schedule that was found; for the former only those with at least as many waves as the
-    /// kernel. Else all.
+    /// A lower bound on the length, for the schedules that compete under the goal.
+    /// [`Goal::MinReg`](crate::problem::Goal::MinReg): all schedules.
+    /// [`Goal::Length`](crate::problem::Goal::Length): those that exceed the limits on registers
+    /// ([`Problem::limits`]) in no class by more than the schedule found.
+    /// [`Goal::Occupancy`](crate::problem::Goal::Occupancy): of these, the ones with at least as many waves
+    /// as the kernel.
     pub length: u32,
 }
 
-/// How a bound on a peak is known.
+/// The reason for a bound on a peak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// Every order passes this moment, and no downset that is possible then has less pressure: a minimum cut says so.
+    /// A minimum cut: every order passes this moment, and no downset that is possible then has less pressure.
     Cut(Moment),
-    /// A search by these rules has found that no order stays below.
+    /// A search by these rules has proven that no order has a lower peak.
     Search {
         /// The rules.
         rules: Rules,
         /// States that were expanded.
         nodes: u64,
     },
-    /// An external constraint solver says so.
+    /// An external constraint solver claims it.
     Solver,
 }
 
@@ -44,28 +49,30 @@ pub enum Moment {
     After(InstrId),
     /// After the last instruction.
     End,
-    /// After all that comes before both of two instructions, and before all that comes after all of that.
+    /// The moment right after the last common ancestor of two instructions: before everything that depends on
+    /// all of these ancestors.
     BeforeBoth(InstrId, InstrId),
-    /// Before all that comes after both of two instructions, and after all that comes before all of that.
+    /// The moment right before the first common descendant of two instructions: after everything that all of
+    /// these descendants depend on.
     AfterBoth(InstrId, InstrId),
 }
 
-/// The pruning rules of the exact search. Each can be switched off; the optimum stays the same.
+/// The pruning rules of the exact search. Disabling a rule does not change the optimum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
-    /// Take what does not raise the pressure at once.
+    /// Take an instruction that does not raise the pressure at once.
     pub free_moves: bool,
-    /// Keep to a downset with the least pressure on the way.
+    /// Commit to a downset with the least pressure on the way.
     pub commit: bool,
-    /// Solve the parts before and after a downset with the least pressure of all one by one.
+    /// Split the region at a downset with the least pressure of all, and solve the parts one by one.
     pub split: bool,
-    /// Remember what has failed.
+    /// Remember failed states.
     pub memory: bool,
-    /// Look for moments that cannot be passed, by cuts.
+    /// Find moments that no order within the limit passes, by cuts.
     pub cuts: bool,
     /// Add the orders of pairs that follow from the limit.
     pub forced_order: bool,
-    /// Of pieces of code that do the same, let one go ahead.
+    /// Of two equivalent pieces of code, let one go ahead.
     pub superiority: bool,
 }
 

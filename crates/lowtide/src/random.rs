@@ -2,7 +2,7 @@
 
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bits that a generator of this seed gives after so many others: whoever asks, and in whatever order.
+/// Return number `place` of the sequence of a seed, without computing those before it.
 #[inline]
 pub fn bits_at(seed: u64, place: u64) -> u64 {
     let mut z = seed.wrapping_add(STRIDE.wrapping_mul(place.wrapping_add(1)));

@@ -10,8 +10,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule from its parts: the order, and the cycle of each instruction (by instruction, not by
-    /// position). Nothing is checked here: [`Schedule::new`] also runs the checker.
+    /// Make a schedule from the order and the cycle of each instruction, indexed by instruction and not by
+    /// position. Nothing is checked here: [`Schedule::new`] also runs the checker.
     pub fn from_parts(order: Vec<InstrId>, cycles: Vec<u32>) -> Self {
         Schedule { order, cycles }
     }

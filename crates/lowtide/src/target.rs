@@ -1,8 +1,8 @@
-//! What it is scheduled for: register files and issue model of one GPU.
+//! A scheduling target: the register files and the issue model of one GPU.
 //!
-//! A [`Target`] is read from a TOML file (`targets/` holds those that are built in). Nothing about a GPU is
-//! in the code: occupancy follows from the size of a register file, the granule in which it is given out
-//! and the most waves it serves (papers 2 and 4 call it occupancy, and *APRP* the step function below).
+//! A [`Target`] is read from a TOML file (`targets/` holds the built-in ones). The code contains no facts
+//! about GPUs. Occupancy follows from the size of a register file, its allocation granule and its most waves.
+//! Papers 2 and 4 call the step function below *APRP*.
 //!
 //! ```
 //! use lowtide::target::Target;
@@ -35,16 +35,16 @@ const BUILTIN: &[&str] = &[
     include_str!("../targets/one-pass.toml"),
 ];
 
-/// The class name that stands for every class not named elsewhere in the target.
+/// The class name that matches every class not named elsewhere in the target.
 pub(crate) const ANY_CLASS: &str = "*";
 
-/// What is wrong with a target file, or with a region on a target.
+/// An error of a target file, or of a region on a target.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TargetError {
     /// Not TOML, or not the fields of a target.
     #[error("{0}")]
     Syntax(String),
-    /// A number or name that makes no sense.
+    /// A number or name without meaning.
     #[error("{0}")]
     Invalid(String),
     /// The region has a register class that the target lacks.
@@ -54,7 +54,7 @@ pub enum TargetError {
         class: String,
         /// The target's name.
         target: String,
-        /// The classes it has.
+        /// The classes that the target has.
         known: String,
     },
 }
@@ -66,11 +66,12 @@ pub struct Target {
     description: String,
     issue: Issue,
     files: Vec<RegisterFile>,
-    /// The file itself, for the sections that packing and partitioning read.
+    /// The text of the file, for the sections that packing and partitioning read.
     text: Box<str>,
 }
 
-/// The fields of a target file. The sections `[pack]` and `[passes]` belong to those who use them: see [`Target::section`].
+/// The fields of a target file. [`Target::section`] reads the sections `[pack]` and `[passes]` for their
+/// modules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -91,7 +92,7 @@ struct Fields {
 pub struct Issue {
     /// Instructions in one cycle.
     pub width: u32,
-    /// Functional units. A need for a unit that is not listed limits nothing.
+    /// Functional units. A need for an unlisted unit has no effect.
     #[serde(default)]
     pub units: Vec<Unit>,
 }
@@ -102,7 +103,7 @@ pub struct Issue {
 pub struct Unit {
     /// The name that instructions ask for.
     pub name: String,
-    /// How many there are.
+    /// The number of copies.
     #[serde(default = "one")]
     pub count: u32,
 }
@@ -111,7 +112,7 @@ fn one() -> u32 {
     1
 }
 
-/// A register file: what all waves of a SIMD share.
+/// A register file, shared by all waves of a SIMD.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
@@ -121,7 +122,7 @@ pub struct RegisterFile {
     pub size: u32,
     /// A wave gets a multiple of this.
     pub granule: u32,
-    /// Most waves, however few registers they use.
+    /// The most waves, even if they use few registers.
     pub waves: u32,
     /// The classes that live in it: more than one where the hardware shares the file.
     pub classes: Vec<FileClass>,
@@ -133,7 +134,7 @@ pub struct RegisterFile {
 pub struct FileClass {
     /// The name that regions use, or `*` for any other.
     pub name: String,
-    /// Most registers one wave can address; what is live beyond that must be spilled.
+    /// The most registers that one wave can address. Live registers beyond it must be spilled.
     pub max: u32,
     /// The next class that is used starts at a multiple of this.
     #[serde(default = "one")]
@@ -141,8 +142,8 @@ pub struct FileClass {
 }
 
 impl RegisterFile {
-    /// The most registers one wave can take up, with the gaps before aligned classes: [`BoundFile::used`]
-    /// counts them, so that a bound without them would cut off registers that a wave really takes.
+    /// Return the most registers that one wave can occupy, with the gaps before aligned classes.
+    /// [`BoundFile::used`] counts these gaps, so this bound must contain them.
     fn most(&self) -> u64 {
         let mut most = 0u64;
         let mut align = 1;
@@ -160,22 +161,22 @@ impl RegisterFile {
         (self.size / given_out).clamp(1, self.waves)
     }
 
-    /// The most registers each wave can use if this many are to fit.
+    /// Return the most registers of each wave such that `waves` waves fit.
     pub fn limit(&self, waves: u32) -> u32 {
         let most = self.most() as u32;
         let share = self.size / waves.clamp(1, self.waves);
         (share / self.granule * self.granule).min(most)
     }
 
-    /// The adjusted peak of paper 2 (APRP): the most registers with which as many waves fit as with `used`.
-    /// Where registers have to be spilled, every one counts: the result is `used` itself.
+    /// Return the adjusted peak of paper 2 (APRP): the most registers with which as many waves fit as with
+    /// `used`. Beyond the addressable registers, each register is one spill, and the result is `used` itself.
     pub fn adjusted(&self, used: u32) -> u32 {
         self.limit(self.waves(used)).max(used)
     }
 
-    /// The steps of occupancy, from many waves to one: (most registers, waves).
+    /// Return the steps of occupancy, from many waves to one: (most registers, waves).
     pub fn steps(&self) -> Vec<(u32, u32)> {
-        // From step to step, not from wave to wave: a file may have billions of those.
+        // Iterate over steps, not over waves: a file may have billions of waves.
         let next = |&(limit, _): &(u32, u32)| {
             let waves = self.waves(limit.checked_add(1)?);
             Some((self.limit(waves), waves)).filter(|(larger, _)| *larger > limit)
@@ -198,7 +199,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Reads a section of the target file that this module does not know: `Section` has it as a field.
+    /// Read a section of the target file for another module. `Section` has it as a field.
     pub(crate) fn section<Section: DeserializeOwned>(&self) -> Result<Section, TargetError> {
         parse_toml(&self.text)
     }
@@ -258,12 +259,12 @@ impl Target {
         BUILTIN.iter().map(|text| Target::parse(text).expect("built-in targets are valid (tested)"))
     }
 
-    /// The name by which it is asked for.
+    /// Return the name of the target on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is, in a few words.
+    /// Return a short description.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -278,7 +279,7 @@ impl Target {
         &self.files
     }
 
-    /// Most waves, if registers do not limit them.
+    /// Return the most waves that fit if registers do not limit them.
     pub fn max_waves(&self) -> u32 {
         self.files.iter().map(|file| file.waves).min().unwrap_or(1)
     }
@@ -328,8 +329,8 @@ pub struct BoundFile {
 }
 
 impl BoundFile {
-    /// Registers a wave uses of this file; `pressure` is by class of the region. What is over a class's
-    /// maximum is spilled and takes none.
+    /// Return the registers of this file that a wave uses, with `pressure` by class of the region. Registers
+    /// over the maximum of a class are spilled and take none.
     pub fn used(&self, pressure: &[u32]) -> u32 {
         let mut used = 0u32;
         let mut align = 1;
@@ -343,13 +344,13 @@ impl BoundFile {
         used
     }
 
-    /// Registers over what a wave can address, all classes together.
+    /// Return the registers beyond the addressable ones, over all classes.
     fn spilled(&self, pressure: &[u32]) -> u32 {
         self.classes.iter().map(|(id, class)| pressure[id.index()].saturating_sub(class.max)).sum()
     }
 }
 
-/// The register files of a target, seen from the classes of one region.
+/// The register files of a target, resolved for the classes of one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registers {
     files: Vec<BoundFile>,
@@ -362,14 +363,14 @@ impl Registers {
         &self.files
     }
 
-    /// How many waves fit with these pressures, one for each class of the region. Other limits, such as
-    /// local memory, are for the caller to apply.
+    /// Return the waves that fit with these pressures, one for each class of the region. The caller applies
+    /// other limits, such as local memory.
     pub fn occupancy(&self, pressure: &[u32]) -> u32 {
         let waves = self.files.iter().map(|bound| bound.file.waves(bound.used(pressure)));
         waves.fold(self.max_waves, u32::min)
     }
 
-    /// How many registers have to be spilled with these pressures.
+    /// Return the registers that have to be spilled with these pressures.
     pub fn spilled(&self, pressure: &[u32]) -> u32 {
         self.files.iter().map(|bound| bound.spilled(pressure)).sum()
     }

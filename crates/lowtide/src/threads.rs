@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 use std::thread::ScopedJoinHandle;
 
-/// Waits for a thread and returns its result. A panic of the thread goes on in the caller: a failed assertion must not pass for a
-/// search that has found nothing.
+/// Wait for a thread and return its result. A panic of the thread continues in the caller: a failed assertion
+/// must not look like a search without a result.
 pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

@@ -1,13 +1,14 @@
-//! The answer to a yes-or-no question whose answer may stay unknown.
+//! The answer to a yes-or-no question that may stay open.
 
-/// What a search says about a question: yes with a witness, no with a reason, or unknown because the effort was spent first.
+/// The answer of a search: yes with a witness, no with a reason, or unknown because the effort was spent
+/// first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict<Yes = (), No = ()> {
-    /// Yes, and this shows it.
+    /// Yes, with a witness.
     Yes(Yes),
-    /// No, for this reason.
+    /// No, with a reason.
     No(No),
-    /// Neither is known.
+    /// The effort was spent first.
     Unknown,
 }
 
@@ -27,7 +28,7 @@ impl<Yes, No> Verdict<Yes, No> {
         matches!(self, Verdict::Unknown)
     }
 
-    /// The same answer with another witness.
+    /// Replace the witness.
     pub fn map_yes<T>(self, change: impl FnOnce(Yes) -> T) -> Verdict<T, No> {
         match self {
             Verdict::Yes(yes) => Verdict::Yes(change(yes)),

@@ -10,8 +10,8 @@ use super::{answer, free, give, lowtide_region, lowtide_status, make_or_null, pr
 use crate::draft::{self, Draft};
 use crate::failure::Failure;
 
-/// The regions of one function. A mistake in one of the functions below that return nothing is kept; whatever
-/// uses the kernel tells it.
+/// The regions of one function. Functions that return nothing keep their first failure in the kernel. The
+/// next function that uses the kernel reports it.
 #[derive(Debug)]
 pub struct lowtide_kernel(pub(super) Draft<Kernel>);
 
@@ -21,7 +21,7 @@ fn edit(kernel: Option<&mut lowtide_kernel>, change: impl FnOnce(&mut Kernel) ->
     }
 }
 
-/// Starts a kernel. NULL if the name is NULL or not UTF-8.
+/// Start a kernel. Return NULL if the name is NULL or not UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_kernel_new(name: *const c_char) -> *mut lowtide_kernel {
     make_or_null(|| {
@@ -30,13 +30,13 @@ pub unsafe extern "C" fn lowtide_kernel_new(name: *const c_char) -> *mut lowtide
     })
 }
 
-/// Frees a kernel with its regions. NULL is fine.
+/// Free a kernel with its regions. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_kernel_free(kernel: Option<Box<lowtide_kernel>>) {
     free(|| drop(kernel));
 }
 
-/// Sets where it comes from: code base, file or job. It is only recorded.
+/// Record the origin of the kernel: code base, file or job. It does not affect schedules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_kernel_set_origin(
     kernel: Option<&mut lowtide_kernel>,
@@ -49,8 +49,7 @@ pub unsafe extern "C" fn lowtide_kernel_set_origin(
     });
 }
 
-/// Sets the target that the code was made for. It is only recorded: what counts for a schedule is the target
-/// of the session.
+/// Record the target that the code was compiled for. Schedules are made for the target of the session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_kernel_set_target(kernel: Option<&mut lowtide_kernel>, name: *const c_char) {
     edit(kernel, |kernel| {
@@ -60,8 +59,8 @@ pub unsafe extern "C" fn lowtide_kernel_set_target(kernel: Option<&mut lowtide_k
     });
 }
 
-/// Sets whether waves start here, which is so if it is not said; else it is a function that others call. It
-/// is only recorded.
+/// Record whether waves start in this function. The default is true; false marks a function that others call.
+/// It does not affect schedules.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_kernel_set_entry(kernel: Option<&mut lowtide_kernel>, is_entry: bool) {
     edit(kernel, |kernel| {
@@ -70,7 +69,7 @@ pub extern "C" fn lowtide_kernel_set_entry(kernel: Option<&mut lowtide_kernel>, 
     });
 }
 
-/// Sets the most waves that local memory and launch bounds allow; 0 if nothing limits them.
+/// Limit the waves of the kernel, as local memory and launch bounds do. 0 means no limit.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_kernel_set_max_occupancy(kernel: Option<&mut lowtide_kernel>, waves: u32) {
     edit(kernel, |kernel| {
@@ -79,8 +78,8 @@ pub extern "C" fn lowtide_kernel_set_max_occupancy(kernel: Option<&mut lowtide_k
     });
 }
 
-/// Validates a region and adds it to a kernel, after those that it has. The region is gone afterwards, also
-/// if this fails.
+/// Validate a region and add it after the regions of the kernel. The region is freed in any case, also on
+/// failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_kernel_add_region(
     kernel: Option<&mut lowtide_kernel>,
@@ -95,8 +94,8 @@ pub extern "C" fn lowtide_kernel_add_region(
     })
 }
 
-/// Writes a kernel as the lines of a region file, one for each region, each with its end. The text is freed
-/// with lowtide_string_free. For files, the names of regions must differ within a kernel, and those of
+/// Write a kernel as the lines of a region file: one line for each region, each with a line end. Free the
+/// text with lowtide_string_free. The names of regions must differ within a kernel, and the names of
 /// registers within a region.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_kernel_format(
@@ -112,7 +111,7 @@ pub extern "C" fn lowtide_kernel_format(
     })
 }
 
-/// A file in which a name stands for two things could not be read again.
+/// Refuse duplicate names: no reader could resolve them.
 fn check_names(kernel: &Kernel) -> Result<(), Failure> {
     let twice = |what: &str, name: &str, of: &str, whole: &str| {
         Err(Failure::region(format!("{what} {name:?} of {of} {whole:?} appears twice")))

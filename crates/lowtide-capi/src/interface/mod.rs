@@ -33,25 +33,25 @@ use crate::failure::{Failure, guarded};
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum lowtide_status {
-    /// As promised.
+    /// Success.
     LOWTIDE_OK = 0,
     /// A pointer is NULL, a string is not UTF-8, or a name or number has no meaning.
     LOWTIDE_BAD_ARGUMENT = 1,
-    /// A description of a target has a mistake, or a register class is not one of the target.
+    /// A target description is wrong, or a register class is not part of the target.
     LOWTIDE_BAD_TARGET = 2,
     /// A region is not valid.
     LOWTIDE_BAD_REGION = 3,
-    /// A mistake of Lowtide. The handles that took part can be freed, and a session can still be used.
+    /// A defect of Lowtide. The handles involved can be freed, and a session stays usable.
     LOWTIDE_INTERNAL = 4,
 }
 
-/// The version of the library, such as "0.1.0". It is not to be freed.
+/// Return the version of the library, such as "0.1.0". The string is static: do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Frees a message or a text of this library. NULL is fine.
+/// Free a message or a text of this library. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_string_free(text: *mut c_char) {
     free(|| {
@@ -62,10 +62,10 @@ pub unsafe extern "C" fn lowtide_string_free(text: *mut c_char) {
     });
 }
 
-/// Reads a string.
+/// Read a string.
 ///
 /// # Safety
-/// It is NULL, or ends with a NUL and stays as it is for as long as the result is used.
+/// The string is NULL, or ends with a NUL and does not change while the result is used.
 unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::null(what));
@@ -75,7 +75,7 @@ unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> 
     text.to_str().map_err(|_| Failure::argument(format!("{what} {text:?} is not UTF-8")))
 }
 
-/// Reads a string that may be absent.
+/// Read a string that may be NULL.
 ///
 /// # Safety
 /// As for [`text`].
@@ -87,10 +87,10 @@ unsafe fn optional_text<'a>(string: *const c_char, what: &str) -> Result<Option<
     unsafe { text(string, what) }.map(Some)
 }
 
-/// Reads an array. An empty one may be NULL.
+/// Read an array. An empty one may be NULL.
 ///
 /// # Safety
-/// It is NULL, or has `count` elements that stay as they are for as long as the result is used.
+/// The array is NULL, or has `count` elements that do not change while the result is used.
 unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
@@ -105,19 +105,19 @@ unsafe fn array<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a 
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// A handle that must be there.
+/// Return a handle, or fail if it is NULL.
 fn present<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::null(what))
 }
 
-/// Hands a text over to C, which frees it with [`lowtide_string_free`].
+/// Hand a text over to C, which frees it with [`lowtide_string_free`].
 fn give(text: String) -> *mut c_char {
-    // A NUL would end it early. Strings from C have none, so that this is nearly never needed.
+    // A NUL would end the text early. Strings from C contain none, so this is rare.
     let text = if text.contains('\0') { text.replace('\0', "\\0") } else { text };
     CString::new(text).map_or(null_mut(), CString::into_raw)
 }
 
-/// Does something, and tells how it ended.
+/// Run an action and return its status and message.
 fn report(
     message: Option<&mut MaybeUninit<*mut c_char>>,
     action: impl FnOnce() -> Result<(), Failure>,
@@ -136,7 +136,7 @@ fn report(
     status
 }
 
-/// Finds something out and puts it into its place, or `nothing` if that fails.
+/// Run an action and store its result, or `nothing` if it fails.
 fn answer<T: Copy>(
     out: Option<&mut MaybeUninit<T>>,
     nothing: T,
@@ -151,7 +151,7 @@ fn answer<T: Copy>(
     })
 }
 
-/// As [`answer`], for something that C gets as a handle.
+/// As [`answer`], for a result that C holds as a handle.
 fn make<T>(
     out: Option<&mut MaybeUninit<*mut T>>,
     message: Option<&mut MaybeUninit<*mut c_char>>,
@@ -160,12 +160,12 @@ fn make<T>(
     answer(out, null_mut(), message, || action().map(|made| Box::into_raw(Box::new(made))))
 }
 
-/// Makes a handle; NULL if that fails.
+/// Make a handle, or NULL if that fails.
 fn make_or_null<T>(action: impl FnOnce() -> Result<T, Failure>) -> *mut T {
     guarded(|| action().map(|made| Box::into_raw(Box::new(made)))).unwrap_or(null_mut())
 }
 
-/// Frees something. There is nobody to tell if that fails.
+/// Free an object. A failure has no receiver.
 fn free(action: impl FnOnce()) {
     let _ = guarded(|| {
         action();

@@ -7,8 +7,8 @@ use super::{array, free, make_or_null, optional_text, present, text};
 use crate::draft::{Draft, RegionDraft};
 use crate::failure::Failure;
 
-/// Straight-line code while it is built. A mistake in any of its functions is kept, and
-/// lowtide_kernel_add_region tells the first one.
+/// Straight-line code under construction. Functions that return nothing keep their first failure in the
+/// region, and lowtide_kernel_add_region reports it.
 #[derive(Debug)]
 pub struct lowtide_region(pub(super) Draft<RegionDraft>);
 
@@ -36,17 +36,17 @@ const DEPENDENCES: [(lowtide_dependence, DepKind); 5] = [
     (lowtide_dependence::LOWTIDE_BARRIER, DepKind::Barrier),
 ];
 
-/// What a compiler would like beyond the dependences. It is recorded, and binds nothing.
+/// A preference of a compiler beyond the dependences. Lowtide records it; it does not bind the scheduler.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum lowtide_hint {
-    /// The production compiler would like this order (macro fusion, for example).
+    /// The production compiler prefers this order (macro fusion, for example).
     LOWTIDE_ARTIFICIAL = 0,
-    /// The production compiler would like to keep the two together (load clustering).
+    /// The production compiler prefers to keep the two together (load clustering).
     LOWTIDE_CLUSTER = 1,
     /// A weak preference.
     LOWTIDE_WEAK = 2,
-    /// A dependence on whatever follows the region.
+    /// A dependence of the code after the region.
     LOWTIDE_EXIT = 3,
 }
 
@@ -63,15 +63,16 @@ const HINTS: [(lowtide_hint, HintKind); 4] = [
 pub struct lowtide_instr {
     /// The operation's name.
     pub opcode: *const c_char,
-    /// Cycles until its results can be used, as far as one number can say it. Dependences have their own.
+    /// Cycles from issue to the results. Informative only: each dependence has its own latency.
     pub latency: u32,
-    /// The names of the functional units that it needs, `unit_count` of them. NULL if there are none.
+    /// The names of the functional units that the instruction needs, `unit_count` of them. NULL if there are
+    /// none.
     pub units: *const *const c_char,
-    /// For how many cycles it keeps each of them busy.
+    /// The cycles for which the instruction occupies each unit.
     pub unit_cycles: *const u32,
-    /// How many units it needs.
+    /// The number of units.
     pub unit_count: usize,
-    /// Letters as in region files, which are only recorded. NULL for none.
+    /// Letters as in region files. Recorded only; NULL for none.
     pub flags: *const c_char,
     /// Micro-operations, normally 1.
     pub micro_ops: u32,
@@ -79,7 +80,7 @@ pub struct lowtide_instr {
     pub address_space: i32,
 }
 
-/// Changes a region. Without one, there is nobody to tell: the mistake shows when it is added to a kernel.
+/// Change a region. A NULL region has no place for a failure: adding it to a kernel reports the mistake.
 fn edit<R>(
     region: Option<&mut lowtide_region>,
     change: impl FnOnce(&mut RegionDraft) -> Result<R, Failure>,
@@ -87,7 +88,7 @@ fn edit<R>(
     region?.0.edit(change)
 }
 
-/// Starts a region. NULL if the name is NULL or not UTF-8.
+/// Start a region. Return NULL if the name is NULL or not UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_new(name: *const c_char) -> *mut lowtide_region {
     make_or_null(|| {
@@ -97,13 +98,13 @@ pub unsafe extern "C" fn lowtide_region_new(name: *const c_char) -> *mut lowtide
     })
 }
 
-/// Frees a region that was not added to a kernel. NULL is fine.
+/// Free a region that was not added to a kernel. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_free(region: Option<Box<lowtide_region>>) {
     free(|| drop(region));
 }
 
-/// Sets how many loops enclose the region; 0 if it is not said.
+/// Set the number of loops around the region. The default is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_set_loop_depth(region: Option<&mut lowtide_region>, depth: u32) {
     edit(region, |draft| {
@@ -112,8 +113,8 @@ pub extern "C" fn lowtide_region_set_loop_depth(region: Option<&mut lowtide_regi
     });
 }
 
-/// Sets the operation that ends the region without being part of it; empty at the end of a block, and if it
-/// is not said.
+/// Set the opcode of the instruction that ends the region without being part of it. The default is the empty
+/// string: the end of a block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_set_boundary(
     region: Option<&mut lowtide_region>,
@@ -126,8 +127,8 @@ pub unsafe extern "C" fn lowtide_region_set_boundary(
     });
 }
 
-/// The id of the register class of that name, which is added if it is new. Ids count from 0. UINT32_MAX after
-/// a mistake.
+/// Return the id of the register class with this name, and add the class if it is new. Ids count from 0.
+/// Return UINT32_MAX after a mistake.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_class(
     region: Option<&mut lowtide_region>,
@@ -140,8 +141,8 @@ pub unsafe extern "C" fn lowtide_region_class(
     id.unwrap_or(u32::MAX)
 }
 
-/// Adds a register of 1 to 64 lanes, each of which adds `lane_weight` to the pressure of its class while it
-/// is live. Ids count from 0. UINT32_MAX after a mistake.
+/// Add a register of 1 to 64 lanes and return its id. A live lane adds `lane_weight` to the pressure of the
+/// class. Ids count from 0. Return UINT32_MAX after a mistake.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_register(
     region: Option<&mut lowtide_region>,
@@ -158,8 +159,8 @@ pub unsafe extern "C" fn lowtide_region_register(
     id.unwrap_or(u32::MAX)
 }
 
-/// Adds an instruction at the end of the source order, which must be legal. Ids count from 0. UINT32_MAX
-/// after a mistake.
+/// Add an instruction at the end of the source order, which must be legal, and return its id. Ids count from
+/// 0. Return UINT32_MAX after a mistake.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_instr(
     region: Option<&mut lowtide_region>,
@@ -187,9 +188,9 @@ pub unsafe extern "C" fn lowtide_region_instr(
     id.unwrap_or(u32::MAX)
 }
 
-/// Lets an instruction write lanes of a register (one bit each). Flags are letters: d (nobody reads it), e
-/// (written before all operands are read), t (takes the register of an operand), u (the lanes not written are
-/// undefined afterwards); NULL for none.
+/// Let an instruction write lanes of a register (one bit each). Flags are letters; NULL means none. d: nobody
+/// reads the result. e: written before all operands are read. t: takes the register of an operand. u: the
+/// other lanes are undefined afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_def(
     region: Option<&mut lowtide_region>,
@@ -207,7 +208,7 @@ pub unsafe extern "C" fn lowtide_region_def(
     });
 }
 
-/// Lets an instruction read lanes of a register (one bit each).
+/// Let an instruction read lanes of a register (one bit each).
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_use(region: Option<&mut lowtide_region>, instr: u32, reg: u32, lanes: u64) {
     edit(region, |draft| {
@@ -216,7 +217,7 @@ pub extern "C" fn lowtide_region_use(region: Option<&mut lowtide_region>, instr:
     });
 }
 
-/// Marks lanes of a register as live at the start.
+/// Mark lanes of a register as live at the start.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_live_in(region: Option<&mut lowtide_region>, reg: u32, lanes: u64) {
     edit(region, |draft| {
@@ -225,7 +226,7 @@ pub extern "C" fn lowtide_region_live_in(region: Option<&mut lowtide_region>, re
     });
 }
 
-/// Marks lanes of a register as live at the end.
+/// Mark lanes of a register as live at the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_live_out(region: Option<&mut lowtide_region>, reg: u32, lanes: u64) {
     edit(region, |draft| {
@@ -234,13 +235,14 @@ pub extern "C" fn lowtide_region_live_out(region: Option<&mut lowtide_region>, r
     });
 }
 
-/// Sets the weight that only passes through the region: part of the pressure of a class at every point.
+/// Set the weight of the values that pass through the region unused. It adds to the pressure of the class at
+/// every point.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_through(region: Option<&mut lowtide_region>, class_: u32, weight: u32) {
     edit(region, |draft| draft.through(class_, weight));
 }
 
-/// Adds a dependence: `to` issues at least `latency` cycles after `from`, and never before it. `kind` is a
+/// Add a dependence: `to` issues at least `latency` cycles after `from`, and never before it. `kind` is a
 /// lowtide_dependence.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_depend(
@@ -259,8 +261,8 @@ pub extern "C" fn lowtide_region_depend(
     });
 }
 
-/// Records a preference, which binds nothing. `to` is UINT32_MAX for the end of the region; `kind` is a
-/// lowtide_hint.
+/// Record a preference. It does not bind the scheduler. `to` is UINT32_MAX for the end of the region; `kind`
+/// is a lowtide_hint.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_region_hint(
     region: Option<&mut lowtide_region>,
@@ -277,8 +279,8 @@ pub extern "C" fn lowtide_region_hint(
     });
 }
 
-/// Records the order that the production compiler chose, and its name. Searches start from it, and the filter
-/// compares with it.
+/// Record the order of the production compiler and the compiler's name. Searches start from this order, and
+/// the filter compares with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_production(
     region: Option<&mut lowtide_region>,

@@ -17,15 +17,15 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// A target, and the answers for the graphs that were scheduled for it: code repeats itself, and nothing is
-/// sought twice. The answers are kept until the session is freed. Threads can use one session at once.
+/// A target with a cache of results: equal dependence graphs are scheduled once. The cache lives until the
+/// session is freed. Several threads may use one session at once.
 #[derive(Debug)]
 pub struct lowtide_session {
     target: Target,
     answers: Session,
 }
 
-// Threads share it.
+// Threads share a session.
 const _: fn() = || {
     fn is_sync<T: Sync>() {}
     is_sync::<lowtide_session>();
@@ -33,7 +33,7 @@ const _: fn() = || {
     is_sync::<lowtide_outcome>();
 };
 
-/// What a schedule should be best at. The rest breaks ties.
+/// The primary objective of a schedule. The other objectives break ties.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum lowtide_goal {
@@ -41,7 +41,7 @@ pub enum lowtide_goal {
     LOWTIDE_MIN_REG = 0,
     /// No spills, most waves, then length, then peak.
     LOWTIDE_OCCUPANCY = 1,
-    /// Shortest length within the limits on registers, then lowest peak.
+    /// Shortest length within the register limits, then lowest peak.
     LOWTIDE_LENGTH = 2,
 }
 
@@ -51,33 +51,34 @@ const GOALS: [(lowtide_goal, Goal); 3] = [
     (lowtide_goal::LOWTIDE_LENGTH, Goal::Length),
 ];
 
-/// What is asked for. Start with lowtide_options_default.
+/// The parameters of a call. Initialise them with lowtide_options_default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct lowtide_options {
     /// A lowtide_goal.
     pub goal: u32,
-    /// The name of an algorithm as for the program; NULL for "auto".
+    /// The name of an algorithm, as on the command line; NULL for "auto".
     pub algorithm: *const c_char,
     /// Wall time for each instruction of a region and each pass, in nanoseconds; 0 for no limit.
     pub nanoseconds_per_instr: u64,
-    /// Steps of each search; 0 for no limit. Unlike time, they give the same result on every machine.
+    /// Steps of each search; 0 for no limit. A step limit gives the same result on every machine, a time
+    /// limit does not.
     pub nodes: u64,
-    /// Threads for the search of one region; 0 and 1 are one. The result does not depend on it, except for
-    /// what the clock cuts off.
+    /// Threads for the search of one region; 0 and 1 mean one. The result depends on them only where a time
+    /// limit ends a search.
     pub threads: u32,
-    /// The most registers of the target's first class to use; 0 for no limit. With LOWTIDE_OCCUPANCY it is kept
-    /// where a known order does so without losing waves.
+    /// The most registers of the target's first class; 0 for no limit. With LOWTIDE_OCCUPANCY the limit
+    /// yields where no known order meets it without losing waves.
     pub registers: u32,
-    /// 1 to give up a few waves that cost many cycles, else 0.
+    /// 1 enables the occupancy filter, which rejects a few extra waves that cost many cycles. 0 disables it.
     pub filter: u32,
 }
 
-/// The schedules of a kernel. It never changes.
+/// The schedules of a kernel. Immutable.
 #[derive(Debug)]
 pub struct lowtide_outcome {
     kernel: KernelOutcome,
-    /// For each region, what C reads as arrays of numbers.
+    /// For each region, the arrays that C reads.
     arrays: Vec<Arrays>,
 }
 
@@ -99,54 +100,54 @@ impl lowtide_outcome {
     }
 }
 
-/// What the schedules of all regions mean for their kernel.
+/// The combined result of all regions for their kernel.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct lowtide_kernel_result {
-    /// Waves: the fewest of any region, and not more than the kernel allows.
+    /// Waves: the fewest of any region, and at most the limit of the kernel.
     pub occupancy: u32,
-    /// No schedule has more waves.
+    /// An upper bound: no schedule has more waves.
     pub occupancy_bound: u32,
-    /// How many regions there are.
+    /// The number of regions.
     pub regions: usize,
-    /// 1 if the filter gave up waves for length, else 0.
+    /// 1 if the filter traded waves for length, 0 otherwise.
     pub filtered: u32,
 }
 
-/// The schedule of a region, and what is proven about all others. The arrays live as long as the outcome.
+/// The schedule of a region, and the bounds proven for all others. The arrays live as long as the outcome.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct lowtide_region_result {
-    /// How many instructions there are.
+    /// The number of instructions.
     pub count: usize,
     /// The ids of the instructions in the order of issue.
     pub order: *const u32,
-    /// The cycle in which each instruction issues: `cycles[id]`, not by its place in the order.
+    /// The cycle in which each instruction issues, by its id: `cycles[id]`.
     pub cycles: *const u32,
-    /// Cycle of the last issue, plus one.
+    /// The cycle of the last issue, plus one.
     pub length: u32,
-    /// No schedule that counts is shorter: none within the limits on registers, with LOWTIDE_OCCUPANCY none of
-    /// these with at least as many waves; none at all with LOWTIDE_MIN_REG.
+    /// A lower bound on the length. LOWTIDE_MIN_REG: of every schedule. LOWTIDE_LENGTH: of every schedule
+    /// within the register limits. LOWTIDE_OCCUPANCY: of those among them with at least as many waves.
     pub length_bound: u32,
-    /// Waves that fit, as far as the registers of this region limit them.
+    /// Waves that fit, by the registers of this region alone.
     pub occupancy: u32,
     /// Registers that have to be spilled.
     pub spilled: u32,
-    /// How many register classes there are.
+    /// The number of register classes.
     pub classes: usize,
     /// The peak pressure of each class over the points between instructions, by the id of the class.
     pub peaks: *const u32,
     /// The peak pressure of each class at instructions, where operands and results count together.
     pub peaks_at: *const u32,
-    /// No schedule has a lower peak between instructions.
+    /// Lower bounds on the peaks between instructions.
     pub peak_bounds: *const u32,
-    /// 1 if the schedule is proven to be as good as it can be for the goal, else 0.
+    /// 1 if the schedule is proven optimal for the goal, 0 otherwise.
     pub optimal: u32,
-    /// 1 if it is proven that no schedule spills less and none has more waves that are of use, else 0.
+    /// 1 if no schedule spills less and none has more useful waves, by proof. 0 otherwise.
     pub proven_waves: u32,
 }
 
-/// Starts a session. The target is copied.
+/// Start a session. The target is copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_session_new(
     target: Option<&lowtide_target>,
@@ -159,14 +160,14 @@ pub extern "C" fn lowtide_session_new(
     })
 }
 
-/// Frees a session. Outcomes are not part of it and live on. NULL is fine.
+/// Free a session. Its outcomes stay valid. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_session_free(session: Option<Box<lowtide_session>>) {
     free(|| drop(session));
 }
 
-/// The usual options: most waves, then length; 1 ms for each instruction and pass; one thread, no limits and
-/// no filter. Does nothing for NULL.
+/// Write the defaults: most waves, then length; 1 ms for each instruction and pass; one thread, no limits, no
+/// filter. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowtide_options>>) {
     let Some(options) = options else { return };
@@ -181,7 +182,7 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
     });
 }
 
-/// Tells whether options make sense, before there is anything to schedule: a compiler can refuse its command line.
+/// Check options before there is a kernel to schedule. A compiler can refuse its command line early.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_options_check(
     options: Option<&lowtide_options>,
@@ -191,7 +192,7 @@ pub unsafe extern "C" fn lowtide_options_check(
     report(message, || unsafe { checked(present(options, "options")?) }.map(|_| ()))
 }
 
-/// Schedules all regions of a kernel. Every schedule has passed the independent checker.
+/// Schedule all regions of a kernel. The independent checker accepts every schedule before it is returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_schedule(
     session: Option<&lowtide_session>,
@@ -247,13 +248,13 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         .with_filter(filter))
 }
 
-/// Frees an outcome, with the arrays of its results. NULL is fine.
+/// Free an outcome, with the arrays of its results. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_outcome_free(outcome: Option<Box<lowtide_outcome>>) {
     free(|| drop(outcome));
 }
 
-/// The result for the kernel.
+/// Return the result of the kernel.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_outcome_kernel(
     outcome: Option<&lowtide_outcome>,
@@ -272,7 +273,8 @@ pub extern "C" fn lowtide_outcome_kernel(
     })
 }
 
-/// The result for a region, by its position: the order in which regions were added, from 0.
+/// Return the result of a region by its position. Positions count from 0 in the order of
+/// lowtide_kernel_add_region.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_outcome_region(
     outcome: Option<&lowtide_outcome>,

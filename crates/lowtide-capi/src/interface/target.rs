@@ -7,12 +7,12 @@ use lowtide::target::Target;
 use super::{answer, array, free, lowtide_status, make, present, text};
 use crate::failure::{Failure, guarded};
 
-/// A GPU: its register files and how it issues. It never changes, so that threads can share it.
+/// A GPU: its register files and its issue model. Immutable, so several threads may share it.
 #[derive(Debug)]
 pub struct lowtide_target(pub(super) Target);
 
-/// Finds a built-in target by its name, such as "gfx906". The message for an unknown name lists those that
-/// are known.
+/// Find a built-in target by its name, such as "gfx906". The message for an unknown name lists the known
+/// names.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_target_builtin(
     name: *const c_char,
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn lowtide_target_builtin(
     })
 }
 
-/// Reads a target from the text of a target file (TOML).
+/// Read a target from the text of a target file (TOML).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_target_parse(
     toml: *const c_char,
@@ -43,19 +43,20 @@ pub unsafe extern "C" fn lowtide_target_parse(
     })
 }
 
-/// Frees a target. NULL is fine.
+/// Free a target. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_target_free(target: Option<Box<lowtide_target>>) {
     free(|| drop(target));
 }
 
-/// The most waves, if registers do not limit them. 0 for NULL.
+/// Return the most waves that fit if registers do not limit them. Return 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_target_max_waves(target: Option<&lowtide_target>) -> u32 {
     guarded(|| Ok(present(target, "target")?.0.max_waves())).unwrap_or(0)
 }
 
-/// How many waves fit if each uses so many registers of these classes, and none of the others.
+/// Return the waves that fit if each uses `registers[i]` registers of `classes[i]`, and none of other
+/// classes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_target_waves(
     target: Option<&lowtide_target>,
@@ -90,8 +91,8 @@ pub unsafe extern "C" fn lowtide_target_waves(
     })
 }
 
-/// The most registers of a class that each of so many waves can have if it uses no other class. The number of
-/// waves is at least 1 and at most lowtide_target_max_waves.
+/// Return the most registers of a class that each of `waves` waves can have if it uses no other class.
+/// `waves` is at least 1 and at most lowtide_target_max_waves.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_target_limit(
     target: Option<&lowtide_target>,

@@ -120,7 +120,7 @@ fn faults_of_a_gpu_never_cost_a_schedule() {
     // When it is opened, and at work.
     let faults = [
         ("init", "no CUDA device can be used: a fault that was asked for"),
-        ("compile", "the device's code does not compile: log"),
+        ("compile", "the device code does not compile: log"),
         ("load", "no CUDA device can be used: a fault that was asked for"),
         ("memory", "the GPU failed: a fault that was asked for"),
         ("allocate", "the GPU failed: a fault that was asked for"),
@@ -128,7 +128,7 @@ fn faults_of_a_gpu_never_cost_a_schedule() {
         ("launch", "the GPU failed: a fault that was asked for"),
         ("wait", "the GPU failed: a fault that was asked for"),
         ("download", "the GPU failed: a fault that was asked for"),
-        ("none", "the GPU has answered something that is no schedule of 209 instructions"),
+        ("none", "the answer of the GPU is not a schedule of 209 instructions"),
     ];
     for (fault, reason) in faults {
         let error = schedule(fault, "cuda", "none.jsonl").error();

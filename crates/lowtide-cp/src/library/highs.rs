@@ -63,15 +63,15 @@ pub(crate) struct Highs {
     info: Info,
 }
 
-/// What the solver says about a program.
+/// The result of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Solved {
     /// The best solution and its value.
     Optimal(Vec<f64>, f64),
     Infeasible,
-    /// Out of time; no solution has a lower value than this.
+    /// The time ran out. No solution has a lower value than this.
     Unknown(f64),
-    /// The solver does not understand the program: a mistake here or there.
+    /// The solver rejects the program: a defect on either side.
     Refused,
 }
 
@@ -119,7 +119,7 @@ impl Highs {
         })
     }
 
-    /// Solves a program on one thread; as a linear one if `is_relaxed`.
+    /// Solve a program on one thread. `is_relaxed` drops integrality: a linear program.
     pub(crate) fn solve(&self, program: &Program, is_relaxed: bool, time: Duration) -> Solved {
         let columns = program.lower.len();
         let rows = program.row_lower.len();

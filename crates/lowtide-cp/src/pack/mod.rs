@@ -1,9 +1,9 @@
-//! Packing two operations into each cycle by integer programs (Fayyazi et al., sections 2.1 and 2.2), solved by HiGHS, whose library
-//! `scripts/install-ortools` fetches together with that of OR-Tools.
+//! Integer programs for packing two operations into each cycle (Fayyazi et al., sections 2.1 and 2.2), solved
+//! by HiGHS. `scripts/install-ortools` fetches the library of HiGHS together with OR-Tools.
 //!
-//! Two forms of each program: [`Form::Minimising`] is the paper's, equation by equation. [`Form::Decision`] fixes the length and asks whether there is
-//! a packing at all, from the bound upwards; it has equations 5 and 22 cycle by cycle. The paper's five steps
-//! are [`PackSolver::by_program`].
+//! Each program has two forms. [`Form::Minimising`] is the paper's, equation by equation. [`Form::Decision`]
+//! fixes the length and asks whether a packing exists, from the lower bound upwards; it has equations 5 and
+//! 22 cycle by cycle. [`PackSolver::by_program`] runs the paper's five steps.
 
 pub(crate) mod program;
 mod split;
@@ -26,27 +26,27 @@ use program::Program;
 use split::SplitProgram;
 use whole::WholeProgram;
 
-/// How the question is put to the solver.
+/// The form of the question to the solver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
-    /// The shortest length, as in the paper.
+    /// Minimise the length, as in the paper.
     Minimising,
-    /// One length after the other, from the bound upwards.
+    /// Decide one length after the other, from the lower bound upwards.
     Decision,
 }
 
-/// What the integer programs found.
+/// The result of the integer programs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProgramAnswer {
-    /// The shortest packing known, legal according to the checker.
+    /// The shortest packing known. The checker has accepted it.
     pub packing: Packing,
-    /// No packing is shorter, according to the solver or to the bound that it was given.
+    /// A lower bound on the length, by the solver or by the caller.
     pub bound: u32,
-    /// Whether the two meet.
+    /// Whether length and bound meet.
     pub proved: bool,
     /// Whether step 4 was the last one: the list schedule meets the bound of the linear program.
     pub by_linear: bool,
-    /// Wall time, the making of the programs included.
+    /// Wall time in seconds, with the construction of the programs.
     pub seconds: f64,
 }
 
@@ -55,20 +55,20 @@ pub struct PackSolver {
     library: Highs,
 }
 
-/// Programs with more bits than these are not tried.
+/// The most bits of a program.
 const MOST_BITS: u64 = 30_000;
-/// Nor longer ones: a solver is right up to a millionth, which has to be less than a cycle.
+/// The most cycles of a program: the solver is accurate to a millionth, which has to be less than a cycle.
 const MOST_CYCLES: u32 = 100_000;
-/// Nor those where dependences have more terms: one for each two cycles.
+/// The most terms of all dependences together: one for each two cycles.
 const MOST_TERMS: u64 = 50_000_000;
 
 impl PackSolver {
-    /// Loads the library beside the one that [`crate::Solver::find`] finds.
+    /// Load the library beside the one that [`crate::Solver::find`] finds.
     pub fn find() -> Result<PackSolver, SolverError> {
         PackSolver::load(find::library()?.with_file_name("libhighs.so.1"))
     }
 
-    /// Loads a library.
+    /// Load a library.
     pub fn load(path: PathBuf) -> Result<PackSolver, SolverError> {
         match Highs::load(&path) {
             Ok(library) => Ok(PackSolver { library }),
@@ -79,9 +79,10 @@ impl PackSolver {
         }
     }
 
-    /// The bound of the linear program: the paper's program without whole numbers (step 3).
+    /// Return the bound of the linear program: the paper's program without integrality (step 3).
     ///
-    /// `longest` is the length of any packing. The linear program knows the combinatorial ranges, but not the combinatorial bound on the length.
+    /// `longest` is the length of any packing. The linear program has the combinatorial ranges, but not the
+    /// combinatorial bound on the length.
     pub fn linear_bound(
         &self,
         problem: &PackProblem,
@@ -98,14 +99,14 @@ impl PackSolver {
             Solved::Optimal(_, value) => Ok(whole_number(value)),
             Solved::Unknown(_) => Ok(0),
             Solved::Infeasible => {
-                Err(SolverError::Refused("no packing is as short as a known one".to_string()))
+                Err(SolverError::Refused("it claims that no packing is as short as a known one".to_string()))
             }
             Solved::Refused => Err(SolverError::Refused("invalid program".to_string())),
         }
     }
 
-    /// The shortest packing by the paper's five steps: list schedule, matrices (the problem itself), linear bound, stop if they meet,
-    /// else the integer program in one of its forms.
+    /// Find the shortest packing by the paper's five steps: list schedule, matrices (the problem itself),
+    /// linear bound, stop if the two meet, integer program in one of its forms.
     pub fn by_program(
         &self,
         problem: &PackProblem,
@@ -127,7 +128,8 @@ impl PackSolver {
         Ok(ProgramAnswer { seconds: began.elapsed().as_secs_f64(), ..answer })
     }
 
-    /// The shortest packing by an integer program alone (step 5), between a known packing and a proven bound.
+    /// Find the shortest packing by an integer program alone (step 5), between a known packing and a proven
+    /// bound.
     pub fn shortest(
         &self,
         problem: &PackProblem,
@@ -162,7 +164,7 @@ impl PackSolver {
                         Solved::Unknown(least) => answer.bound = bound.max(whole_number(least)),
                         Solved::Infeasible => {
                             return Err(SolverError::Refused(
-                                "no packing is as short as a known one".to_string(),
+                                "it claims that no packing is as short as a known one".to_string(),
                             ));
                         }
                         Solved::Refused => return Err(SolverError::Refused("invalid program".to_string())),
@@ -229,7 +231,7 @@ impl Built {
     }
 }
 
-/// A packing after the checker has looked at it.
+/// Return a packing that the checker accepts.
 fn checked(problem: &PackProblem, packing: &Packing) -> Result<Packing, SolverError> {
     match check(problem.region(), problem.target(), packing) {
         Ok(_) => Ok(packing.clone()),

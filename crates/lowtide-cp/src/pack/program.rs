@@ -1,4 +1,4 @@
-//! A linear program with whole numbers, as HiGHS takes it: rows of sums within ranges.
+//! An integer program as HiGHS takes it: rows of sums within ranges.
 
 /// A column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ impl Column {
     }
 }
 
-/// Minimises the cost of the columns within their ranges and those of the rows.
+/// A program: minimise the cost of the columns within the ranges of columns and rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) cost: Vec<f64>,
@@ -23,7 +23,7 @@ pub(crate) struct Program {
     pub(crate) whole: Vec<bool>,
     pub(crate) row_lower: Vec<f64>,
     pub(crate) row_upper: Vec<f64>,
-    /// Where each row begins in `index` and `value`.
+    /// The start of each row in `index` and `value`.
     pub(crate) start: Vec<i32>,
     pub(crate) index: Vec<i32>,
     pub(crate) value: Vec<f64>,
@@ -42,7 +42,7 @@ impl Program {
         self.column(0.0, 1.0, 0.0, true)
     }
 
-    /// `lower <= sum <= upper`. A column may occur several times.
+    /// Add the row `lower <= sum <= upper`. A column may occur several times.
     pub(super) fn row(&mut self, lower: f64, sum: &[(f64, Column)], upper: f64) {
         let mut terms: Vec<(i32, f64)> = sum.iter().map(|(factor, column)| (column.0, *factor)).collect();
         terms.sort_unstable_by_key(|(column, _)| *column);

@@ -1,7 +1,9 @@
-//! The integer program of section 2.2, equations 12 to 23: x(i,c,r) is 1 if operation i, or a part of it, issues in cycle c on
-//! r, which is one of the units, both or none; y(i,f) is 1 if it has format f of the table Γ.
+//! The integer program of section 2.2, equations 12 to 23. x(i,c,r) is 1 if operation i, or a part of it,
+//! issues in cycle c on r: one of the units, both or none. y(i,f) is 1 if operation i has format f of the
+//! table Γ.
 //!
-//! Beyond the paper, which leaves both out here, it knows conflicts (as in equation 9, by format), and parts that must be more than a cycle apart.
+//! The paper leaves out two constraints here, which this program has: conflicts (as in equation 9, by
+//! format), and parts that must be more than a cycle apart.
 
 use lowtide::InstrId;
 use lowtide::pack::bound::Ranges;
@@ -17,9 +19,9 @@ const NONE: usize = 3;
 
 /// A row of Γ.
 struct Format {
-    /// The problem's number of the format.
+    /// The number of the format in the problem.
     number: usize,
-    /// How often it takes each place. What takes both units takes each of them, too.
+    /// How often the format takes each place. A need for both units also counts for each of them.
     needs: [u32; PLACES],
     apart: u32,
     chosen: Column,
@@ -30,7 +32,8 @@ struct Own {
     /// For each cycle from the first on, the bits of the places that some format takes.
     bits: Vec<[Option<Column>; PLACES]>,
     formats: Vec<Format>,
-    /// For operations with splits, to decide a length: whether nothing of it is left after each cycle.
+    /// Only for operations with splits, in [`Form::Decision`]: whether all of the operation has issued after
+    /// each cycle.
     done: Vec<Column>,
 }
 
@@ -69,7 +72,8 @@ fn rows_of(operation: &Operation, program: &mut Program) -> Vec<Format> {
 }
 
 impl SplitProgram {
-    /// For packings of at most `length` cycles; none if an operation has no cycle left.
+    /// Build the program for packings of at most `length` cycles. Return `None` if an operation has no cycle
+    /// left.
     pub(super) fn new(problem: &PackProblem, ranges: &Ranges, length: u32, form: Form) -> Option<Self> {
         let mut program = Program::default();
         let mut own = Vec::with_capacity(problem.len());
@@ -125,7 +129,7 @@ impl SplitProgram {
                 }
             }
         }
-        // The most that any format issues.
+        // The most issues of any format.
         let most = own.formats.iter().map(|format| format.needs[0] + format.needs[1]).max().unwrap_or(0);
         let slack = f64::from(most.max(2) - 1);
         for format in own.formats.iter().filter(|format| format.number > 0) {
@@ -166,7 +170,8 @@ impl SplitProgram {
         }
     }
 
-    /// (22) cycle by cycle: nothing of an operation issues before all that it waits for is done for long enough.
+    /// Equation (22) cycle by cycle: no part of an operation issues before all its predecessors are done for
+    /// their latency.
     fn add_times(&mut self, problem: &PackProblem) {
         for (at, operation) in problem.operations().iter().enumerate() {
             if operation.splits.is_empty() {
@@ -175,7 +180,7 @@ impl SplitProgram {
             let own = &mut self.own[at];
             own.done = own.bits.iter().map(|_| self.program.column(0.0, 1.0, 0.0, false)).collect();
             for (position, &done) in own.done.iter().enumerate() {
-                // In the next cycle; those after it follow, as what is done stays so.
+                // The next cycle is enough: a done operation stays done.
                 for &bit in own.bits.get(position + 1).into_iter().flatten().flatten() {
                     self.program.at_most(&[(1.0, done), (1.0, bit)], 1.0);
                 }
@@ -188,7 +193,7 @@ impl SplitProgram {
             for edge in problem.succs(InstrId::at(at)) {
                 let (from, to) = (&self.own[at], &self.own[edge.instr.index()]);
                 for (cycle, bits) in to.cycles() {
-                    // Whatever issues in this cycle needs `from` to be done in this one.
+                    // An issue in this cycle needs `from` to be done in cycle `until`.
                     let until = i64::from(cycle) - i64::from(edge.latency);
                     let last = i64::from(from.first) + from.bits.len() as i64 - 1;
                     if until >= last {
@@ -250,7 +255,7 @@ impl SplitProgram {
         }
     }
 
-    /// The packing in a solution.
+    /// Return the packing in a solution.
     pub(super) fn packing(&self, solution: &[f64]) -> Packing {
         let mut placed = Vec::new();
         for (at, own) in self.own.iter().enumerate() {
@@ -277,7 +282,7 @@ impl SplitProgram {
     }
 }
 
-/// The bits of which one says that an operation without splits issues in a cycle.
+/// Return the bits of one cycle for an operation without splits.
 fn single(bits: &[Option<Column>; PLACES]) -> impl Iterator<Item = Column> {
     let chosen = match bits {
         [_, _, Some(both), _] => [Some(*both), None, None],

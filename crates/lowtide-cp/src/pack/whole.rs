@@ -7,7 +7,7 @@ use lowtide::pack::{Kind, PackProblem, Packing, Placed, Units};
 use super::Form;
 use super::program::{Column, Program};
 
-/// A program, and where its answer is.
+/// A program, and the columns of its solution.
 pub(super) struct WholeProgram {
     pub(super) program: Program,
     /// For each operation, its first cycle, and the bit of that cycle and of the following ones.
@@ -15,7 +15,8 @@ pub(super) struct WholeProgram {
 }
 
 impl WholeProgram {
-    /// For packings of at most `length` cycles; none if an operation has no cycle left.
+    /// Build the program for packings of at most `length` cycles. Return `None` if an operation has no cycle
+    /// left.
     pub(super) fn new(problem: &PackProblem, ranges: &Ranges, length: u32, form: Form) -> Option<Self> {
         let mut program = Program::default();
         // (2), for the cycles of (10) and (11)
@@ -58,13 +59,14 @@ impl WholeProgram {
         bits.get(cycle.checked_sub(*first)? as usize).copied()
     }
 
-    /// The cycle of an operation, times a factor.
+    /// Return the cycle of an operation, times a factor.
     fn time(&self, at: usize, factor: f64) -> Vec<(f64, Column)> {
         let (first, bits) = &self.bits[at];
         (*first..).zip(bits).map(|(cycle, bit)| (factor * f64::from(cycle), *bit)).collect()
     }
 
-    /// (5). To decide a length, the same cycle by cycle, which leaves less to fractions: `to` by cycle c + latency - 1 means `from` by c - 1.
+    /// (5). [`Form::Decision`] has it cycle by cycle, which leaves less room for fractions: `to` by cycle c +
+    /// latency - 1 implies `from` by c - 1.
     fn add_latency(&mut self, from: usize, to: usize, latency: u32, form: Form) {
         if form == Form::Minimising {
             let mut sum = self.time(from, 1.0);
@@ -120,7 +122,7 @@ impl WholeProgram {
         }
     }
 
-    /// The packing in a solution.
+    /// Return the packing in a solution.
     pub(super) fn packing(&self, problem: &PackProblem, solution: &[f64]) -> Packing {
         let mut by_cycle: Vec<(u32, InstrId, Kind)> = Vec::new();
         for (at, (first, bits)) in self.bits.iter().enumerate() {

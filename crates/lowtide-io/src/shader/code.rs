@@ -1,9 +1,9 @@
-//! A shader as blocks of operations on registers, and the regions that come of it.
+//! A shader as blocks of operations on registers, and the regions made from the blocks.
 //!
-//! Every operation writes a register of its own. What a variable holds is known within a block; from one block
-//! to the next it lives in its *home* registers, which no operation writes: the block says which lanes hold
-//! the new contents at its end ([`Block::writes`]). What is live, and what nobody needs, follows from a
-//! backward pass over the blocks.
+//! Every operation writes a register of its own. Within a block, the lowering knows the contents of each
+//! variable. Between blocks a variable lives in its *home* registers, which no operation writes: the block
+//! lists the lanes with the new contents at its end ([`Block::writes`]). A backward pass over the blocks
+//! finds live lanes and dead operations.
 
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder, RegionError};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ pub(super) enum Lane {
 }
 
 impl Lane {
-    /// The lane of a register, whatever its sign.
+    /// Return the lane of a register, without its sign.
     pub(super) fn register(self) -> Option<(u32, u8)> {
         match self {
             Lane::Reg(reg, at) | Lane::Minus(reg, at) => Some((reg, at)),
@@ -31,7 +31,7 @@ impl Lane {
         }
     }
 
-    /// The same of another register.
+    /// Return the same lane of another register.
     pub(super) fn of(self, reg: u32) -> Lane {
         match self {
             Lane::Reg(_, at) => Lane::Reg(reg, at),
@@ -41,10 +41,10 @@ impl Lane {
     }
 }
 
-/// What kind of register it is: the register classes of the regions.
+/// The register classes of the regions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Class {
-    /// A result of the shader's own.
+    /// A result that the shader computes.
     Reg,
     /// An input that is interpolated over a triangle.
     Interpolant,
@@ -79,16 +79,16 @@ pub(super) struct Reg {
     pub(super) name: String,
 }
 
-/// What an operation does beside its result. Memories are numbered; different ones never overlap.
+/// The memory effect of an operation. Memories are numbered, and different ones never overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// No effect.
     None,
-    /// It reads from memory that does not change.
+    /// A read of constant memory.
     Fetch,
-    /// It reads from a memory.
+    /// A read of a memory.
     Read(u32),
-    /// It writes to a memory (and may read from it).
+    /// A write to a memory, possibly with a read.
     Write(u32),
 }
 
@@ -108,23 +108,23 @@ pub(super) struct Block {
     pub(super) ops: Vec<Op>,
     pub(super) next: Vec<usize>,
     pub(super) loop_depth: u32,
-    /// What ends it.
+    /// The opcode that ends the block.
     pub(super) boundary: &'static str,
-    /// What the end of the block needs: a condition, or the outputs of the shader.
+    /// The lanes that the end of the block needs: a condition, or the outputs of the shader.
     pub(super) keeps: Vec<Lane>,
-    /// Lanes of home registers, and what they hold at the end of the block.
+    /// The lanes of home registers with a new value, and that value at the end of the block.
     pub(super) writes: Vec<((u32, u8), Lane)>,
     pub(super) place: Option<Place>,
 }
 
-/// A register that keeps what a home register held at the start of a block, for those that need it after the block.
+/// A register that keeps the value of a home register from the start of a block, for uses after the block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied {
     pub(super) copy: u32,
     pub(super) home: u32,
 }
 
-/// A whole shader, its functions put into one another.
+/// A whole shader with all functions inlined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub(super) regs: Vec<Reg>,
@@ -157,7 +157,7 @@ impl LaneSet {
     }
 }
 
-/// Cycles until a result can be used: rough figures, in the proportions of real GPUs.
+/// Return the cycles until a result can be used: rough figures, in the proportions of real GPUs.
 fn latency(opcode: &str) -> u32 {
     match opcode {
         "tex" | "txl" | "txb" | "txd" | "txc" | "gather" | "txf" | "txq" => 40,
@@ -171,8 +171,8 @@ fn latency(opcode: &str) -> u32 {
 }
 
 impl Code {
-    /// Makes a region of every block with operations: without what nobody needs, and with multiplications and
-    /// additions as one operation where that is the same.
+    /// Make a region of every block with operations. Dead operations are removed, and a multiplication and an
+    /// addition are fused where the result is the same.
     pub(super) fn regions(mut self) -> Result<Vec<Region>, RegionError> {
         let (live_ins, mut live_outs) = self.live();
         if self.join_copies(&live_ins) {
@@ -195,8 +195,8 @@ impl Code {
         lane.register().filter(|(reg, _)| self.regs[*reg as usize].class == Class::Reg)
     }
 
-    /// Copies of home registers that do not change as long as the copy is needed are no registers of their own.
-    /// Tells whether there were any.
+    /// Replace copies of home registers that do not change while the copy is live. Return whether there were
+    /// any.
     fn join_copies(&mut self, live_ins: &[LaneSet]) -> bool {
         let mut copies_of: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for Copied { copy, home } in self.copies.iter().copied() {
@@ -230,8 +230,8 @@ impl Code {
         true
     }
 
-    /// What is live at the start of each block, and what its operations must leave behind: lanes of their results and of
-    /// what they found.
+    /// Return the lanes that are live at the start of each block, and the lanes that its operations must
+    /// preserve: of their results and of the block's inputs.
     fn live(&self) -> (Vec<LaneSet>, Vec<LaneSet>) {
         let mut live_ins = vec![LaneSet::new(self.regs.len()); self.blocks.len()];
         let mut live_outs = live_ins.clone();
@@ -293,7 +293,7 @@ impl Code {
         self.blocks[position].ops = ops;
     }
 
-    /// `mul` and `add` become `mad` where nobody else needs the product.
+    /// Fuse `mul` and `add` into `mad` where the product has no other use.
     fn fuse(&mut self, position: usize, live_out: &LaneSet) {
         let block = &mut self.blocks[position];
         let mut readers: FxHashMap<u32, usize> = FxHashMap::default();
@@ -370,7 +370,7 @@ impl Code {
             let flags = match op.effect {
                 Effect::None => "r",
                 Effect::Fetch => "lr",
-                // Computed again later, it may read something else.
+                // A second read later may return another value.
                 Effect::Read(_) => "l",
                 Effect::Write(_) if op.result.is_some() => "ls",
                 Effect::Write(_) => "s",
@@ -392,7 +392,7 @@ impl Code {
                 });
                 let texts: Vec<&str> = texts.collect();
                 if !texts.is_empty() {
-                    // The same number in all lanes is one number.
+                    // Equal numbers in all lanes are written once.
                     let is_one = texts.iter().all(|text| *text == texts[0]);
                     let lanes = if is_one { 1 } else { texts.len() };
                     let name = texts[..lanes].join(",");

@@ -1,8 +1,8 @@
 //! Operators and functions as the operations that shader hardware has.
 //!
-//! Opcodes are lower case and name the operation, whatever its number of lanes: `add`, `mul`, `mad`, `dp3`, `rsq`, `tex`. A
-//! minus sign is a modifier of the operand and no operation; so is a transposition. Functions that hardware lacks are spelled
-//! out: `normalize` is `dp3`, `rsq`, `mul`.
+//! Opcodes are lower case and name the operation for any number of lanes: `add`, `mul`, `mad`, `dp3`, `rsq`,
+//! `tex`. A minus sign is a modifier of the operand and no operation; so is a transposition. Functions that
+//! hardware lacks are expanded: `normalize` is `dp3`, `rsq`, `mul`.
 
 use naga::{BinaryOperator, MathFunction, ScalarKind, UnaryOperator};
 
@@ -11,7 +11,7 @@ use super::lower::{Fault, Lower, Val, Variant, leaf_lanes};
 
 type Fallible<T> = Result<T, Fault>;
 
-/// What tells operations on different kinds of numbers apart that have the same opcode.
+/// Return a number that separates operations with the same opcode on different kinds of numbers.
 fn variant(opcode: &str, kind: ScalarKind) -> Variant {
     match opcode {
         "idiv" | "imod" | "imin" | "imax" | "shr" | "slt" | "sge" | "seq" | "sne" | "abs" | "sign"
@@ -67,7 +67,7 @@ impl Lower<'_> {
             }
             _ => {}
         }
-        // Greater is less the other way round.
+        // Greater is less with swapped operands.
         let (a, b) = match op {
             B::Subtract => (a.clone(), self.negated(b)),
             B::Greater | B::LessEqual => (b.clone(), a.clone()),
@@ -107,7 +107,7 @@ impl Lower<'_> {
         self.zip(a, b, &mut |this, a, b| this.op_of(opcode, variant, a.len(), &[a, b]))
     }
 
-    /// By a constant, division is multiplication.
+    /// Divide. A division by a constant becomes a multiplication.
     fn quotient(&mut self, a: &[Lane], b: &[Lane]) -> Vec<Lane> {
         if b.iter().all(|lane| matches!(lane, Lane::Const(_))) {
             let inverse = self.inverse(b);
@@ -117,7 +117,7 @@ impl Lower<'_> {
             true => vec![self.op("rcp", 1, &[&b[..1]])[0]; a.len()],
             false => self.op("rcp", b.len(), &[b]),
         };
-        // A division of one by something is the inverse.
+        // One divided by a value is its reciprocal.
         match a.iter().all(|lane| *lane == self.number(1.0)) {
             true => inverse,
             false => self.op("mul", a.len(), &[a, &inverse]),
@@ -148,7 +148,7 @@ impl Lower<'_> {
         Ok(sum.unwrap_or_default())
     }
 
-    /// One over the length of a vector.
+    /// Return one over the length of a vector.
     fn inverse_length(&mut self, vector: &[Lane]) -> Vec<Lane> {
         let square = self.dot(vector, vector);
         self.op("rsq", 1, &[&square])
@@ -162,7 +162,7 @@ impl Lower<'_> {
         self.op("rcp", 1, &[&inverse])
     }
 
-    /// Functions of naga's list; `lanes` is the width of the result.
+    /// Lower a function of naga's list; `lanes` is the width of the result.
     pub(super) fn math(
         &mut self,
         fun: MathFunction,
@@ -411,7 +411,7 @@ impl Lower<'_> {
         }
     }
 
-    /// By the first column, with the determinants of what is left.
+    /// Expand the determinant by the first column.
     fn determinant(&mut self, columns: &[Vec<Lane>]) -> Fallible<Vec<Lane>> {
         if columns.len() == 1 {
             return Ok(columns[0].clone());

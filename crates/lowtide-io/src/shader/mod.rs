@@ -1,12 +1,15 @@
 //! Shaders as kernels: WGSL, GLSL and SPIR-V, read by naga.
 //!
-//! Every entry point becomes a kernel, every straight-line block a region: functions are put where they are called, and control flow,
-//! barriers and memory that is written are boundaries or dependences. Vector operations stay vector operations, with one lane
-//! for each component. Inputs are live at the start, in register classes of their own: `interpolant`, `attribute`,
-//! `builtin`, `uniform` and `constant`; what the shader computes is of class `reg`. The name of such a register
-//! says where the operation stands that writes it: `r12@7:5` is line 7, column 5. See `docs/shaders.md`.
+//! Every entry point becomes a kernel, and every straight-line block a region. Functions are inlined; control
+//! flow, barriers and written memory are boundaries or dependences. Vector operations stay vector operations,
+//! with one lane for each component.
 //!
-//! The feature `shaders` contains the parser. Without the feature, every shader is refused with an error that names the feature.
+//! Inputs are live at the start, in register classes of their own: `interpolant`, `attribute`, `builtin`,
+//! `uniform` and `constant`. Results have class `reg`. The name of a result contains the place of its
+//! operation: `r12@7:5` is line 7, column 5. See `docs/shaders.md`.
+//!
+//! The feature `shaders` contains the parser. Without the feature, every shader is refused with an error that
+//! names the feature.
 
 #[cfg(feature = "shaders")]
 mod code;
@@ -26,7 +29,7 @@ use lowtide::{InstrId, region::Region};
 
 use crate::ReadError;
 
-/// The languages, by the ending of the file.
+/// The shader languages, by the file extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShaderLanguage {
     /// `.wgsl`
@@ -42,7 +45,7 @@ pub enum ShaderLanguage {
 }
 
 impl ShaderLanguage {
-    /// The language of a file; none if it is no shader.
+    /// Return the language of a file. `None` if it is no shader.
     pub fn of(path: &Path) -> Option<ShaderLanguage> {
         match path.extension()?.to_str()? {
             "wgsl" => Some(ShaderLanguage::Wgsl),
@@ -55,7 +58,7 @@ impl ShaderLanguage {
     }
 }
 
-/// Reads the kernels of a shader file, one for each entry point.
+/// Read the kernels of a shader file, one for each entry point.
 pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
     let name = path.display().to_string();
     let fail = |message: String| ReadError { file: name.clone(), line: None, message };
@@ -66,7 +69,7 @@ pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
     parse_shader(language, &bytes, &name)
 }
 
-/// Reads the kernels of a shader; `name` is for messages, and the origin of the kernels.
+/// Read the kernels of a shader. `name` is for messages, and becomes the origin of the kernels.
 ///
 /// ```
 /// # #[cfg(feature = "shaders")] {
@@ -96,7 +99,7 @@ pub fn parse_shader(language: ShaderLanguage, bytes: &[u8], name: &str) -> Resul
     }
 }
 
-/// Line and column, counted from 1, of the operation in its shader, if known.
+/// Return line and column of the operation in its shader, counted from 1, if known.
 pub fn shader_place(region: &Region, instr: InstrId) -> Option<(u32, u32)> {
     let def = region.defs(instr).first()?;
     let (_, place) = region.register_name(def.operand.register).rsplit_once('@')?;

@@ -1,22 +1,23 @@
-//! How deep a shader is nested, before it is parsed: the parser recurses and would run out of stack.
+//! The nesting depth of a shader, before it is parsed: the parser recurses and would exhaust the stack.
 
-/// Most levels of brackets, operators of an expression and branches behind `else`, all together.
+/// The most levels of brackets, operators of an expression and branches behind `else`, all together.
 const MOST_LEVELS: usize = 4000;
-/// Most branches and loops of SPIR-V, which may all be nested.
+/// The most branches and loops of SPIR-V, which may all be nested.
 const MOST_BRANCHES: usize = 8000;
 
-/// What is open: an expression of so many operators, behind so many `if` and `else`.
+/// An open level: the operators of an expression, and its `if` and `else`.
 #[derive(Clone, Copy, Default)]
 struct Level {
     operators: usize,
     branches: usize,
 }
 
-/// Line and message if the text is nested too deep. It counts rather too many levels than too few. In WGSL, comments are nested.
+/// Return line and message if the text is nested too deep. The count is an upper bound of the depth. In WGSL,
+/// comments are nested.
 pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<u32>, String)> {
     let bytes = text.as_bytes();
     let mut line = 1;
-    // What encloses the place, and the sum of it.
+    // The levels around the place, and their sum.
     let (mut open, mut around) = (Vec::new(), 0);
     let mut own = Level::default();
     let mut has_ended = false;
@@ -64,7 +65,7 @@ pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<
     None
 }
 
-/// The length of the comment that the text begins with.
+/// Return the length of the comment at the start of the text.
 fn comment(text: &[u8], is_nested: bool) -> Option<usize> {
     if text.starts_with(b"//") {
         return Some(text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()));
@@ -91,7 +92,7 @@ fn comment(text: &[u8], is_nested: bool) -> Option<usize> {
     Some(text.len())
 }
 
-/// The message if SPIR-V has too many branches and loops.
+/// Return the message if SPIR-V has too many branches and loops.
 pub(super) fn too_many_branches(bytes: &[u8]) -> Option<(Option<u32>, String)> {
     // Instructions follow a header of five words; each begins with its length and its opcode.
     let mut words = bytes.chunks_exact(4).map(|word| [word[0], word[1], word[2], word[3]]);

@@ -1,4 +1,4 @@
-//! Calls naga, on a stack that is large enough, and makes kernels of what it returns.
+//! The call of naga, on a large stack, and the kernels made from its result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -10,10 +10,10 @@ use naga::{Module, ShaderStage};
 use super::{ShaderLanguage, lower, nesting};
 use crate::ReadError;
 
-/// The parser and the validator recurse on what is nested, with up to 50 kB for each level.
+/// Parser and validator recurse on nested code, with up to 50 kB for each level.
 const STACK: usize = 512 << 20;
 
-/// Reads the kernels of a shader, as [`super::parse_shader`].
+/// Read the kernels of a shader, as [`super::parse_shader`].
 pub(super) fn parse(language: ShaderLanguage, bytes: &[u8], name: &str) -> Result<Vec<Kernel>, ReadError> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().stack_size(STACK);
@@ -69,7 +69,7 @@ fn parse_on_this_stack(language: ShaderLanguage, bytes: &[u8], name: &str) -> Re
         let regions = code.regions().map_err(|error| {
             fail(None, format!("entry point {:?} does not make a valid region: {error}", point.name))
         })?;
-        // What only hands its inputs on has nothing to schedule.
+        // An entry point that only passes on its inputs has nothing to schedule.
         if !regions.is_empty() {
             kernels.push(Kernel {
                 name: point.name.clone(),
@@ -111,7 +111,7 @@ fn parse_glsl(stage: ShaderStage, text: &str) -> Result<Module, (Option<u32>, St
     })
 }
 
-/// An error with all that led to it.
+/// Return an error with all its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! The definitions of pressure and its bound, word for word, for regions so small that all downsets can be listed.
+//! Brute force: the definitions of pressure and its bound, over all downsets of small regions.
 
 use super::closure::Closure;
 use crate::generate::{Shape, region, register_program};
@@ -71,7 +71,7 @@ impl<'a> Small<'a> {
         let mut peaks = vec![u32::MAX; 1 << self.region.len()];
         for &set in &self.downsets {
             let singles = (0..self.region.len()).map(|i| 1u32 << i).filter(|single| set & single != 0);
-            // What is no downset has kept the largest number.
+            // Sets that are no downset keep the largest number.
             let before = singles.map(|single| peaks[(set ^ single) as usize]).min().unwrap_or(0);
             peaks[set as usize] = before.max(self.pressure(set));
         }

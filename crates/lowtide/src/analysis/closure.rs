@@ -31,7 +31,7 @@ impl Closure {
         Closure { ancestors, descendants }
     }
 
-    /// Adds that `first` must come before `second`, with all that follows from it. The two must be independent.
+    /// Add that `first` must come before `second`, with its consequences. The two must be independent.
     pub(crate) fn add(&mut self, first: InstrId, second: InstrId) {
         let mut before = self.ancestors.to_set(first);
         before.insert(first);
@@ -46,12 +46,12 @@ impl Closure {
         self.ancestors.width()
     }
 
-    /// All that must come before `instr`.
+    /// Return all instructions that must come before `instr`.
     pub fn ancestors(&self, instr: InstrId) -> Bits<'_> {
         self.ancestors.row(instr)
     }
 
-    /// All that must come after `instr`.
+    /// Return all instructions that must come after `instr`.
     pub fn descendants(&self, instr: InstrId) -> Bits<'_> {
         self.descendants.row(instr)
     }

@@ -1,11 +1,11 @@
-//! How far any two instructions are apart at least: the longest path of latencies between them.
+//! Minimum distances: the longest path of latencies between any two instructions.
 
 use super::closure::Closure;
 use super::times::separation;
 use crate::index::InstrId;
 use crate::problem::Problem;
 
-/// Regions up to this size have room for the distances of all pairs.
+/// The largest region for which the distances of all pairs are computed.
 pub const MOST_FOR_DISTANCES: usize = 2048;
 
 const UNREACHED: i32 = -1;
@@ -19,7 +19,7 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// Computes all of them in O(n × edges).
+    /// Compute all distances in O(n × edges).
     pub fn new(problem: &Problem) -> Self {
         let region = problem.region();
         let count = region.len();
@@ -46,14 +46,16 @@ impl Distances {
         Distances { count, cycles }
     }
 
-    /// Cycles between the issues of two instructions, at least; none if the second one need not come after the first.
+    /// Return the least cycles between the issues of two instructions. `None` if the second need not come
+    /// after the first.
     #[inline]
     pub fn between(&self, first: InstrId, second: InstrId) -> Option<u32> {
         let cycles = self.cycles[first.index() * self.count + second.index()];
         (cycles != UNREACHED).then_some(cycles as u32)
     }
 
-    /// Adds that `second` issues so many cycles after `first`, with all that follows from it. The closure must know of it.
+    /// Add that `second` issues at least `cycles` cycles after `first`, with its consequences. The closure
+    /// must contain the pair already.
     pub(crate) fn add(&mut self, closure: &Closure, first: InstrId, second: InstrId, cycles: u32) {
         let count = self.count;
         let after: Vec<(usize, i32)> = closure

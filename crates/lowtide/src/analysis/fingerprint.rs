@@ -1,7 +1,9 @@
-//! Equal graphs: a region as a sequence of words that is the same for every region with the same graph, and a hash of it.
+//! Equality of graphs: a region as a sequence of words, the same for every region with the same graph, and a
+//! hash of the words.
 //!
-//! Two regions have the same graph if they have the same instructions in source order (dependences with latencies, units) and the same values,
-//! whatever their names, opcodes and registers are called. Weight that only passes through a region is not part of the graph.
+//! Two regions have the same graph if they have the same instructions in source order (dependences with
+//! latencies, units) and the same values. Names, opcodes and register numbers do not matter. Weight that only
+//! passes through a region is not part of the graph.
 
 use std::hash::Hasher;
 
@@ -10,10 +12,10 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use crate::index::{InstrId, ValueId};
 use crate::region::Region;
 
-/// Stands for "no definition" among the words.
+/// The word for "no definition".
 const NONE: u32 = u32::MAX;
 
-/// A sequence of words in which every part says how long it is, so that different things never become the same words.
+/// A sequence of words. Every part states its length, so different inputs give different words.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Words(Vec<u32>);
 
@@ -71,7 +73,8 @@ impl Words {
         }
     }
 
-    /// A hash of 128 bits that is the same on every machine and in every version: SipHash-1-3 of the words in little-endian order.
+    /// Return a hash of 128 bits that is the same on every machine and in every version: SipHash-1-3 of the
+    /// words in little-endian order.
     pub fn hash128(&self) -> u128 {
         let mut hasher = SipHasher13::new();
         self.0.iter().for_each(|word| hasher.write(&word.to_le_bytes()));
@@ -79,8 +82,8 @@ impl Words {
     }
 }
 
-/// A number that is the same for all regions with the same graph. Different graphs have different numbers in all likelihood (128 bits);
-/// where that is not enough, compare the [`Words`] themselves.
+/// Return a number that is the same for all regions with the same graph. Different graphs have different
+/// numbers with high probability (128 bits). For certainty, compare the [`Words`] themselves.
 pub fn fingerprint(region: &Region) -> u128 {
     let mut words = Words::default();
     words.push_graph(region);
@@ -128,7 +131,7 @@ mod tests {
         assert!(all.len() > 1190, "{} of 1200 random graphs differ", all.len());
     }
 
-    /// Stored answers outlive a program: the hash must not change with the compiler or the machine.
+    /// A stored cache outlives a program: the hash must not change with the compiler or the machine.
     #[test]
     fn the_hash_is_a_fixed_one() {
         let mut words = Words::default();

@@ -39,28 +39,28 @@ use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
-/// Capacity that no flow reaches: more than the weight of all values together.
+/// A capacity that no flow reaches: more than the weight of all values together.
 const UNLIMITED: u32 = 1 << 31;
 
 const UNREACHED: u32 = u32::MAX;
 
-/// Where something must lie in relation to a downset (or to the source's side of a cut).
+/// The side of an instruction in relation to a downset (or to the source's side of a cut).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// In the downset: a source.
     In,
-    /// Either.
+    /// Undecided.
     Free,
     /// Not in the downset: a sink.
     Out,
 }
 
-/// What is known about a minimum.
+/// The result of a minimisation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Minimum {
-    /// It is this.
+    /// The minimum.
     Exact(u32),
-    /// It is this or more: the limit was reached, or the effort was spent.
+    /// A lower bound on the minimum: the limit was reached, or the effort was spent.
     AtLeast(u32),
 }
 
@@ -151,21 +151,22 @@ struct Network {
     /// The arcs that leave node `i` are `arcs[first[i]..first[i + 1]]`.
     first: Vec<u32>,
     arcs: Vec<Arc>,
-    /// What each direction of a connection can still take.
+    /// The residual capacity of each direction of a connection.
     residual: Vec<u32>,
     sides: Vec<Side>,
-    /// Arcs to the nearest sink; [`UNREACHED`] if there is no way or none was looked for.
+    /// The number of arcs to the nearest sink. [`UNREACHED`] if there is no path or the search did not get
+    /// there.
     distance: Vec<u32>,
-    /// The first arc of each node that may still lead on.
+    /// The first arc of each node that may still lead to a sink.
     current: Vec<u32>,
     /// Nodes that a source reaches; see [`Network::find_reached`].
     reached: Vec<bool>,
     queue: Vec<u32>,
-    /// Sinks that have a neighbour that is none.
+    /// Sinks with a neighbour that is no sink.
     sinks: Vec<u32>,
     /// Sources that reach a sink.
     sources: Vec<u32>,
-    /// Nodes from a source to where the push has got, each with the slot of the arc that leaves it.
+    /// The nodes from a source to the end of the push, each with the slot of the arc that leaves it.
     path: Vec<(u32, u32)>,
 }
 
@@ -174,8 +175,8 @@ impl Network {
         self.first[node as usize] as usize..self.first[node as usize + 1] as usize
     }
 
-    /// Adds to the flow until it is maximal, has grown by `limit`, or the effort is spent. Tells by how much
-    /// it has grown, and whether it is maximal; if so, `distance` tells the nodes that reach a sink.
+    /// Augment the flow until it is maximal, has grown by `limit`, or the effort is spent. Return its growth,
+    /// and whether it is maximal. If so, `distance` marks the nodes that reach a sink.
     fn augment(&mut self, limit: u32, effort: &mut Effort) -> (u32, bool) {
         self.sinks.clear();
         self.sinks
@@ -200,7 +201,7 @@ impl Network {
         });
     }
 
-    /// Breadth-first search from the sinks against the residual arcs; goes up to sources, not beyond.
+    /// Search breadth-first from the sinks against the residual arcs, up to the sources and not beyond.
     fn measure_distances(&mut self, effort: &mut Effort) {
         self.distance.fill(UNREACHED);
         self.sources.clear();
@@ -231,7 +232,7 @@ impl Network {
         effort.spend(head as u64);
     }
 
-    /// Pushes from all sources along arcs to smaller distances until no such way is left.
+    /// Push from all sources along arcs to smaller distances until no such path is left.
     fn push_along_distances(&mut self, limit: u32, effort: &mut Effort) -> u32 {
         let mut total = 0;
         let mut steps = 0;
@@ -255,7 +256,7 @@ impl Network {
                     if total == limit {
                         break 'sources;
                     }
-                    // Every path has an arc that is full now; go on from the first one.
+                    // Every path now has a full arc: continue from the first one.
                     node = self.path[full].0;
                     self.path.truncate(full);
                 }
@@ -289,7 +290,7 @@ impl Network {
         total
     }
 
-    /// Marks in `reached` exactly the nodes that a source reaches.
+    /// Mark in `reached` exactly the nodes that a source reaches.
     fn find_reached(&mut self) {
         self.reached.fill(false);
         self.queue.clear();
@@ -319,31 +320,31 @@ const LEFT_OUT: u32 = u32::MAX;
 
 /// Minima of the pressure of one class over intervals of downsets. See the [module](self).
 ///
-/// All buffers are reused: after the first question there is no allocation.
+/// All buffers are reused: only the first query allocates.
 #[derive(Clone, Debug)]
 pub struct DownsetMin<'a> {
     region: &'a Region,
     network: Network,
     /// The node of each instruction, or [`LEFT_OUT`].
     node_of: Vec<u32>,
-    /// Residual capacities with a (nearly always maximal) flow for no bounds at all, and that flow.
+    /// Residual capacities with a (nearly always maximal) flow without bounds, and that flow.
     free_residual: Vec<u32>,
     free_flow: u32,
-    /// What is live at every boundary.
+    /// The weight that is live at every boundary.
     constant: u32,
-    /// The question asked last, and whether the answer was exact.
+    /// The last query, and whether its answer was exact.
     sides: Vec<Side>,
     is_exact: bool,
 }
 
-/// What [`DownsetMin`] adds up for a downset.
+/// The weights of the sum that [`DownsetMin`] minimises over downsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// For each register that is live.
+    /// The weight of each live register.
     pub live: u32,
-    /// For each instruction of the downset.
+    /// The weight of each instruction of the downset.
     pub inside: u32,
-    /// For each instruction that is not in it.
+    /// The weight of each instruction outside it.
     pub outside: u32,
 }
 
@@ -358,9 +359,9 @@ impl<'a> DownsetMin<'a> {
         Self::weighing(region, class, closure, Weights::PRESSURE, |_| 1)
     }
 
-    /// Prepares the network for the pressure of one class and the number of instructions, each with a weight. (An instruction that costs
-    /// something outside has an arc from the source, one that costs something inside has an arc to the sink.) For a value, `live` is the weight of each
-    /// of its registers instead of `weights.live`.
+    /// Prepare the network for a weighted sum of the pressure of one class and the number of instructions. An
+    /// instruction with a cost outside has an arc from the source; one with a cost inside has an arc to the
+    /// sink. For a value, `live` replaces `weights.live` as the weight of each of its registers.
     pub fn weighing(
         region: &'a Region,
         class: ClassId,
@@ -420,7 +421,7 @@ impl<'a> DownsetMin<'a> {
         let mut network = builder.build(nodes as usize);
         network.sides[SOURCE as usize] = Side::In;
         network.sides[SINK as usize] = Side::Out;
-        // Any flow will do as a start, so there is no harm in stopping where it takes long.
+        // Any flow is a valid start, so an early stop is safe.
         let mut effort = Effort { steps: 64 * u64::from(nodes), deadline: None };
         let (free_flow, _) = network.augment(UNLIMITED - 1, &mut effort);
         let free_residual = network.residual.clone();
@@ -436,11 +437,11 @@ impl<'a> DownsetMin<'a> {
         }
     }
 
-    /// The least pressure after any downset that holds all instructions with [`Side::In`] and none with
-    /// [`Side::Out`]. The former must be closed under predecessors, the latter under successors.
+    /// Return the least pressure after any downset that holds all instructions with [`Side::In`] and none
+    /// with [`Side::Out`]. The former must be closed under predecessors, the latter under successors.
     ///
-    /// The answer is exact if it is less than `limit` and the effort suffices; else it is a lower bound, at
-    /// most `limit`.
+    /// The answer is exact if it is less than `limit` and the effort suffices. Otherwise it is a lower bound,
+    /// at most `limit`.
     pub fn min(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
         debug_assert!(self.is_consistent(sides));
         self.sides.copy_from_slice(sides);
@@ -460,8 +461,9 @@ impl<'a> DownsetMin<'a> {
         if is_maximal { Minimum::Exact(known + more) } else { Minimum::AtLeast(known + more) }
     }
 
-    /// The largest minimiser, one bit for each instruction; only right after an [exact](Minimum::Exact)
-    /// answer. (Minimisers are closed under union and intersection, as f is submodular.)
+    /// Return the largest minimiser, one bit for each instruction. Valid only right after an
+    /// [exact](Minimum::Exact) answer. (Minimisers are closed under union and intersection, as f is
+    /// submodular.)
     pub fn largest(&self, set: &mut BitSet) {
         debug_assert!(self.is_exact);
         set.clear();
@@ -482,7 +484,7 @@ impl<'a> DownsetMin<'a> {
         }
     }
 
-    /// The smallest minimiser; otherwise as [`DownsetMin::largest`].
+    /// Return the smallest minimiser. Valid only right after an exact answer, as [`DownsetMin::largest`].
     pub fn smallest(&mut self, set: &mut BitSet) {
         debug_assert!(self.is_exact);
         self.network.find_reached();
@@ -509,15 +511,15 @@ impl<'a> DownsetMin<'a> {
     }
 }
 
-/// The values of a class that are live anywhere.
+/// Return the values of a class that are live at some boundary.
 pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Item = ValueId> + '_ {
     let ids = (0..region.values().len()).map(ValueId::at);
     ids.filter(move |&id| region.values()[id.index()].class == class && !region.is_dead(id))
 }
 
-/// The instructions that get a node: those with an operand or result of the class, and those without that
-/// tie several predecessors to something of interest. (Without the latter, a barrier between many and many
-/// would become an arc for each pair.)
+/// Return the instructions that get a node: those with an operand or result of the class, and those that tie
+/// several predecessors to such an instruction. (Without the latter, a barrier between many and many would
+/// become an arc for each pair.)
 fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
     let mut touches = vec![false; region.len()];
     for id in class_values(region, class) {
@@ -549,7 +551,7 @@ fn nearest_ancestors(
     mut visit: impl FnMut(InstrId),
 ) {
     rest.copy_common(closure.ancestors(instr), kept);
-    // The last one in source order has no descendants among the others. It stands for all of its ancestors.
+    // The last one in source order has no descendants among the others. It represents all of its ancestors.
     let mut last = instr.index();
     while let Some(nearest) = rest.bits().last_up_to(last) {
         last = nearest;
@@ -581,7 +583,7 @@ impl<'a> LastUses<'a> {
         let closure = self.closure;
         self.found.clear();
         self.found.extend(uses.iter().filter(|&&instr| {
-            // Descendants lie behind in source order.
+            // Descendants come later in source order.
             set.bits().is_disjoint_from(closure.descendants(instr), instr)
         }));
         &self.found
@@ -607,7 +609,7 @@ mod tests {
 
     #[test]
     fn flow_needs_to_be_taken_back() {
-        // The short way 0-1-4-5 blocks both long ones unless it is undone.
+        // The short path 0-1-4-5 blocks both long ones unless it is undone.
         let arcs = [(0, 1, 1), (1, 4, 1), (4, 5, 1), (0, 2, 1), (2, 4, 1), (1, 3, 1), (3, 5, 1)];
         let mut network = network(6, &arcs);
         assert_eq!(network.augment(UNLIMITED - 1, &mut Effort::UNBOUNDED.clone()), (2, true));

@@ -61,40 +61,41 @@ use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
 
-/// Steps that [`lower_bound`] spends on Langevin-Černý: about a tenth of a second. Six generated regions
-/// of 4,800 instructions, one of each shape, had no better bound with forty times the work.
+/// The default work of Langevin-Černý, in steps: about a tenth of a second. Six generated regions of 4,800
+/// instructions, one of each shape, had no better bound with forty times the work.
 pub const DEFAULT_WORK: u64 = 10_000_000;
 
-/// Steps for one more ancestor: finding, sorting and placing it cost about four times as much as an edge.
+/// The steps of one more ancestor: finding, sorting and placing it costs about four times as much as an edge.
 const STEPS_OF_AN_ANCESTOR: u64 = 4;
 
-/// Most jobs for one need of a unit; further cycles of longer needs are left out, which is a relaxation.
+/// The most jobs for one need of a unit. Further cycles of longer needs are left out, which is a relaxation.
 const MOST_JOBS_OF_A_NEED: u32 = 64;
 
-/// Most slots between the first and the last of a relaxed problem; longer ones are relaxed to their paths.
+/// The most slots between the first and the last of a relaxed problem. Longer problems are relaxed to their
+/// paths.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// Lower bounds on the length of any schedule. Each is at least as large as those it builds on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LengthBound {
-    /// By the longest path.
+    /// The bound of the longest path.
     pub critical_path: u32,
-    /// By what issue slots or a unit have to take in.
+    /// The bound of the capacity of issue slots and units.
     pub resource: u32,
-    /// Rim-Jain on the whole region; not below `critical_path` and `resource`.
+    /// Rim-Jain on the whole region. Not below `critical_path` and `resource`.
     pub rim_jain: u32,
-    /// Rim-Jain with the releases raised; not below `rim_jain`.
+    /// Rim-Jain with the releases raised. Not below `rim_jain`.
     pub langevin_cerny_forward: u32,
-    /// Rim-Jain with the tails raised; not below `rim_jain`.
+    /// Rim-Jain with the tails raised. Not below `rim_jain`.
     pub langevin_cerny_backward: u32,
-    /// Rim-Jain with both; not below any other.
+    /// Rim-Jain with both raised. Not below any other bound.
     pub langevin_cerny: u32,
     /// For each instruction, the raised release: no schedule issues it earlier.
     pub earliest: Vec<u32>,
-    /// For each instruction, the raised tail: in every schedule so many cycles lie between its issue and the
-    /// last one.
+    /// For each instruction, the raised tail: in every schedule at least this number of cycles lies between
+    /// its issue and the last one.
     pub tail: Vec<u32>,
-    /// Whether the work limit left nothing out.
+    /// Whether the work limit was not reached.
     pub complete: bool,
 }
 
@@ -104,20 +105,20 @@ impl LengthBound {
         self.langevin_cerny
     }
 
-    /// The last cycle in which an instruction can issue in a schedule of `length`; none if there is no such
-    /// cycle.
+    /// Return the last cycle in which an instruction can issue in a schedule of `length`. `None` if there is
+    /// no such cycle.
     pub fn latest(&self, instr: InstrId, length: u32) -> Option<u32> {
         length.checked_sub(self.tail[instr.index()])?.checked_sub(1)
     }
 }
 
-/// All bounds, with [`DEFAULT_WORK`].
+/// Compute all bounds, with [`DEFAULT_WORK`].
 pub fn lower_bound(problem: &Problem) -> LengthBound {
     lower_bound_within(problem, DEFAULT_WORK)
 }
 
-/// All bounds. Langevin-Černý takes about `work` steps at most (edges followed, and a few for each ancestor),
-/// half of them in each direction; what is left out makes its bounds weaker, never wrong.
+/// Compute all bounds. Langevin-Černý takes about `work` steps at most (edges followed, and a few for each
+/// ancestor), half of them in each direction. The work limit makes its bounds weaker, never wrong.
 pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     let times = Times::on(problem);
     let units = binding_units(problem);
@@ -153,7 +154,7 @@ pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     }
 }
 
-/// By the capacity of issue slots and units; see the module's text.
+/// Return the bound by the capacity of issue slots and units: section "Resources" of the module.
 fn resource_bound(problem: &Problem, times: &Times) -> u32 {
     let region = problem.region();
     let issue = problem.target().issue();
@@ -179,13 +180,13 @@ fn resource_bound(problem: &Problem, times: &Times) -> u32 {
     clamp(bound)
 }
 
-/// Bounds are at most the sum of a region's latencies, which fits. Only an instruction that needs more
-/// copies of a unit than there are, which nothing can schedule, could go beyond.
+/// Clamp a bound to 32 bits. Bounds are at most the sum of a region's latencies, which fits. The only
+/// exception is an instruction that needs more copies of a unit than exist, which no schedule satisfies.
 fn clamp(bound: u64) -> u32 {
     u32::try_from(bound).unwrap_or(u32::MAX)
 }
 
-/// A unit that can limit more than the issue slots do.
+/// A unit that can be a stricter limit than the issue slots.
 pub(crate) struct BindingUnit {
     /// Position in the target.
     pub(crate) unit: u32,
@@ -196,8 +197,8 @@ pub(crate) struct BindingUnit {
 }
 
 impl BindingUnit {
-    /// The jobs of an instruction with this release and this distance (or tail). Both are shifted up where
-    /// they could fall below 0, so that slot and key of a job together are `last_job` too large.
+    /// Add the jobs of an instruction with this release and this distance (or tail). Both are shifted up
+    /// where they could fall below 0: slot plus key of a job is then too large by `last_job`.
     fn add_jobs(
         &self,
         solver: &mut RimJain,
@@ -218,8 +219,8 @@ impl BindingUnit {
     }
 }
 
-/// Leaves out units that at most one job of each instruction needs and that have a copy for each slot: the
-/// issue slots are the stricter limit.
+/// Return the units that can be a stricter limit than the issue slots. A unit is none if it has a copy for
+/// each slot and each instruction has at most one job for it.
 pub(crate) fn binding_units(problem: &Problem) -> Vec<BindingUnit> {
     let issue = problem.target().issue();
     let mut longest = vec![0; issue.units.len()];
@@ -269,7 +270,7 @@ fn whole_region(
     clamp(last + 1)
 }
 
-/// The end of time from which Langevin-Černý starts.
+/// The end of time at which Langevin-Černý starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     /// The first cycle: it finds releases.
@@ -316,16 +317,16 @@ fn links(problem: &Problem, start: Start) -> Rows<Link> {
     links
 }
 
-/// What Langevin-Černý finds in one direction.
+/// The result of Langevin-Černý in one direction.
 struct Raised {
-    /// By place.
+    /// The raised releases, by place.
     releases: Vec<u32>,
-    /// Whether the work sufficed.
+    /// Whether the work limit was not reached.
     complete: bool,
 }
 
-/// Langevin-Černý in one direction. The work is dealt out evenly over the instructions still to come, so
-/// that what the first ones leave over is there for the later ones, which have more ancestors.
+/// Run Langevin-Černý in one direction. The work is shared evenly among the remaining instructions. Unused
+/// work of the first ones goes to the later ones, which have more ancestors.
 fn raised_releases(
     problem: &Problem,
     units: &[BindingUnit],
@@ -375,7 +376,7 @@ fn raised_releases(
                 frontier.reach(link.place, distance + link.latency);
             }
         }
-        // The instruction and its ancestors fit into one cycle: nothing can be displaced.
+        // The instruction and its ancestors fit into one cycle: no job can be displaced.
         if ancestors.len() >= width as usize {
             solver.add(release, 0);
             for &(ancestor, distance) in &ancestors {
@@ -399,10 +400,10 @@ fn raised_releases(
     Raised { releases, complete }
 }
 
-/// Ancestors that are known but not yet visited, with the longest path found so far.
+/// Known but unvisited ancestors, with the longest path found so far.
 struct Frontier {
     places: BitSet,
-    /// No place after this one is known.
+    /// The last known place.
     top: usize,
     count: usize,
     distances: Vec<u32>,
@@ -430,8 +431,8 @@ impl Frontier {
         }
     }
 
-    /// Takes out the place that is farthest along the direction of work: all edges that lead to it start
-    /// from places already taken, so that its distance is final.
+    /// Take out the place that is farthest along the direction of work. All edges to it start from places
+    /// already taken, so its distance is final.
     #[inline]
     fn farthest_place(&mut self) -> Option<(u32, u32)> {
         if self.count == 0 {
@@ -450,18 +451,18 @@ impl Frontier {
     }
 }
 
-/// The relaxed problem on one resource, and the memory to solve it again and again.
+/// The relaxed problem on one resource, with memory for repeated solving.
 #[derive(Default)]
 struct RimJain {
-    /// Jobs: the key (tail or distance) above the release, in 32 bits each.
+    /// The jobs: the key (tail or distance) above the release, in 32 bits each.
     jobs: Vec<u64>,
     sorted: Vec<u64>,
     most_key: u32,
     first_release: u32,
     last_release: u32,
-    /// For each slot, how far to jump to a slot with room, or 0 if it has room itself.
+    /// For each slot, the jump to a slot with room, or 0 if it has room itself.
     jump: Vec<u32>,
-    /// For each slot, how many jobs it has.
+    /// For each slot, the number of its jobs.
     filled: Vec<u32>,
 }
 
@@ -478,7 +479,7 @@ impl RimJain {
         self.jobs.push(u64::from(key) << 32 | u64::from(release));
     }
 
-    /// The largest sum of slot and key over all jobs; 0 without jobs. Forgets the jobs.
+    /// Return the largest sum of slot and key over all jobs, and remove the jobs. Return 0 without jobs.
     fn solve(&mut self, capacity: u32) -> u64 {
         if self.jobs.is_empty() {
             return 0;
@@ -486,7 +487,7 @@ impl RimJain {
         let displaced = self.jobs.len() / capacity as usize;
         let slots = (self.last_release - self.first_release) as usize + displaced + 2;
         if slots > MOST_SLOTS {
-            // Every job in its release: as if each had the resource for itself.
+            // Every job in its release: as if each had a resource of its own.
             let most = self.jobs.iter().map(|job| (job >> 32) + (job & u64::from(u32::MAX))).max();
             self.jobs.clear();
             return most.unwrap_or(0);
@@ -514,7 +515,7 @@ impl RimJain {
         most + u64::from(self.first_release)
     }
 
-    /// Radix sort: few passes, as keys are small numbers.
+    /// Sort by radix: few passes, as keys are small numbers.
     fn sort_by_falling_key(&mut self) {
         const DIGIT: u32 = 8;
         if self.jobs.len() < 64 {
@@ -545,7 +546,7 @@ impl RimJain {
     }
 }
 
-/// The first slot from `from` on that has room, with shortcuts for the next one who asks (union-find).
+/// Return the first slot from `from` on that has room, and shorten the path for later calls (union-find).
 #[inline]
 fn first_with_room(jump: &mut [u32], from: usize) -> usize {
     let mut room = from;
@@ -608,7 +609,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// The definition of legality, for instructions issued in the cycles given so far: is adding one legal?
+    /// Return whether one more instruction is legal beside those with given cycles, by the definition of
+    /// legality.
     fn fits(problem: &Problem, cycles: &[Option<u32>], instr: InstrId, cycle: u32) -> bool {
         let issue = problem.target().issue();
         let placed = || problem.region().instrs().filter_map(|other| Some((other, cycles[other.index()]?)));
@@ -629,7 +631,7 @@ mod tests {
         ready && slots && needs.all(|&(unit, length)| (cycle..cycle + length).all(|at| free(unit, at)))
     }
 
-    /// The shortest schedule with every instruction in every cycle: no theory, and no chance beyond toys.
+    /// Return the shortest length by trying every instruction in every cycle. Feasible only for tiny regions.
     fn shortest_of_all(problem: &Problem) -> u32 {
         fn exists(problem: &Problem, cycles: &mut Vec<Option<u32>>, next: usize, length: u32) -> bool {
             if next == cycles.len() {
@@ -864,7 +866,7 @@ mod tests {
         assert_eq!(shortest(&problem), 8);
     }
 
-    /// Numbers that an array of slots, or one job for each cycle, could not hold.
+    /// Numbers too large for an array of slots, or for one job for each cycle.
     #[test]
     fn huge_latencies_and_needs_are_no_trouble() {
         let mut builder = RegionBuilder::new("huge");

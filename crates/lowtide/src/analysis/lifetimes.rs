@@ -1,8 +1,9 @@
-//! What is live at every moment next to an instruction, without any flow.
+//! Live weight at every moment next to an instruction, without any flow.
 //!
-//! Moments are numbered: before and after the first instruction in source order, and so on. A value is certainly live at one if an ancestor
-//! defines it and a descendant needs it. With only the ancestors done, or with all but the descendants done, its state is known as
-//! well. All of this is found for all moments at once, a value at a time, by operations on rows of the closure.
+//! Moments are numbered: before and after the first instruction in source order, and so on. A value is
+//! certainly live at a moment if an ancestor defines it and a descendant needs it. Its state is also known in
+//! two extreme downsets: with only the ancestors done, and with all but the descendants done. Operations on
+//! rows of the closure find all of this for all moments at once, one value at a time.
 
 use super::closure::Closure;
 use super::flow::{LastUses, class_values};
@@ -10,7 +11,7 @@ use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::Region;
 
-/// When each value of one class is live, in a compact form.
+/// The live ranges of the values of one class, in a compact form.
 pub(super) struct Lifetimes {
     /// Definition, weight, and whether it is live-out.
     values: Vec<(Option<InstrId>, u32, bool)>,
@@ -39,7 +40,7 @@ impl Lifetimes {
         Lifetimes { values, last_uses, through: region.through(class), count: region.len() }
     }
 
-    /// For every moment the weight that is live in every downset possible then.
+    /// Return, for every moment, the weight that is live in every possible downset.
     pub(super) fn certain(&self, closure: &Closure) -> Vec<u32> {
         let mut certain = vec![self.through; 2 * self.count];
         let mut live = BitSet::new(self.count);
@@ -59,8 +60,7 @@ impl Lifetimes {
         certain
     }
 
-    /// Lowers the limit of every moment to the pressure at the smallest and at the largest downset possible
-    /// then: all that must be done, and all that can be.
+    /// Lower the limit of every moment to the pressure at its smallest and at its largest downset.
     pub(super) fn lower_limits(&self, closure: &Closure, limits: &mut [u32]) {
         let mut smallest = vec![self.through; 2 * self.count];
         let mut largest = smallest.clone();

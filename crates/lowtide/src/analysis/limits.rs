@@ -1,8 +1,8 @@
 //! Limits on registers: which of them can bind, and which orders stay within them.
 //!
-//! A limit on a class binds only if some order exceeds it. The pressure never exceeds the sum of all values of the class and of what
-//! passes through the region, so a limit at or above that sum is none. What passes through is the same in all orders: a limit
-//! below that cannot be met.
+//! A limit on a class binds only if some order exceeds it. The pressure never exceeds the sum of all values
+//! of the class and of the weight that passes through the region. So a limit at or above that sum never
+//! binds. The weight that passes through is the same in all orders: a limit below it cannot be met.
 
 use super::pressure::Tracker;
 use crate::index::InstrId;
@@ -25,8 +25,9 @@ pub(crate) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32
     fits(&peaks(region, order), limits)
 }
 
-/// For each class what a limit leaves to the values of the region itself: the limit without what passes through, or none where no
-/// order can exceed it. None at all if what passes through alone exceeds a limit. Classes beyond the end of `limits` have none.
+/// Return, for each class, the limit on the region's own values: the limit less the weight that passes
+/// through. The limit is `None` where no order can exceed it. Return `None` if the weight that passes through
+/// alone exceeds a limit. Classes beyond the end of `limits` have no limit.
 pub(crate) fn limits_without_through(region: &Region, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
     let mut most = vec![0u64; region.classes().len()];
     region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
@@ -40,7 +41,8 @@ pub(crate) fn limits_without_through(region: &Region, limits: &[Option<u32>]) ->
     left.collect()
 }
 
-/// As [`limits_without_through`], but with what passes through: the limits themselves, without those that no order can exceed.
+/// Return the limits without those that no order can exceed. Unlike [`limits_without_through`], they include
+/// the weight that passes through.
 pub(crate) fn binding_limits(region: &Region, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
     let left = limits_without_through(region, limits)?;
     let with_through = region.class_ids().zip(left);

@@ -1,4 +1,4 @@
-//! Facts about a region that hold in every order, and the state of an order that grows.
+//! Facts about a region that hold in every order, and the state of an order under construction.
 //!
 //! | module | content |
 //! |---|---|

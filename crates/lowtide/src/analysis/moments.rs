@@ -1,4 +1,4 @@
-//! Where the instructions lie at a moment that occurs in every order.
+//! The state of every instruction at a moment that occurs in every order.
 
 use super::closure::Closure;
 use super::flow::Side;
@@ -7,7 +7,7 @@ use crate::index::InstrId;
 use crate::proof::Moment;
 
 impl Moment {
-    /// Tells for each instruction whether it has certainly, possibly or certainly not been scheduled.
+    /// Set, for each instruction, whether it is certainly, possibly or certainly not scheduled at the moment.
     pub fn sides(self, closure: &Closure, sides: &mut [Side]) {
         let (instr, own) = match self {
             Moment::Start => return sides.fill(Side::Out),
@@ -38,12 +38,12 @@ impl Moment {
         sides[instr.index()] = own;
     }
 
-    /// At a moment that a pair tells: what has been done by then, and what has not.
+    /// Set the instructions that are done and those that are ahead at the moment of a pair.
     pub(super) fn around_pair(self, closure: &Closure, done: &mut BitSet, ahead: &mut BitSet) {
         match self {
             Moment::BeforeBoth(one, other) => {
                 done.copy_common(closure.ancestors(one), closure.ancestors(other));
-                // What comes after the last of them comes after all of them.
+                // A descendant of the last common ancestors is a descendant of all of them.
                 ahead.fill();
                 let mut rest = done.clone();
                 let mut end = one;

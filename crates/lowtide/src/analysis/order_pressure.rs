@@ -1,15 +1,16 @@
-//! The pressure along an order, and the upper limits that follow for moments.
+//! The pressure along an order, and the upper limits on moments that follow from it.
 //!
-//! An order is a chain of downsets. One walk along it gives, for each moment next to an instruction, the least pressure of the
-//! downsets that are possible then: a limit for its minimum ([`pressure_bound`](super::pressure_bound) has the proof). The order can be
-//! rearranged to pass through given downsets, which lowers limits further.
+//! An order is a chain of downsets. One walk along it gives, for each moment next to an instruction, the
+//! least pressure of its downsets that the order passes. That is an upper limit on the minimum of the moment
+//! ([`pressure_bound`](super::pressure_bound) has the proof). The order can be rearranged to pass through
+//! given downsets, which lowers limits further.
 
 use super::flow::class_values;
 use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 
-/// An order, the pressure along it, and what that says about the moments.
+/// An order, the pressure along it, and the limits on moments.
 pub(super) struct OrderPressure<'a> {
     region: &'a Region,
     pub(super) order: Vec<InstrId>,
@@ -27,7 +28,7 @@ pub(super) struct OrderPressure<'a> {
     at_start: u32,
     /// Boundaries with increasing pressure, for minima over ranges.
     rising: Vec<u32>,
-    /// Only what lies between these boundaries can be rearranged.
+    /// Only instructions between these boundaries can be rearranged.
     pub(super) first: usize,
     pub(super) last: usize,
 }
@@ -63,7 +64,7 @@ impl<'a> OrderPressure<'a> {
         }
     }
 
-    /// Starts over with another order, of which only what lies between two boundaries can be rearranged.
+    /// Start over with another order. Only instructions between the two boundaries can be rearranged.
     pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
         self.order.copy_from_slice(order);
         (self.first, self.last) = (first, last);
@@ -81,7 +82,7 @@ impl<'a> OrderPressure<'a> {
         (*limit > value).then_some(index)
     }
 
-    /// Whether no boundary that can be changed has a higher pressure.
+    /// Return whether no boundary that can change exceeds the limit.
     pub(super) fn fits(&self, limit: u32) -> bool {
         self.pressure[self.first..=self.last].iter().all(|pressure| *pressure <= limit)
     }
@@ -96,7 +97,7 @@ impl<'a> OrderPressure<'a> {
     /// The least pressure at a boundary that has all of `done` before and all of `ahead` after it.
     pub(super) fn limit_between(&self, done: &BitSet, ahead: &BitSet) -> u32 {
         let place = |instr: InstrId| self.position[instr.index()] as usize;
-        // What is fixed is where it is, whatever the moment says.
+        // Fixed instructions do not constrain the boundary.
         let first = done.instrs().map(place).filter(|place| *place < self.last).max();
         let first = first.map_or(0, |place| place + 1).max(self.first);
         let last = ahead.instrs().map(place).filter(|place| *place >= self.first).min();
@@ -151,8 +152,8 @@ impl<'a> OrderPressure<'a> {
         }
     }
 
-    /// The moment with the highest limit, if that is above `value`; of these, the one with the most that is
-    /// certain.
+    /// Return the moment with the highest limit, if that is above `value`. Among equals, prefer the one with
+    /// the most certainly live weight.
     pub(super) fn most_promising(&self, value: u32, certain: &[u32]) -> Option<usize> {
         let mut best = None;
         let mut best_key = (value, u32::MAX);

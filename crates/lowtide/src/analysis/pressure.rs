@@ -1,9 +1,9 @@
 //! Register pressure along a schedule, step by step.
 //!
 //! The pressure of a class at a boundary is the weight of the values defined before it and needed after it,
-//! plus what only passes through the region. [`Tracker`] keeps it while instructions are scheduled first to
-//! last, in time proportional to the operands of each: [`Tracker::delta`] tells what a candidate would do,
-//! [`Tracker::undo`] takes back the last one.
+//! plus the weight that only passes through the region. [`Tracker`] keeps it while instructions are scheduled
+//! first to last, in time proportional to the operands of each. [`Tracker::delta`] returns the effect of a
+//! candidate; [`Tracker::undo`] takes back the last instruction.
 
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::{Peak, Region};
@@ -18,7 +18,7 @@ pub struct Tracker<'a> {
     now: Vec<u32>,
     /// The peaks so far, of every class after every step: the last `classes` entries are current.
     peaks: Vec<Peak>,
-    /// What was scheduled, for [`Tracker::undo`].
+    /// The scheduled instructions, for [`Tracker::undo`].
     scheduled: Vec<InstrId>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Tracker<'a> {
         self.peaks[self.peaks.len() - self.now.len()..].to_vec()
     }
 
-    /// By how much the pressure of each class would change if `instr` came next.
+    /// Write the change of each class's pressure if `instr` came next.
     pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
         change.fill(0);
         for &id in self.region.defined_values(instr) {
@@ -68,7 +68,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Puts `instr` next. Its predecessors must have been scheduled, and it must not.
+    /// Schedule `instr` next. Its predecessors must be scheduled already.
     pub fn schedule(&mut self, instr: InstrId) {
         let classes = self.now.len();
         let before = self.peaks.len() - classes;
@@ -88,7 +88,7 @@ impl<'a> Tracker<'a> {
         for &(class, weight) in self.region.overwritten(instr) {
             self.now[class.index()] += weight;
         }
-        // ... then without what nobody needs any more.
+        // ... then without the values that nobody needs any more.
         for &id in self.region.defined_values(instr) {
             if self.needs[id.index()] == 0 {
                 let value = &self.region.values()[id.index()];
@@ -162,13 +162,13 @@ impl<'a> ReverseTracker<'a> {
         self.now[class.index()]
     }
 
-    /// Whether something that has been scheduled needs the value.
+    /// Return whether a scheduled instruction needs the value.
     #[inline]
     pub fn is_needed(&self, value: ValueId) -> bool {
         self.needed[value.index()] > 0
     }
 
-    /// By how much the pressure of each class would change if `instr` came before all scheduled so far.
+    /// Write the change of each class's pressure if `instr` came before all scheduled so far.
     pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
         change.fill(0);
         for &id in self.region.used_values(instr) {
@@ -185,7 +185,7 @@ impl<'a> ReverseTracker<'a> {
         }
     }
 
-    /// Puts `instr` before all scheduled so far. Its successors must have been scheduled, and it must not.
+    /// Schedule `instr` before all scheduled so far. Its successors must be scheduled already.
     pub fn schedule(&mut self, instr: InstrId) {
         for &id in self.region.defined_values(instr) {
             if self.is_needed(id) {

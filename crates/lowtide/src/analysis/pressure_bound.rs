@@ -47,18 +47,18 @@ use crate::proof::Moment;
 use crate::region::Region;
 use crate::verdict::Verdict;
 
-/// Regions up to this size are worth a bound by cuts: the closure that it needs grows with the square.
+/// The largest region for which cuts are sought: the closure that they need grows with the square.
 pub const MOST_FOR_CUTS: usize = 1 << 15;
 
 /// A lower bound on the peak pressure (between instructions) of one class in every order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PressureBound {
-    /// No order has a lower peak.
+    /// The bound: no order has a lower peak.
     pub value: u32,
     /// Whether all minima have been considered. If not, more effort may give a higher bound.
     pub complete: bool,
-    /// No downset that is possible at this moment has less pressure than `value`; if the bound is complete,
-    /// one has exactly that.
+    /// The moment of the bound: no downset that is possible then has less pressure than `value`. If the bound
+    /// is complete, one has exactly that.
     pub witness: Moment,
     /// The peak of the order given as a hint.
     pub hint_peak: u32,
@@ -66,11 +66,11 @@ pub struct PressureBound {
     pub peak: u32,
     /// An order with that peak.
     pub order: Vec<InstrId>,
-    /// Cuts that were sought.
+    /// The number of cuts.
     pub cuts: u64,
 }
 
-/// The pressure of each class at the two ends of a region, whichever is higher, and which end it is: a bound
+/// Return the pressure of each class at the end of the region where it is higher, and that end: a bound
 /// without any search.
 pub fn pressure_at_ends(region: &Region) -> Vec<(u32, Moment)> {
     let through: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
@@ -87,10 +87,10 @@ pub fn pressure_at_ends(region: &Region) -> Vec<(u32, Moment)> {
     ends.map(|(start, end)| if end > start { (end, Moment::End) } else { (start, Moment::Start) }).collect()
 }
 
-/// Bounds the peak pressure of a class. `hint` is any legal order; the better, the faster.
+/// Bound the peak pressure of a class. `hint` is any legal order; a better one makes the search faster.
 ///
-/// Steps of the budget are looks at nodes of the flow network and, for each cut, at the instructions of the
-/// region.
+/// A step of the budget is a visit to a node of the flow network. Each cut also takes a step for each
+/// instruction of the region.
 pub fn pressure_bound(
     region: &Region,
     class: ClassId,
@@ -101,7 +101,7 @@ pub fn pressure_bound(
     pressure_bound_within(region, class, closure, hint, budget.effort(region.len()))
 }
 
-/// As [`pressure_bound`], with what is left of a budget.
+/// As [`pressure_bound`], with the rest of a budget.
 pub(crate) fn pressure_bound_within(
     region: &Region,
     class: ClassId,
@@ -163,12 +163,13 @@ pub(crate) fn pressure_bound_within(
     result
 }
 
-/// Improves a bound, and perhaps the order, by moments that pairs of instructions tell.
+/// Improve a bound, and perhaps the order, by the moments of pairs of instructions.
 ///
-/// For every set of instructions, each order has a moment when all that comes before all of them is done, and
-/// nothing of what comes after all of that. Around a single instruction these are the moments just before and
-/// just after it; around two, they can bound more: if all loads must be done before the first store, then
-/// there is a moment with all loads done and no store, although each single store could be the last one.
+/// For every set of instructions, each order has a moment when all common ancestors of the set are done, and
+/// nothing that depends on all of these ancestors is. For a single instruction, this is the moment just
+/// before it; the mirrored one is just after it. Pairs can bound more. If all loads must be done before the
+/// first store, some moment has all loads done and no store, although each single store could be the last
+/// one.
 pub fn sharper_bound(
     region: &Region,
     class: ClassId,
@@ -179,7 +180,7 @@ pub fn sharper_bound(
     sharper_bound_within(region, class, closure, bound, budget.effort(region.len()))
 }
 
-/// As [`sharper_bound`], with what is left of a budget.
+/// As [`sharper_bound`], with the rest of a budget.
 pub(crate) fn sharper_bound_within(
     region: &Region,
     class: ClassId,
@@ -204,17 +205,17 @@ pub(crate) fn sharper_bound_within(
 struct Found {
     value: u32,
     witness: Moment,
-    /// No more is wanted.
+    /// The bound at which the search stops.
     enough: u32,
 }
 
-/// Seeks cuts that bound the pressure, guided by an order that they improve.
+/// A search for cuts that bound the pressure, guided by an order that the cuts improve.
 pub(crate) struct Seeker<'a> {
     region: &'a Region,
     closure: &'a Closure,
     cut: DownsetMin<'a>,
     walk: OrderPressure<'a>,
-    /// Where the instructions lie of which that is known.
+    /// The sides of the instructions whose side is known.
     fixed: Vec<Side>,
     sides: Vec<Side>,
     smallest: BitSet,
@@ -238,8 +239,9 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Whether one of the orders stays within a limit that start with the first `first` instructions of an order and end
-    /// with those from position `last` on, in any order among themselves.
+    /// Return whether an order within a limit exists that keeps the first `first` instructions of the given
+    /// order and those from position `last` on. The instructions of each of these two ends may change places
+    /// among themselves.
     pub(crate) fn judge(
         &mut self,
         order: &[InstrId],
@@ -279,8 +281,8 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Finds the minimum at a moment, as far as it is below `limit`, and rearranges the order to pass through
-    /// the minimisers. None if the effort does not suffice.
+    /// Find the minimum at a moment, exactly if it is below `limit`, and rearrange the order to pass through
+    /// the minimisers. Return `None` if the effort does not suffice.
     fn look_at(&mut self, moment: Moment, limit: u32, found: &mut Found, effort: &mut Effort) -> Option<u32> {
         moment.sides(self.closure, &mut self.sides);
         for (side, fixed) in self.sides.iter_mut().zip(&self.fixed) {
@@ -288,7 +290,7 @@ impl<'a> Seeker<'a> {
                 *side = *fixed;
             }
         }
-        // Around each cut, all instructions are looked at.
+        // A cut visits all instructions.
         effort.spend(self.region.len() as u64);
         let limit = limit.min(found.enough);
         let minimum = self.cut.min(&self.sides, limit, effort);
@@ -309,10 +311,11 @@ impl<'a> Seeker<'a> {
         Some(least)
     }
 
-    /// Looks at moments that pairs tell. Whether the effort was enough.
+    /// Examine the moments of pairs. Return whether the effort sufficed.
     ///
-    /// Only moments can help between whose two sides the order has no boundary with little pressure. To find
-    /// them, pairs are taken that a common predecessor (or successor) has in a stretch of high pressure.
+    /// A moment can help only if the order has no boundary with little pressure between the two sides of the
+    /// moment. To find such moments, pairs are formed from the neighbours of a common predecessor (or
+    /// successor) in a stretch of high pressure.
     fn look_at_pairs(&mut self, found: &mut Found, effort: &mut Effort, cuts: &mut u64) -> bool {
         self.seen.clear();
         let mut around: Vec<InstrId> = Vec::new();
@@ -320,7 +323,7 @@ impl<'a> Seeker<'a> {
         let mut ahead = done.clone();
         for position in self.walk.first..self.walk.last {
             for is_before in [true, false] {
-                // The order changes on the way; whatever is at the position now will do.
+                // The order changes during the loop; the current instruction of the position is used.
                 let middle = self.walk.order[position];
                 let free = |instr: &InstrId| self.fixed[instr.index()] == Side::Free;
                 around.clear();
@@ -375,7 +378,7 @@ impl<'a> Seeker<'a> {
     }
 }
 
-/// So many neighbours of an instruction are taken into pairs.
+/// The most neighbours of an instruction that form pairs.
 const MOST_NEIGHBOURS: usize = 24;
 
 /// Moments around instructions are numbered: before and after the first in source order, and so on.
@@ -433,7 +436,7 @@ mod tests {
             }
         }
         println!("the bound is the optimum in {tight} of {} cases", tight + loose);
-        // It would be a sign of a mistake in this test if the two could not be told apart.
+        // If the two could not be distinguished, this test would have a mistake.
         assert!(tight > 8000 && loose > 0);
     }
 
@@ -501,7 +504,7 @@ mod tests {
                 let other = pressure_bound(&region, class, &closure, &random, UNBOUNDED);
                 assert_eq!((bound.value, bound.value), (again.value, other.value));
                 assert!(bound.complete && again.complete && other.complete);
-                // The definition, without any of the short cuts.
+                // The definition, without any of the shortcuts.
                 let mut cut = DownsetMin::new(&region, class, &closure);
                 let mut sides = vec![Side::Free; region.len()];
                 let around = (0..2 * region.len()).map(moment).chain([Moment::Start, Moment::End]);

@@ -1,17 +1,18 @@
-//! Earliest and latest issue cycles, as far as latencies alone decide them.
+//! Earliest and latest issue cycles by latencies alone.
 //!
-//! With `earliest(j)` the length of the longest path of latencies that ends in `j` and `tail(j)` that of the
-//! longest path that starts there, `j` issues in a cycle of `earliest(j) ..= T - 1 - tail(j)` in every
-//! schedule of length `T` (last issue cycle plus one): each edge on the way keeps its latency, and the last
-//! instruction of the path issues in cycle `T - 1` at the latest.
+//! Let `earliest(j)` be the length of the longest path of latencies that ends in `j`, and `tail(j)` that of
+//! the longest path that starts there. In every schedule of length `T` (last issue cycle plus one), `j`
+//! issues in a cycle of `earliest(j) ..= T - 1 - tail(j)`. *Proof.* Each edge of a path keeps its latency,
+//! and the last instruction of the path issues in cycle `T - 1` at the latest. ∎
 //!
-//! [`Times::on`] knows two more reasons for two dependent instructions to keep apart, see [`separation`].
+//! [`Times::on`] also uses two properties of the target that keep dependent instructions apart: see
+//! [`separation`].
 
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::region::{Edge, Region};
 
-/// Times beyond this are not searched: the sum of two of them, in slots, must fit into 32 bits.
+/// Longer times are not searched: the sum of two of them, in slots, must fit into 32 bits.
 pub(crate) const MOST_SLOTS: u64 = 1 << 30;
 
 /// Longest paths of latencies to and from every instruction.
@@ -35,7 +36,7 @@ impl Times {
         Times::with(problem.region(), |from, edge| separation(problem, from, edge))
     }
 
-    /// `latency` is asked for every edge to a successor.
+    /// Compute the times; `latency` gives the latency of every edge to a successor.
     fn with(region: &Region, latency: impl Fn(InstrId, &Edge) -> u32) -> Self {
         let mut earliest = vec![0u32; region.len()];
         for from in region.instrs() {
@@ -58,19 +59,19 @@ impl Times {
         self.earliest.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// The last cycle in which an instruction can issue in a schedule of `length`; none if there is no such
-    /// cycle. May lie before `earliest`: no schedule is that short then.
+    /// Return the last cycle in which an instruction can issue in a schedule of `length`. `None` if there is
+    /// no such cycle. A result before `earliest` means that no schedule is that short.
     pub fn latest(&self, instr: InstrId, length: u32) -> Option<u32> {
         length.checked_sub(self.tail[instr.index()])?.checked_sub(1)
     }
 }
 
-/// The least number of cycles between the issues of two dependent instructions on a target: the latency,
-/// and at least
+/// Return the least number of cycles between the issues of two dependent instructions on a target: the
+/// latency, and at least
 ///
 /// * one, if only one instruction issues in a cycle;
-/// * the time for which `from` keeps a unit busy that both need and that exists only once. The successor
-///   never issues first, so it is the one that waits.
+/// * the time for which `from` keeps a unit busy that both need and that has one copy. The successor never
+///   issues first, so it waits.
 pub fn separation(problem: &Problem, from: InstrId, edge: &Edge) -> u32 {
     let issue = problem.target().issue();
     let mut cycles = edge.latency.max(u32::from(issue.width == 1));

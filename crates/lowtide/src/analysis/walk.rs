@@ -1,16 +1,19 @@
-//! Walking along downsets, in either direction of time.
+//! Walks along downsets, in either direction of time.
 //!
-//! A schedule that grows from one end is a walk through downsets: sets closed under predecessors (or, from
-//! the other end, under successors). All that such a walk needs to know of a value is when it *opens* and
-//! when it *closes*. Forwards, its definition opens it (a live-in is open from the start), and it closes when
-//! all its uses have been passed (a live-out never does). Backwards, the first use opens it (a live-out is
-//! open from the start), and the definition closes it (a live-in never does). So one [`LiveGraph`] serves
-//! both directions, and the pressure of a downset is the same whichever way it is reached.
+//! A schedule that grows from one end is a walk through downsets: sets closed under predecessors or, from the
+//! other end, under successors. For a value, such a walk needs only the moments when the value *opens* and
+//! when it *closes*.
+//! - Forwards, the definition opens a value, and the last of its uses closes it. A live-in is open from the
+//!   start; a live-out never closes.
+//! - Backwards, the first use opens a value, and the definition closes it. A live-out is open from the start;
+//!   a live-in never closes.
+//!
+//! So one [`LiveGraph`] serves both directions, and both give a downset the same pressure.
 
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 
-/// From which end a schedule grows.
+/// The end from which a schedule grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From the first instruction to the last.
@@ -19,28 +22,27 @@ pub enum Direction {
     BottomUp,
 }
 
-/// The pressure of one class or of several in one number: a field of bits for each class, with a spare bit on
-/// top.
+/// The pressure of one or several classes in one number: a bit field for each class, with a spare bit on top.
 ///
 /// Sums and differences of such numbers are those of the fields. With the spare bits set before a
-/// subtraction, no field can borrow from the next one, and a spare bit is still set afterwards exactly where
-/// nothing had to be borrowed: where one field is not above the other. So all classes are compared at once.
+/// subtraction, no field can borrow from the next one. Afterwards, a spare bit is still set exactly where its
+/// field borrowed nothing: where one field is not above the other. So one subtraction compares all classes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PressureFields {
-    /// For each class that counts, where its field starts and how many bits it has, without the spare one.
+    /// For each counted class, the position and the width of its field, without the spare bit.
     fields: Vec<Option<(u32, u32)>>,
     spare: i64,
 }
 
 impl PressureFields {
-    /// Counts one class only.
+    /// Count one class only.
     pub fn one(region: &Region, class: ClassId) -> Self {
         let fields = region.class_ids().map(|other| (other == class).then_some((0, 62))).collect();
         PressureFields { fields, spare: 1 << 62 }
     }
 
-    /// Counts all classes with a limit here, or none if they do not fit together. What is live may never be
-    /// more than the limit and what one instruction can add to it.
+    /// Count all classes with a limit. Return `None` if their fields do not fit into one number. The live
+    /// weight may exceed a limit by at most the operands of one instruction.
     pub fn within(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let most = |class, limit| u64::from(limit) + most_of_one_instr(region, class);
         let limits = limits.iter().enumerate();
@@ -49,7 +51,7 @@ impl PressureFields {
         )
     }
 
-    /// As [`PressureFields::within`], but whatever is live in any order has room.
+    /// As [`PressureFields::within`], with room for the live weight of any order.
     pub fn without_limits(region: &Region, limits: &[Option<u32>]) -> Option<Self> {
         let mut most: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
         region.values().iter().for_each(|value| most[value.class.index()] += u64::from(value.weight));
@@ -58,7 +60,7 @@ impl PressureFields {
         )
     }
 
-    /// Fields that have room for so much.
+    /// Make fields with room for these maxima.
     fn with_room(most: impl Iterator<Item = Option<u64>>) -> Option<Self> {
         let mut packing = PressureFields { fields: Vec::new(), spare: 0 };
         let mut taken = 0;
@@ -76,18 +78,18 @@ impl PressureFields {
         Some(packing)
     }
 
-    /// What one register of a class adds; 0 if the class does not count.
+    /// Return the weight of one register of a class. 0 if the class is not counted.
     fn unit(&self, class: ClassId) -> i64 {
         self.fields[class.index()].map_or(0, |(start, _)| 1 << start)
     }
 
-    /// These limits as one number.
+    /// Pack limits into one number.
     pub fn pack(&self, limits: &[Option<u32>]) -> i64 {
         let limits = limits.iter().enumerate().filter_map(|(class, limit)| limit.map(|limit| (class, limit)));
         limits.map(|(class, limit)| self.unit(ClassId::at(class)) * i64::from(limit)).sum()
     }
 
-    /// As [`PressureFields::pack`]; a limit that there is no room for becomes the highest one that has it.
+    /// As [`PressureFields::pack`]. A limit without room becomes the highest one that has room.
     pub(crate) fn pack_within(&self, limits: &[Option<u32>]) -> i64 {
         let field = |class: ClassId| {
             let most = self.unpack(self.everything(), class);
@@ -96,7 +98,7 @@ impl PressureFields {
         self.classes().map(field).sum()
     }
 
-    /// The fields of the classes that count: where each starts and how many bits it has.
+    /// Return the fields of the counted classes: position and width of each.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.fields.iter().filter_map(|field| *field)
     }
@@ -106,22 +108,22 @@ impl PressureFields {
         self.spare
     }
 
-    /// The classes that count.
+    /// Return the counted classes.
     pub fn classes(&self) -> impl Iterator<Item = ClassId> + '_ {
         (0..self.fields.len()).filter(|&class| self.fields[class].is_some()).map(ClassId::at)
     }
 
-    /// The pressure of a class that counts.
+    /// Return the pressure of a counted class.
     pub fn unpack(&self, live: i64, class: ClassId) -> u32 {
         self.fields[class.index()].map_or(0, |(start, bits)| (live >> start & ((1 << bits) - 1)) as u32)
     }
 
-    /// More than any limit.
+    /// Return a pressure above any limit.
     pub(crate) fn everything(&self) -> i64 {
         self.fields.iter().flatten().map(|(start, bits)| ((1 << bits) - 1) << start).sum()
     }
 
-    /// For each class the higher of two pressures.
+    /// Return the maximum of two pressures, class by class.
     pub(crate) fn highest(&self, one: i64, other: i64) -> i64 {
         let field = |class| {
             let highest = self.unpack(one, class).max(self.unpack(other, class));
@@ -130,12 +132,12 @@ impl PressureFields {
         self.classes().map(field).sum()
     }
 
-    /// For each class the lower of two pressures.
+    /// Return the minimum of two pressures, class by class.
     pub(crate) fn lowest(&self, one: i64, other: i64) -> i64 {
         one + other - self.highest(one, other)
     }
 
-    /// Whether no class has more in `live` than in `limit`.
+    /// Return whether no class has more in `live` than in `limit`.
     #[inline]
     pub fn fits(&self, live: i64, limit: i64) -> bool {
         ((limit | self.spare) - live) & self.spare == self.spare
@@ -160,11 +162,11 @@ fn most_of_one_instr(region: &Region, class: ClassId) -> u64 {
 pub struct LiveGraph {
     count: usize,
     packing: PressureFields,
-    /// What waits for an instruction.
+    /// The instructions that wait for an instruction.
     next: Rows<u32>,
-    /// How many others an instruction waits for.
+    /// The number of instructions that an instruction waits for.
     pub(crate) waits: Vec<u32>,
-    /// The values that an instruction opens, and those that it helps to close.
+    /// The values that an instruction opens, and those for which it is a closer.
     opens: Rows<u32>,
     pub(crate) closes: Rows<u32>,
     /// The instructions that open a value.
@@ -178,11 +180,11 @@ pub struct LiveGraph {
     pub(crate) live: i64,
 }
 
-/// Added to the closers that a value waits for if it never closes.
+/// The number added to the closers of a value that never closes.
 pub(crate) const NEVER: u32 = 1 << 30;
 
 impl LiveGraph {
-    /// The graph of a region, with the classes that `packing` counts.
+    /// Make the graph of a region, with the classes that `packing` counts.
     pub fn new(region: &Region, direction: Direction, packing: &PressureFields) -> Self {
         let weigh = |class| packing.unit(class);
         let count = region.len();
@@ -261,12 +263,12 @@ impl LiveGraph {
         self.count
     }
 
-    /// The instructions that wait for one, among others.
+    /// Return the instructions that wait for an instruction.
     pub(crate) fn next(&self, instr: u32) -> &[u32] {
         self.next.row(instr as usize)
     }
 
-    /// How pressures are written as numbers.
+    /// Return the packing of pressures into numbers.
     pub fn packing(&self) -> &PressureFields {
         &self.packing
     }
@@ -285,27 +287,28 @@ fn numbered<'r>(region: &Region, number: &[u32], of: impl Fn(InstrId) -> &'r [Va
 
 /// A downset that grows and shrinks, instruction by instruction.
 ///
-/// What each instruction would change is kept up to date, so that [`Walk::delta`] is a look into a table.
+/// The effect of each instruction is kept up to date, so [`Walk::delta`] is a table lookup.
 #[derive(Clone, Debug)]
 pub struct Walk<'g> {
     graph: &'g LiveGraph,
     /// For each value: openers passed so far.
     opened: Vec<u32>,
-    /// For each value: closers still to pass, and the sum of their numbers: the number of the last one.
+    /// For each value: the closers still to pass, and the sum of their numbers. With one closer left, the sum
+    /// is its number.
     left: Vec<u32>,
     closer_sum: Vec<u64>,
-    /// For each instruction: by how much it would change the live weight.
+    /// For each instruction: its change of the live weight.
     delta: Vec<i64>,
-    /// For each instruction: how many it still waits for.
+    /// For each instruction: the number of instructions that it still waits for.
     waits: Vec<u32>,
     ready: Vec<u32>,
     /// Position in `ready`.
     place: Vec<u32>,
     trail: Vec<u32>,
     live: i64,
-    /// Instructions that became ready or cheaper.
+    /// Instructions that have become ready or cheaper.
     improved: Vec<u32>,
-    /// What [`Walk::fits_along`] has to take back.
+    /// The instructions that [`Walk::fits_along`] has to undo.
     passed: Vec<u32>,
 }
 
@@ -359,7 +362,7 @@ impl<'g> Walk<'g> {
         self.trail.len() == self.graph.count
     }
 
-    /// By how much the live weight would change with `instr`.
+    /// Return the change of the live weight by `instr`.
     #[inline]
     pub fn delta(&self, instr: u32) -> i64 {
         self.delta[instr as usize]
@@ -406,7 +409,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Takes back the instruction added last.
+    /// Remove the last instruction.
     pub fn pop(&mut self) {
         let graph = self.graph;
         let Some(instr) = self.trail.pop() else { return };
@@ -441,8 +444,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Whether the live weight stays within `limit` if `instr` comes next and `others` follow. Each must come after all that it
-    /// depends on; nothing is added.
+    /// Return whether the live weight stays within `limit` if `instr` comes next and `others` follow. Each
+    /// must come after all its predecessors. The walk does not change.
     pub fn fits_along(&mut self, instr: u32, others: impl Iterator<Item = u32>, limit: i64) -> bool {
         let graph = self.graph;
         let mut live = self.live + self.delta[instr as usize];
@@ -470,7 +473,7 @@ impl<'g> Walk<'g> {
         fits
     }
 
-    /// Counts an instruction as passed, and tells by how much that changes the live weight.
+    /// Count an instruction as passed, and return its change of the live weight.
     fn pass(&mut self, instr: u32) -> i64 {
         let graph = self.graph;
         let mut change = 0;
@@ -488,8 +491,9 @@ impl<'g> Walk<'g> {
         change
     }
 
-    /// Adds all that does not raise the live weight, again and again. Only what became ready or cheaper since
-    /// the last call needs a look: whatever was not free then, and did not change, is not free now.
+    /// Add instructions that do not raise the live weight until none is left. Only instructions that became
+    /// ready or cheaper since the last call are examined: the others were not free then, and have not
+    /// changed.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
             let is_ready = self.place[instr as usize] != u32::MAX;
@@ -499,7 +503,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Takes back all but the first `length` instructions, to a state without free moves.
+    /// Remove all but the first `length` instructions. That state must have no free moves.
     pub fn undo_to(&mut self, length: usize) {
         while self.trail.len() > length {
             self.pop();
@@ -507,7 +511,7 @@ impl<'g> Walk<'g> {
         self.improved.clear();
     }
 
-    /// Takes back everything.
+    /// Remove all instructions.
     pub fn restart(&mut self) {
         self.undo_to(0);
         self.improved.extend_from_slice(&self.ready);

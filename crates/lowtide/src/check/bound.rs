@@ -1,32 +1,37 @@
-//! The independent check of a bound: whether the pressure at a moment can be less than claimed.
+//! The independent check of a bound: can the pressure at a moment be less than claimed?
 //!
-//! Like the rest of the [checker](super::check) it shares nothing with what it checks. It reads the registers
-//! lane by lane, the live-out list and the dependences as the front end handed them over; it knows nothing of
-//! values, of closures, or of the cuts by which the bound was found.
+//! Like the rest of the [checker](super::check), this module shares nothing with the code that it checks. It
+//! reads the registers lane by lane, the live-out list and the dependences as the front end supplied them. It
+//! does not use values, closures, or the cuts that found the bound.
 //!
-//! # What is claimed
+//! # The claim
 //!
-//! Every order passes the *moment* before an instruction v, and the one after it. What has been issued by
-//! then is a downset: with each instruction it holds all that it depends on. Just before v, it holds all that
-//! v depends on, and neither v nor anything that depends on v; just after v, it holds v as well. At the start
-//! it is empty, at the end it holds everything. Before *both* of two instructions, it holds all that both
-//! depend on, and nothing that depends on all of that: there is such a moment, right after the last of what
-//! both depend on. Likewise after both. The claim "at this moment, at least K" is true if no downset that is
-//! possible then has a pressure below K. Every order then has a peak of at least K.
+//! Every order passes the *moment* before an instruction v, and the one after it. The instructions issued by
+//! then form a downset: with each instruction, the set holds all that it depends on.
+//! - Just before v, the downset holds all ancestors of v, and neither v nor a descendant. Just after v, it
+//!   also holds v.
+//! - At the start the downset is empty; at the end it holds everything.
+//! - Before *both* of two instructions, it holds all common ancestors, and nothing that depends on all of
+//!   these. This moment exists: it is right after the last of the common ancestors. After both is the mirror
+//!   image.
+//!
+//! The claim "at this moment, at least K" is true if no downset that is possible then has a pressure below K.
+//! Every order then has a peak of at least K.
 //!
 //! # The pressure after a downset
 //!
 //! In source order, each lane of a register has one *life* after the other: from a write (or from the start)
-//! over its reads to the next write (or to the end, where it matters whether the lane is live-out). If the
-//! dependences keep every read of a life after its write, and all of a life before the write of the next one,
-//! then in every legal order the reads see the same writes. That is not taken for granted, but checked. Then
-//! a lane is live after a downset T exactly if it has a life that has begun in T (or from the start) and is
-//! still needed: some read is not in T, or the life is live-out.
+//! over its reads to the next write (or to the end). At the end, the lane may be live-out. Suppose the
+//! dependences keep every read of a life after its write, and all of a life before the next write. Then in
+//! every legal order the reads see the same writes. The checker verifies this condition.
 //!
-//! # Why the claim is true
+//! Under it, a lane is live after a downset T exactly if it has a life that has begun in T (or from the start)
+//! and is still needed. A life is needed if some read is not in T, or if it is live-out.
 //!
-//! A network in which every downset T is a cut whose capacity is the pressure after T: T is on the side of
-//! the source.
+//! # The proof
+//!
+//! In the following network, every downset T is a cut with T on the source's side. Its capacity is the
+//! pressure after T.
 //!
 //! ```text
 //! instruction -> what it depends on            unlimited: T is a downset
@@ -36,13 +41,13 @@
 //! the life -> each of its reads                unlimited; a live-out life leads to the sink
 //! ```
 //!
-//! A life whose write is in T costs its weight, unless it can be on the side of the source, too: unless all
-//! its reads are in T. Any flow from source to sink passes every cut. So a flow of K *is* the proof, however
-//! it was found: that it fits into the arcs and that nothing gets lost on the way is checked at the end. If
-//! there is no such flow, then what can still be reached from the source is a possible downset with less
-//! pressure: the counterexample.
+//! A life whose write is in T costs its weight, unless the life can be on the source's side, too: unless all
+//! its reads are in T. Any flow from source to sink passes every cut. So a flow of K *is* the certificate,
+//! regardless of how it was found. At the end the checker verifies that the flow respects all capacities and
+//! is conserved at every node. If there is no such flow, the nodes that the source still reaches are a
+//! possible downset with less pressure: the counterexample.
 //!
-//! The flow is found along shortest paths, one after the other, and no more of it than the claim needs.
+//! The flow follows shortest paths, one after the other, and ends at K.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -52,19 +57,18 @@ use crate::index::{ClassId, InstrId};
 use crate::proof::Moment;
 use crate::region::{Operand, Region};
 
-/// Why a claim about a moment is not accepted.
+/// Why a claim about a moment is rejected.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CutFault {
-    /// The claim names something that is not an instruction of the region.
+    /// The claim names an instruction that the region does not have.
     #[error("the moment is at instruction #{instr}, but the region has only {count}")]
     UnknownInstr {
         /// The number that was given.
         instr: u32,
-        /// How many instructions the region has.
+        /// The number of instructions of the region.
         count: usize,
     },
-    /// Two accesses of the same lanes could come in either order, so that liveness depends on more than the
-    /// downset.
+    /// Two accesses of the same lanes have no fixed order, so liveness depends on more than the downset.
     #[error(
         "{first} must come before {second}, since both access lanes of one register, but no dependence says so"
     )]
@@ -79,16 +83,16 @@ pub enum CutFault {
     NotSo {
         /// The moment, in words.
         moment: String,
-        /// What was claimed.
+        /// The claimed bound.
         claimed: u32,
         /// The least pressure that is possible then.
         found: u32,
-        /// What has been issued in that case, in source order.
+        /// The instructions issued in that case, in source order.
         downset: Vec<InstrId>,
     },
 }
 
-/// Whether in every order the pressure of a class is at least `claimed` at this moment.
+/// Check that the pressure of a class is at least `claimed` at this moment in every order.
 pub fn check_cut(region: &Region, class: ClassId, moment: Moment, claimed: u32) -> Result<(), CutFault> {
     let (found, downset) = least_pressure(region, class, moment, claimed)?;
     if found >= claimed {
@@ -97,8 +101,8 @@ pub fn check_cut(region: &Region, class: ClassId, moment: Moment, claimed: u32) 
     Err(CutFault::NotSo { moment: moment_in_words(region, moment), claimed, found, downset })
 }
 
-/// The least pressure of a class that is possible at a moment, and what has been issued then. If it is at
-/// least `enough`, then some number from `enough` up that it is not below, and nothing.
+/// Return the least pressure of a class at a moment, and a downset that has it. If the least pressure is at
+/// least `enough`, return a lower bound that is at least `enough`, and no downset.
 pub fn least_pressure(
     region: &Region,
     class: ClassId,
@@ -153,7 +157,7 @@ fn moment_in_words(region: &Region, moment: Moment) -> String {
     }
 }
 
-/// What is known of an instruction at a moment.
+/// The state of an instruction at a moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Issued,
@@ -179,7 +183,7 @@ impl<'a> Deps<'a> {
         Deps { region, before, after }
     }
 
-    /// All that can be reached from an instruction, itself included.
+    /// Return all nodes that can be reached from an instruction, itself included.
     fn reach(start: usize, next: &[Vec<usize>]) -> Vec<bool> {
         let mut reached = vec![false; next.len()];
         reached[start] = true;
@@ -230,7 +234,8 @@ impl<'a> Deps<'a> {
         Ok((0..count).map(state).collect())
     }
 
-    /// What can be reached from all of some instructions, without these; from none, everything.
+    /// Return the nodes that can be reached from all of some instructions, without these. For no
+    /// instructions, return everything.
     fn common(starts: &[usize], next: &[Vec<usize>]) -> Vec<bool> {
         let mut common = vec![true; next.len()];
         for &start in starts {
@@ -247,8 +252,8 @@ impl<'a> Deps<'a> {
 
     /// Checks that the first of each pair comes before the second in every order.
     fn check_order(&self, mut pairs: Vec<(usize, usize)>) -> Result<(), CutFault> {
-        // Most pairs have a dependence of their own. For the others, all ancestors are looked for, once for
-        // each second.
+        // Most pairs have a direct dependence. For the others, the ancestors of each second instruction are
+        // found once.
         pairs.retain(|(first, second)| !self.before[*second].contains(first));
         pairs.sort_unstable_by_key(|(_, second)| *second);
         for together in pairs.chunk_by(|one, other| one.1 == other.1) {
@@ -262,19 +267,20 @@ impl<'a> Deps<'a> {
     }
 }
 
-/// What becomes of a lane between two writes.
+/// The life of a lane between two writes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Life {
-    /// None: live from the start.
+    /// `None` for a life from the start.
     write: Option<usize>,
     reads: Vec<usize>,
     live_out: bool,
 }
 
-/// All lives of lanes of a class that are ever needed, with the weight of those that are alike.
+/// Return all lives of a class that are ever needed. Lives that are alike are merged, with the sum of their
+/// weights.
 fn lives(region: &Region, class: ClassId, deps: &Deps) -> Result<Vec<(Life, u64)>, CutFault> {
     let mut found: BTreeMap<Life, u64> = BTreeMap::new();
-    // The present life of each lane. A read of what was never written reads what was there at the start.
+    // The current life of each lane. A read of an unwritten lane reads its value from the start.
     let registers = region.registers().iter();
     let mut now: Vec<Vec<Life>> =
         registers.map(|register| vec![Life::default(); register.lanes as usize]).collect();
@@ -298,7 +304,7 @@ fn lives(region: &Region, class: ClassId, deps: &Deps) -> Result<Vec<(Life, u64)
             for lane in lanes(write) {
                 let begun = Life { write: Some(instr.index()), ..Life::default() };
                 let ended = std::mem::replace(&mut now[write.register.index()][lane], begun);
-                // What the instruction itself reads, it reads first.
+                // The instruction reads its operands before it writes.
                 let earlier = ended.write.iter().chain(&ended.reads).filter(|other| **other != instr.index());
                 in_order.extend(earlier.map(|other| (*other, instr.index())));
                 note(ended, weight_of(write));
@@ -327,7 +333,7 @@ fn lanes(operand: &Operand) -> impl Iterator<Item = usize> + use<> {
     (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// More than any sum of weights, and few enough to be added up.
+/// More than any sum of weights, and small enough to be added up.
 const UNLIMITED: u64 = 1 << 40;
 
 /// A network and a flow through it.
@@ -336,7 +342,7 @@ struct Network {
     sink: usize,
     /// Arcs come in pairs, an even one and the odd one back: `to` of the one is `from` of the other.
     to: Vec<usize>,
-    /// What still fits through an arc. For the odd ones, that is the flow through the even one.
+    /// The room that an arc has left. For the odd arcs, it is the flow through the even one.
     room: Vec<u64>,
     /// Capacity of each pair.
     capacity: Vec<u64>,
@@ -345,7 +351,7 @@ struct Network {
 }
 
 impl Network {
-    /// A network with so many nodes, a source and a sink.
+    /// Make a network with `nodes` nodes, a source and a sink.
     fn new(nodes: usize) -> Self {
         Network {
             source: nodes,
@@ -365,12 +371,12 @@ impl Network {
         self.capacity.push(capacity);
     }
 
-    /// Sends flow along shortest paths. Stops when there is `enough` of it; else tells which nodes can still
-    /// be reached, of which the sink is none.
+    /// Send flow along shortest paths. Return `None` when the flow reaches `enough`. Otherwise return the
+    /// nodes that the source still reaches; the sink is not among them.
     fn flow(&mut self, enough: u64) -> Option<Vec<bool>> {
         let mut sent = 0;
         while sent < enough {
-            // By which arc each node is reached first.
+            // The arc by which each node is reached first.
             let mut arrival: Vec<Option<usize>> = vec![None; self.leaving.len()];
             let mut open = VecDeque::from([self.source]);
             'search: while let Some(node) = open.pop_front() {
@@ -404,8 +410,7 @@ impl Network {
         None
     }
 
-    /// What the flow proves: its size, if it is one at all. Nothing but the arcs and what is said to run
-    /// through them counts here.
+    /// Return the size of the flow, after checking that it is one. Only the arcs and their flow count here.
     fn proven(&self) -> u64 {
         let mut arriving = vec![0u64; self.leaving.len()];
         let mut departing = arriving.clone();
@@ -472,7 +477,7 @@ mod tests {
             match check_cut(&region, VGPR, moment, least + 1) {
                 Err(CutFault::NotSo { claimed, found, downset, .. }) => {
                     assert_eq!((claimed, found), (least + 1, least));
-                    // An order that starts like this has no more just after it.
+                    // An order that starts with the downset has the same pressure right after it.
                     let rest = region.instrs().filter(|instr| !downset.contains(instr));
                     let order: Vec<InstrId> = downset.iter().copied().chain(rest).collect();
                     assert!(check_order(&region, &order).is_ok());
@@ -495,14 +500,14 @@ mod tests {
         let region = region();
         let mut deps = Deps::new(&region);
         assert!(lives(&region, VGPR, &deps).is_ok());
-        // The builder refuses such a region, so one dependence is taken away behind its back.
+        // The builder refuses such a region, so the test removes a dependence afterwards.
         deps.before[2].retain(|&from| from != 1);
         let fault = lives(&region, VGPR, &deps).err().unwrap();
         assert_eq!(
             fault.to_string(),
             "#1 load must come before #2 add, since both access lanes of one register, but no dependence says so"
         );
-        // A way around will do.
+        // An indirect dependence suffices.
         deps.before[2].push(4);
         deps.before[4].push(1);
         assert!(lives(&region, VGPR, &deps).is_ok());

@@ -1,10 +1,10 @@
-//! The independent checker: whether a schedule is legal, and what it amounts to.
+//! The independent checker: is a schedule legal, and what are its figures?
 //!
-//! It exists to catch the mistakes of everything else, so it shares nothing with it. It reads what the front
-//! end handed over (instructions, operands lane by lane, dependences), the plain numbers of the target, and
-//! the schedule. It knows nothing of values, of the merged dependence graph, of trackers or of issue tables.
+//! The checker exists to catch the mistakes of all other code, so it shares nothing with that code. It reads
+//! the front end's data (instructions, operands lane by lane, dependences), the numbers of the target, and
+//! the schedule. It does not use values, the merged dependence graph, trackers or issue tables.
 //!
-//! # What legal means
+//! # Legality
 //!
 //! An *order* is legal if it holds every instruction once and, for every dependence `from -> to`, `from`
 //! before `to`. A *schedule* gives each instruction `i` of a legal order an issue cycle `c(i)` as well, and is
@@ -21,7 +21,7 @@
 //!    the starts, in order of time, with a heap of the ends of what is still busy: cycle numbers may be as
 //!    large as they like.
 //!
-//! # What it amounts to
+//! # Figures
 //!
 //! Pressure follows from liveness, lane by lane, by one scan from the last instruction of the order to the
 //! first. A lane is live at a boundary if some instruction after it reads the lane before any writes it, or
@@ -60,21 +60,21 @@ use crate::region::{DepKind, Lanes, Operand, Peak, Region};
 use crate::schedule::Schedule;
 use crate::target::Target;
 
-/// The most violations that are listed; a schedule that is wrong throughout would drown the reader in more.
+/// The most violations in a list: more would hide the first ones.
 pub const MOST_VIOLATIONS: usize = 20;
 
-/// The class name by which a target stands for every class it does not name. Repeated here on purpose: the
+/// The class name by which a target matches every class it does not name. Repeated here on purpose: the
 /// checker takes no definition from the code it checks.
 const EVERY_OTHER_CLASS: &str = "*";
 
-/// What a legal schedule amounts to.
+/// The figures of a legal schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// Peak pressure of each class of the region.
     pub peaks: Vec<Peak>,
-    /// Waves that fit, as far as registers limit them.
+    /// Waves that fit, by registers alone.
     pub occupancy: u32,
-    /// Registers over what a wave can address, all classes together.
+    /// Registers beyond the addressable ones, over all classes.
     pub spilled: u32,
     /// Cycle of the last issue, plus one.
     pub length: u32,
@@ -83,7 +83,7 @@ pub struct Report {
 /// One reason why a schedule is not legal. Instructions are named as [`Region::describe`] does.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Violation {
-    /// The order holds something that is not an instruction of the region.
+    /// The order contains a number that is not an instruction of the region.
     #[error("the order names instruction #{instr} at position {position}, but the region has only {count}")]
     UnknownInstr {
         /// The position in the order.
@@ -197,7 +197,7 @@ pub enum Violation {
         /// When the next one is free.
         free: u64,
     },
-    /// The length of the schedule cannot be told.
+    /// The length of the schedule does not fit in 32 bits.
     #[error("{instr} issues in cycle {cycle}: the length of the schedule does not fit in 32 bits")]
     TooLong {
         /// The last instruction.
@@ -216,7 +216,8 @@ pub enum Violation {
 }
 
 impl Schedule {
-    /// A schedule from its parts (see [`Schedule::from_parts`]), if it is legal for the region on the target.
+    /// Make a schedule from its parts (see [`Schedule::from_parts`]) if it is legal for the region on the
+    /// target.
     pub fn new(
         region: &Region,
         target: &Target,
@@ -228,8 +229,8 @@ impl Schedule {
     }
 }
 
-/// Whether a schedule is legal on a target, and what it amounts to; else the first reasons why it is not
-/// (at most [`MOST_VIOLATIONS`]). Any schedule will do, however far from legal.
+/// Check that a schedule is legal on a target, and return its figures. For an illegal one, return the first
+/// violations, at most [`MOST_VIOLATIONS`]. The schedule may be arbitrarily wrong.
 pub fn check(region: &Region, target: &Target, schedule: &Schedule) -> Result<Report, Vec<Violation>> {
     let mut found = Findings::default();
     for class in classes_without_file(region, target) {
@@ -248,13 +249,13 @@ pub fn check(region: &Region, target: &Target, schedule: &Schedule) -> Result<Re
     let peaks = peaks(region, order);
     let (occupancy, spilled) = occupancy(region, target, &peaks);
     let last = cycles.iter().copied().max();
-    // `check_cycles` has refused the one cycle whose successor does not exist.
+    // `check_cycles` has rejected the one cycle without a successor.
     let length = last.map_or(0, |last| last.saturating_add(1));
     Ok(Report { peaks, occupancy, spilled, length })
 }
 
-/// Whether an order is legal, and the peak pressure of each class in it; else the first reasons why it is not
-/// (at most [`MOST_VIOLATIONS`]).
+/// Check that an order is legal, and return its peak pressure for each class. For an illegal one, return the
+/// first violations, at most [`MOST_VIOLATIONS`].
 pub fn check_order(region: &Region, order: &[InstrId]) -> Result<Vec<Peak>, Vec<Violation>> {
     let mut found = Findings::default();
     check_positions(region, order, &mut found);
@@ -267,7 +268,7 @@ pub fn check_order(region: &Region, order: &[InstrId]) -> Result<Vec<Peak>, Vec<
 struct Findings(Vec<Violation>);
 
 impl Findings {
-    /// Adds a violation. It is put into words only if there is room for it.
+    /// Add a violation. Its text is made only if there is room for it.
     fn add(&mut self, violation: impl FnOnce() -> Violation) {
         if self.0.len() < MOST_VIOLATIONS {
             self.0.push(violation());
@@ -353,7 +354,7 @@ fn check_cycles(
             });
         }
     }
-    // By time rather than along the order, so that slots and units are judged even where the two disagree.
+    // Sort by time rather than by the order: slots and units are then checked even where the two disagree.
     let mut by_time = order.to_vec();
     by_time.sort_by_key(|instr| cycles[instr.index()]);
     check_slots(region, target, &by_time, cycles, found);
@@ -384,7 +385,7 @@ fn check_units(region: &Region, target: &Target, by_time: &[InstrId], cycles: &[
     let units = &target.issue().units;
     let by_name: FxHashMap<&str, usize> =
         units.iter().enumerate().map(|(unit, listed)| (listed.name.as_str(), unit)).collect();
-    // For each unit, the first cycle after each interval that is still going on, earliest on top.
+    // For each unit, the ends of the intervals that are still open, earliest on top.
     let mut busy_until: Vec<BinaryHeap<Reverse<u64>>> = units.iter().map(|_| BinaryHeap::new()).collect();
     for &instr in by_time {
         let cycle = cycles[instr.index()];
@@ -398,7 +399,7 @@ fn check_units(region: &Region, target: &Target, by_time: &[InstrId], cycles: &[
             }
             let count = units[unit].count;
             match busy.peek() {
-                // What finds no copy takes none, so that `free` stays true for the next one.
+                // A need without a copy takes none, so `free` stays correct for the next one.
                 Some(&Reverse(free)) if busy.len() as u64 >= u64::from(count) => {
                     found.add(|| Violation::UnitBusy {
                         instr: region.describe(instr),
@@ -415,7 +416,7 @@ fn check_units(region: &Region, target: &Target, by_time: &[InstrId], cycles: &[
     }
 }
 
-/// Which lanes are live while the scan moves up, and what they weigh.
+/// The live lanes during the backward scan, and their weight.
 struct Liveness<'a> {
     region: &'a Region,
     /// By register.
@@ -472,7 +473,7 @@ fn peaks(region: &Region, order: &[InstrId]) -> Vec<Peak> {
         for def in defs {
             now.remove(def.operand);
         }
-        // What the instruction overwrites as well as reads was removed with its results.
+        // Lanes that the instruction both reads and overwrites were removed with its results.
         for &operand in uses {
             now.add(operand);
         }
@@ -484,7 +485,7 @@ fn peaks(region: &Region, order: &[InstrId]) -> Vec<Peak> {
     both.map(|(between, at)| Peak { between: fit(between), at: fit(at.max(between)) }).collect()
 }
 
-/// The region's classes that the target neither names nor has a file for `*` for.
+/// Return the region's classes that are in no file of the target, neither by name nor by `*`.
 fn classes_without_file<'a>(region: &'a Region, target: &'a Target) -> impl Iterator<Item = &'a str> {
     let named =
         |class: &str| target.files().iter().flat_map(|file| &file.classes).any(|own| own.name == class);
@@ -494,7 +495,7 @@ fn classes_without_file<'a>(region: &'a Region, target: &'a Target) -> impl Iter
 
 /// Waves that fit, and registers that have to be spilled. All classes have a file.
 fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
-    // Validation of the target has made sure that none of its numbers is 0.
+    // The validation of targets excludes 0 for all of its numbers.
     let pressure_of = |name: &str| {
         let position = region.classes().iter().position(|class| **class == *name)?;
         peaks.get(position).map(|peak| u64::from(peak.between))
@@ -757,7 +758,7 @@ mod tests {
             messages(check_on(&dual(), &[0, 1, 2], &[5, 6, 10])),
             ["#1 load needs unit mem for 2 cycles from cycle 6 on, but none of 1 is free before cycle 7"]
         );
-        // A target that does not list the unit does not mind.
+        // A need for an unlisted unit has no effect.
         assert!(check_on(&Target::builtin("gfx906").unwrap(), &[0, 1, 2], &[5, 6, 10]).is_ok());
 
         // Long and short needs on two copies: a copy that is free again is taken again.
@@ -772,7 +773,7 @@ mod tests {
             messages(check(&region, &dual(), &schedule([0, 0, 1, 2, 4]))),
             ["#4 op needs unit alu for 1 cycles from cycle 4 on, but none of 2 is free before cycle 5"]
         );
-        // Time far away costs nothing.
+        // Large cycle numbers cost nothing.
         let far = u32::MAX - 9;
         assert!(check(&region, &dual(), &schedule([0, 9, far, far, far + 3])).is_ok());
     }
@@ -820,7 +821,7 @@ mod tests {
         // r2 = op r0, r1
         let code = || Code::new(&[(1, 1), (1, 1), (1, 1)]).live_in(&[(0, 1), (1, 1)]);
         assert_eq!(code().live_out(&[(2, 1)]).op(&[(0, 1), (1, 1)], &[(2, 1)]).peak(), (2, 3));
-        // A dead result shows there only.
+        // A dead result counts only at its instruction.
         assert_eq!(code().op(&[(0, 1)], &[]).op(&[(1, 1)], &[(2, 1)]).peak(), (2, 2));
         let dead = DefFlags { dead: true, ..DefFlags::default() };
         assert_eq!(code().live_out(&[(0, 1), (1, 1)]).op_with(&[], &[(2, 1)], dead).peak(), (2, 3));

@@ -1,28 +1,34 @@
-//! One ant: how a schedule is made, one instruction after the other.
+//! One ant: the construction of a schedule, one instruction after the other.
 //!
-//! What an ant does follows from the terrain, the pheromones, the rules of its group and its number alone. There is no other state and
-//! no floating point, so that every engine gets the same schedule, bit for bit.
+//! The schedule of an ant depends only on the terrain, the pheromones, the rules of its group and its number.
+//! There is no other state and no floating point, so every engine computes the same schedule, bit for bit.
 //!
 //! # The definition
-//! An ant keeps a *list* of instructions that wait for no other one. They stand in the order in which they got there; when one is taken, the last one
-//! moves to its place. Each has the first *slot* that the latencies of its operands allow. In each step the ant takes one of them:
+//! An ant keeps a *list* of the instructions that wait for no other one, in the order in which they became
+//! ready. When one is taken, the last one moves to its place. Each has a *slot*: the first one that the
+//! latencies of its operands allow. In each step the ant takes one instruction of the list:
 //!
-//! 1. Those are *open* whose slot has come (the current one, or an earlier one), and whose issue keeps what is live within the limit. If there are none, the ant waits for the next slot in which
-//!    an instruction of the list becomes available. If there is none, it dies. It also dies if an instruction of the list can no longer meet its deadline.
-//! 2. The score of an open instruction is its pheromone after the last one that was issued, times its attraction.
-//! 3. In a group that may stall, if no open instruction is free (leaves what is live as it is, or lowers it), those are open as well that are free but not yet available. Their
-//!    score is divided by 1 + (cycles to wait + cycles waited so far for the same reason) / [`STALL_SCALE`].
-//! 4. If the group exploits in this step, the first one with the highest score is taken. If it explores, one is drawn with a probability in
-//!    proportion to the score, with the ant's random number of the step.
+//! 1. An instruction is *open* if its slot is the current one or an earlier one, and if its issue keeps the
+//!    live weight within the limit. If none is open, the ant waits for the next slot of an instruction of the
+//!    list. If there is none, the ant dies. It also dies if an instruction of the list can no longer meet its
+//!    deadline.
+//! 2. The score of an open instruction is its pheromone after the last issued instruction, times its
+//!    attraction.
+//! 3. An instruction is *free* if it does not raise the live weight. In a group that may stall, if no open
+//!    instruction is free, the free instructions that are not yet available become open, too. Their score is
+//!    divided by 1 + (cycles to wait + cycles waited so far for the same reason) / [`STALL_SCALE`].
+//! 4. If the group exploits in this step, the ant takes the first instruction with the highest score. If the
+//!    group explores, the ant draws one with a probability in proportion to the score, by its random number
+//!    of the step.
 //!
-//! Where time does not count (pass 1), every instruction of the list is available. A step is an instruction, not a cycle as in paper 4: stalls take no steps, so that all ants of a group are
-//! always at the same step.
+//! In pass 1, time does not count: every instruction of the list is available. A step is an instruction, not
+//! a cycle as in paper 4. Stalls take no steps, so all ants of a group are always at the same step.
 
 use super::guard::{Guard, Progress};
 use super::terrain::Terrain;
 use super::{Rules, STALL_SCALE};
 
-/// The memory of an ant, for one after the other. Those of several threads must not share a line of the cache.
+/// The memory of an ant, reused by the next one. Threads must not share a cache line of it.
 #[derive(Clone, Debug)]
 #[repr(align(128))]
 pub(super) struct Ant {
@@ -30,7 +36,8 @@ pub(super) struct Ant {
     list: Vec<u32>,
     slots: Vec<u32>,
     scores: Vec<u32>,
-    /// For each instruction: how many others it waits for, the slot that is known so far, by how much it would change what is live, how attractive it is.
+    /// For each instruction: the number of instructions that it waits for, its slot so far, its change of the
+    /// live weight, and its attraction.
     waits: Vec<u32>,
     available: Vec<u32>,
     delta: Vec<i64>,
@@ -42,7 +49,7 @@ pub(super) struct Ant {
     marks: Vec<Mark>,
     progress: Progress,
     pub(super) trail: Vec<u32>,
-    /// The highest of each class that was live so far.
+    /// The peak of each class so far.
     pub(super) peak: i64,
     /// The first slot after the last issue.
     pub(super) slot: u32,
@@ -76,7 +83,8 @@ impl Ant {
         }
     }
 
-    /// Makes a schedule; false if the ant dies on the way. `pheromones` has a row for each instruction that may come before, and one for the start.
+    /// Make a schedule. Return false if the ant dies. `pheromones` has a row for each instruction that may
+    /// come before, and one for the start.
     pub(super) fn walk(&mut self, terrain: &Terrain, pheromones: &[u16], rules: &Rules, lane: u32) -> bool {
         self.restart(terrain, rules);
         let count = terrain.len();
@@ -133,7 +141,8 @@ impl Ant {
         self.slot = 0;
     }
 
-    /// Scores all that is open, at the first slot in which something is, and tells the sum. None if the ant dies.
+    /// Score all open instructions, at the first slot that has one, and return the sum. `None` if the ant
+    /// dies.
     #[inline]
     fn look(
         &mut self,
@@ -187,7 +196,7 @@ impl Ant {
         }
     }
 
-    /// Scores what is free but not yet available.
+    /// Score the free instructions that are not yet available.
     fn look_ahead(&mut self, terrain: &Terrain, trail: &[u16], rules: &Rules, live: i64, waited: u32) -> u64 {
         let mut total = 0;
         for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
@@ -204,7 +213,7 @@ impl Ant {
         total
     }
 
-    /// The first one with the highest score.
+    /// Return the first instruction with the highest score.
     #[inline]
     fn best(&self) -> usize {
         let mut best = (0, 0);
@@ -216,7 +225,7 @@ impl Ant {
         best.0
     }
 
-    /// One in proportion to its score, by a random number.
+    /// Draw an instruction in proportion to its score, by a random number.
     #[inline]
     fn draw(&self, number: u64, total: u64) -> usize {
         let mut rest = ((u128::from(number) * u128::from(total)) >> 64) as u64;
@@ -229,7 +238,7 @@ impl Ant {
         0 // never: the number is below the total
     }
 
-    /// Goes along the guard as far as all is issued.
+    /// Advance along the guard past all issued instructions.
     #[inline]
     fn follow(&mut self, terrain: &Terrain, guard: &Guard, instr: u32, is_free: bool) {
         let Progress { first, early, end } = &mut self.progress;

@@ -1,7 +1,9 @@
 //! Tasks as plain numbers, for a device that knows nothing of this library.
 //!
-//! A [`Batch`] holds many tasks in three arrays, each of which is uploaded in one piece: a header for each task, all that fits into 32 bits, and all that does not. The header has the task's numbers,
-//! where its arrays start, and where its working memory lies. [`Batch::prelude`] describes the header to the device's compiler, so that the two cannot differ.
+//! A [`Batch`] holds many tasks in three arrays, each uploaded in one piece: a header for each task, the
+//! 32-bit numbers, and the 64-bit numbers. The header has the task's parameters, the start of its arrays, and
+//! the place of its working memory. [`Batch::prelude`] describes the header to the device's compiler, so the
+//! two cannot differ.
 
 use super::guard::Guard;
 use super::pheromone::{LEAST, MOST};
@@ -10,7 +12,7 @@ use super::{Guide, LANES, STALL_SCALE};
 use crate::analysis::walk::NEVER;
 use crate::index::{InstrId, Rows};
 
-/// More ants of a region than these would be more than a device has room for.
+/// The most ants of a region: a device has no room for more.
 const MOST_ANTS: u32 = 1 << 14;
 
 /// The most classes that a header has room for.
@@ -53,13 +55,13 @@ header! {
     answer,
 }
 
-/// What an answer has before the order: iterations, and choices in two halves.
+/// The numbers of an answer before the order: iterations, and choices in two halves.
 const ANSWER_HEAD: usize = 3;
 
-/// Bytes of the device's `struct Control`, with room to spare.
+/// The size of the device's `struct Control` in bytes, with a margin.
 const CONTROL_BYTES: u64 = 128;
 
-/// Arrays start at multiples of this: what a GPU reads at once.
+/// The alignment of arrays: the size of one memory transaction of a GPU.
 const ALIGNMENT: u64 = 128;
 
 /// Tasks as plain numbers.
@@ -67,9 +69,9 @@ const ALIGNMENT: u64 = 128;
 pub struct Batch {
     /// A header for each task: [`Batch::header_len`] numbers.
     pub headers: Vec<u64>,
-    /// All that fits into 32 bits.
+    /// The numbers of at most 32 bits.
     pub words: Vec<u32>,
-    /// All that does not.
+    /// The numbers of more than 32 bits.
     pub longs: Vec<i64>,
     /// Bytes of working memory for all tasks.
     pub work_bytes: u64,
@@ -77,23 +79,25 @@ pub struct Batch {
     pub answer_len: usize,
     /// Ants of a task in an iteration.
     pub ants: u32,
-    /// Where the arrays of all tasks start, in those of 32 and of 64 bits.
+    /// The start of every array of every task, in `words` and in `longs`.
     pub word_starts: Vec<usize>,
-    /// See above.
+    /// The start of every 64-bit array.
     pub long_starts: Vec<usize>,
-    /// Plans room for all instructions of a region in the lists of ants, and not just for as many as can be independent: to measure the effect of the tighter plan.
+    /// Plan room for all instructions of a region in the lists of ants. By default there is room for the most
+    /// independent ones. This measures the effect of the tighter plan.
     pub has_loose_lists: bool,
-    /// Where each answer starts, and how long its order is.
+    /// The start of each answer, and the length of its order.
     answers: Vec<(usize, usize)>,
 }
 
 impl Batch {
-    /// Numbers of a header.
+    /// Return the number of fields of a header.
     pub const fn header_len() -> usize {
         Header::NAMES.len() + MOST_FIELDS
     }
 
-    /// The beginning of the device's source: number types, the constants of the colony, and the header.
+    /// Return the beginning of the device's source: number types, the constants of the colony, and the
+    /// header.
     pub fn prelude() -> String {
         let mut text = String::from(
             "typedef unsigned long long u64;\ntypedef long long i64;\ntypedef unsigned int u32;\ntypedef unsigned short u16;\ntypedef unsigned char u8;\n",
@@ -113,12 +117,13 @@ impl Batch {
         text + &format!("    u64 field[{MOST_FIELDS}];\n}};\n")
     }
 
-    /// The working memory that this batch has with one more task; none if that cannot be part of it: it has too many classes, or too many ants.
+    /// Return the working memory of this batch with one more task. `None` if the task has too many classes or
+    /// too many ants.
     pub fn bytes_of(mut self, task: &Task) -> Option<u64> {
         self.push(task).then_some(self.work_bytes)
     }
 
-    /// Adds a task; false, and nothing is changed, if it cannot be part of a batch with the others.
+    /// Add a task. Return false, and change nothing, if the task does not fit into the batch.
     pub fn push(&mut self, task: &Task) -> bool {
         let terrain = &task.terrain;
         let parameters = &task.options.parameters;
@@ -277,7 +282,7 @@ impl Batch {
         self.answers.is_empty()
     }
 
-    /// What the device has answered, task by task; none for an answer that cannot be right.
+    /// Decode the answers of the device, task by task. `None` for an invalid answer.
     pub fn answers(&self, words: &[u32]) -> Vec<Option<Answer>> {
         let answer = |&(start, count): &(usize, usize)| {
             let words = words.get(start..start + ANSWER_HEAD + count)?;

@@ -1,8 +1,13 @@
-//! An order that is known to fit, which keeps ants from dead ends.
+//! The guard: a known order within the limit, which keeps ants from dead ends.
 //!
-//! An ant within a limit on registers can get to a point where nothing fits any more. One with a guard always has a way on: to go on along the guard, leaving out what has been issued already. Some instructions were issued
-//! *early*, before others that come first in the guard. Each of these makes the rest of the guard need more, by what it opens at most, up to its own place there. If it closes as much as it
-//! opens, it takes nothing. So an instruction may be issued early if all that is early then, together, fits into what the guard leaves free up to the last place of these. (Paper 4 lets such ants die.)
+//! An ant within a limit on registers can get to a point where nothing fits any more. With a guard, it can
+//! always continue along the guard, leaving out the issued instructions. Some instructions were issued
+//! *early*, before others that come first in the guard. Each early instruction raises the pressure of the
+//! rest of the guard, up to its own place there, by at most the weight that it opens. An instruction that
+//! closes as much as it opens raises nothing.
+//!
+//! So an instruction may be issued early if the weight of all early ones fits into the free weight of the
+//! guard, up to the last place of these. (In paper 4, such ants die.)
 
 use super::terrain::Terrain;
 
@@ -11,7 +16,8 @@ pub(super) struct Guard {
     pub(super) order: Vec<u32>,
     /// Position in the order.
     pub(super) rank: Vec<u32>,
-    /// What the guard leaves free after each position; then the least of any two neighbours, of any four, and so on, a row for each.
+    /// The free weight after each position; then the minimum of any two neighbours, of any four, and so on, a
+    /// row for each.
     pub(super) room: Vec<i64>,
 }
 
@@ -44,7 +50,7 @@ impl Guard {
         Guard { order: order.to_vec(), rank, room }
     }
 
-    /// Whether so much more fits after all positions from `first` to before `end`.
+    /// Return whether `more` fits after all positions from `first` to before `end`.
     #[inline]
     pub(super) fn has_room(&self, terrain: &Terrain, more: i64, first: u32, end: u32) -> bool {
         let level = (end - first).ilog2();
@@ -54,12 +60,12 @@ impl Guard {
     }
 }
 
-/// How far an ant has come along its guard.
+/// The progress of an ant along its guard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     /// The first position whose instruction has not been issued.
     pub(super) first: u32,
-    /// What all that is early opens, and the position after the last one of it.
+    /// The weight that all early instructions open, and the position after the last of them.
     pub(super) early: i64,
     pub(super) end: u32,
 }

@@ -1,15 +1,20 @@
-//! Ant colony optimisation: many schedules, each a little like the best ones before it (paper 4, Sections II to IV).
+//! Ant colony optimisation: many schedules, each similar to the best ones before it (paper 4, Sections II to
+//! IV).
 //!
-//! In each iteration a number of ants make a schedule each (`ant`). The best one of the iteration leaves *pheromones* on its links, that is, on pairs of instructions that follow one another (`pheromone`), so that the
-//! ants of the next iteration rather take the same ones. There are two passes, as in [`twopass`](crate::twopass): [`Task::pressure`] looks for an order with the pressure that so many waves
-//! take, whatever its length; [`Task::length`] for the shortest schedule within limits.
+//! In each iteration every ant makes a schedule (`ant`). The best ant of the iteration leaves *pheromones* on
+//! its links, the pairs of instructions that follow one another (`pheromone`). The ants of the next iteration
+//! prefer these links. There are two passes, as in [`twopass`](crate::twopass). [`Task::pressure`] looks for
+//! an order with the pressure of the wanted waves, of any length. [`Task::length`] looks for the shortest
+//! schedule within limits.
 //!
-//! Ants go in groups of [`LANES`], the paper's wavefronts. Whether to exploit what is known or to explore is decided for a group, not for an ant; so are the guide (what an ant is
-//! attracted by besides pheromones) and whether the group may stall without need.
+//! Ants form groups of [`LANES`], the paper's wavefronts. The group, not the ant, decides whether to exploit
+//! or to explore. The group also has a guide (the attraction besides pheromones) and decides whether its ants
+//! may stall without need.
 //!
 //! # One definition, several engines
-//! What an ant does is a pure function of the region, the pheromones, the seed, the iteration and its number, in integers (`ant` has the definition). So it makes no difference how many threads, or what device,
-//! the ants are spread over. Among equal schedules of an iteration the one of the ant with the lowest number wins.
+//! The schedule of an ant is a pure function of the region, the pheromones, the seed, the iteration and the
+//! ant's number, in integers (`ant` has the definition). So the result does not depend on the number of
+//! threads or on the device. Among equal schedules of an iteration, the ant with the lowest number wins.
 
 mod ant;
 pub mod flat;
@@ -30,31 +35,34 @@ use guard::Guard;
 /// Ants of a group.
 pub const LANES: u32 = 32;
 
-/// One in fixed point: of pheromones and attractions.
+/// One in fixed point, for pheromones and attractions.
 const ONE: u16 = 256;
 
 /// Cycles of optional stalls that halve the score of an instruction.
 const STALL_SCALE: u32 = 8;
 
-/// Larger regions have no pheromones: the table would take gigabytes.
+/// The largest region with pheromones: the table of a larger one would take gigabytes.
 pub const MOST_INSTRS: usize = 1 << 13;
 
-/// How a colony behaves. The defaults come from the experiments in `docs/colony.md`.
+/// The parameters of a colony. The defaults come from the experiments in `docs/colony.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Parameters {
-    /// Where random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// Groups of ants in an iteration.
     pub groups: u32,
-    /// How often a group explores on the way through a region, on average; else it exploits. (The papers' b.)
+    /// The average number of steps of a region in which a group explores. In the other steps it exploits.
+    /// (The papers' b.)
     pub explorations: u32,
-    /// One of so many groups may stall where it need not; 0 for none.
+    /// One group of this number may stall without need; 0 for none.
     pub stalling: u32,
-    /// Of 16 parts of a pheromone, how many are left after an iteration.
+    /// The part of a pheromone that is left after an iteration, in sixteenths.
     pub remains: u32,
-    /// Cycles by which a schedule may be longer than the best one without its ant dying, for each 64 cycles of that.
+    /// The cycles by which a schedule may exceed the best one before its ant dies, for each 64 cycles of the
+    /// best one.
     pub slack: u32,
-    /// The search ends after so many iterations without improvement: for regions below 50 instructions, below 100, and others.
+    /// The iterations without improvement that end the search: for regions below 50 instructions, below 100,
+    /// and others.
     pub patience: [u32; 3],
 }
 
@@ -73,12 +81,14 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// A group explores in a step if 32 bits of its random number are below.
+    /// Return the threshold of exploration: a group explores in a step if 32 bits of its random number are
+    /// below it.
     fn explores_below(&self, count: usize) -> u64 {
         (u64::from(self.explorations) << 32) / count as u64
     }
 
-    /// Links that can have more than the least pheromone at the same time, in a region of so many instructions: those of all orders whose pheromones have not yet faded.
+    /// Return the most links that can have more than the least pheromone at the same time: those of all
+    /// orders whose pheromones have not yet faded. `count` is the number of instructions.
     fn most_raised(&self, count: u64) -> u64 {
         let mut amount = u32::from(pheromone::MOST);
         let mut iterations = 1;
@@ -87,7 +97,7 @@ impl Parameters {
             iterations = if faded < amount { iterations + 1 } else { count + 1 };
             amount = faded;
         }
-        // And the one that is being added.
+        // The last term is the order being added.
         count * (iterations + 1).min(count + 1)
     }
 
@@ -100,12 +110,12 @@ impl Parameters {
     }
 }
 
-/// What attracts the ants of a group, besides pheromones.
+/// The attraction of a group's ants besides pheromones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Guide {
     /// The longest path of latencies to the end.
     Path,
-    /// What it frees, less what it takes: last-use count.
+    /// The freed weight less the opened weight: last-use count.
     Relief,
     /// Half of each.
     Both,
@@ -114,7 +124,7 @@ enum Guide {
 impl Guide {
     const ALL: [Guide; 3] = [Guide::Path, Guide::Relief, Guide::Both];
 
-    /// How much of the attraction, of [`ONE`] in all, comes from the path and from the relief.
+    /// Return the shares of path and relief in the attraction, of [`ONE`] in all.
     fn shares(self) -> (u64, u64) {
         match self {
             Guide::Path => (256, 0),
@@ -124,22 +134,22 @@ impl Guide {
     }
 }
 
-/// What holds for all ants of a group in an iteration.
+/// The rules of all ants of a group in an iteration.
 #[derive(Clone, Copy, Debug)]
 struct Rules<'a> {
     /// Whether latencies count.
     is_timed: bool,
     stalls: bool,
     guide: Guide,
-    /// What keeps its ants from dead ends.
+    /// The guard, if registers limit the length.
     guard: Option<&'a Guard>,
-    /// The most that may be live.
+    /// The limit on the live weight.
     limit: i64,
     /// For each instruction, the last slot in which it may issue.
     deadlines: &'a [u32],
-    /// Where the group's random numbers start.
+    /// The key of the group's random numbers.
     key: u64,
-    /// It explores if 32 bits of its random number are below.
+    /// The threshold of exploration.
     explores_below: u64,
 }
 
@@ -150,7 +160,7 @@ impl Rules<'_> {
         bits_at(self.key, step as u64) >> 32 < self.explores_below
     }
 
-    /// Where an ant's random numbers start.
+    /// Return the key of an ant's random numbers.
     fn key_of(&self, lane: u32) -> u64 {
         bits_at(self.key, u64::from(lane + 1) << 32)
     }

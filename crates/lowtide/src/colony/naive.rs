@@ -1,4 +1,5 @@
-//! The definition of an ant in the plainest code, for tests. The order is its only state; everything else is computed anew at each step.
+//! The definition of an ant in the plainest code, for tests. The order is its only state; everything else is
+//! computed again at each step.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,11 @@ use crate::index::{ClassId, InstrId};
 use crate::problem::Problem;
 use crate::region::{Edge, Region};
 
-/// What the plain ant is told, besides the rules.
+/// The input of the plain ant, besides the rules.
 pub(super) struct Plain<'a> {
     pub(super) problem: &'a Problem<'a>,
     pub(super) terrain: &'a Terrain,
-    /// For each class; none if it does not count.
+    /// The limit of each class. `None` for a class that does not count.
     pub(super) limits: &'a [Option<u32>],
     /// The order of the guard.
     pub(super) guard: Option<Vec<InstrId>>,
@@ -46,7 +47,7 @@ impl Plain<'_> {
         after.iter().all(|(class, pressure)| before[class] >= *pressure)
     }
 
-    /// What an instruction opens of a class.
+    /// Return the weight of a class that an instruction opens.
     fn opens(&self, instr: InstrId, class: ClassId) -> u32 {
         let region = self.problem.region();
         let values = region.defined_values(instr).iter().filter(|value| !region.is_dead(**value));
@@ -71,7 +72,7 @@ impl Plain<'_> {
         })
     }
 
-    /// The attraction of an instruction: that of the terrain at the start, plus what came to it since.
+    /// Return the attraction of an instruction: that of the terrain at the start, plus the increments since.
     fn attraction(&self, guide: Guide, order: &[InstrId], instr: InstrId) -> u32 {
         let region = self.problem.region();
         let (for_path, for_relief) = guide.shares();
@@ -100,7 +101,7 @@ impl Plain<'_> {
         (u64::from(ONE) + path + (most_opened - opened(instr)) * for_relief / range + closes) as u32
     }
 
-    /// The order that an ant makes, and its slots; none if it dies.
+    /// Return the order of an ant, and its slots. `None` if it dies.
     pub(super) fn walk(&self, rules: &Rules, lane: u32) -> Option<(Vec<InstrId>, u32)> {
         let region = self.problem.region();
         let width = self.problem.target().issue().width;

@@ -1,7 +1,8 @@
-//! Pheromones: how well it has gone if one instruction came right after another.
+//! Pheromones: the success of schedules in which one instruction directly follows another.
 //!
-//! A table with a row for each instruction that comes before, and one more for the start. Every link has at least [`LEAST`]. In an iteration the winner adds to all its links, then what is on each link fades, and
-//! stays between [`LEAST`] and [`MOST`]. Links with the least amount stay as they are, so only the others are gone through.
+//! The table has a row for each preceding instruction, and one for the start. Every link has at least
+//! [`LEAST`]. In an iteration the winner adds to all its links. Then each link fades, and stays between
+//! [`LEAST`] and [`MOST`]. Links with the least amount do not change, so an update visits only the others.
 
 use super::ONE;
 
@@ -12,7 +13,7 @@ pub(super) const MOST: u16 = 8 * ONE;
 pub(super) struct Pheromones {
     count: usize,
     table: Vec<u16>,
-    /// Places in the table with more than the least amount.
+    /// The places in the table above the least amount.
     raised: Vec<u32>,
 }
 
@@ -25,7 +26,7 @@ impl Pheromones {
         &self.table
     }
 
-    /// Adds to the links of an order, and lets all fade to `remains` of 16 parts.
+    /// Add to the links of an order, and let all links fade to `remains` of 16 parts.
     pub(super) fn update(&mut self, order: &[u32], more: u16, remains: u32) {
         let mut row = self.count;
         for &instr in order {
@@ -47,7 +48,7 @@ impl Pheromones {
     }
 }
 
-/// What a winner leaves: more, the better it is than 1.5 times what the search started from.
+/// Return the deposit of a winner: the better its cost compared with 1.5 times that of the start, the more.
 pub(super) fn deposit(amount: u64, start: u64) -> u16 {
     let share = 5 * u64::from(ONE) * 2 * amount / (3 * start.max(1));
     ONE + (5 * u64::from(ONE)).saturating_sub(share) as u16

@@ -1,4 +1,5 @@
-//! The colony: iterations of ants, on one thread or several. The number of threads does not change the result, except where the clock ends a search.
+//! The colony: iterations of ants, on one thread or several. The result depends on the number of threads only
+//! where a time limit ends a search.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,27 +23,27 @@ use crate::region::Region;
 use crate::schedule::Schedule;
 use crate::threads;
 
-/// What may be spent, and how.
+/// The budget and the parameters of a colony.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// For one pass. A node is one choice of one ant.
+    /// The budget of one pass. A node is one choice of one ant.
     pub budget: Budget,
-    /// How the colony behaves.
+    /// The parameters of the colony.
     pub parameters: Parameters,
 }
 
-/// What a colony found.
+/// The result of a colony.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The best order, never worse than the start.
     pub order: Vec<InstrId>,
-    /// Iterations that were completed.
+    /// The completed iterations.
     pub iterations: u32,
     /// Instructions chosen by all ants together.
     pub choices: u64,
 }
 
-/// A region and what ants are to look for in it, made ready for any engine.
+/// A region with an aim, prepared for any engine.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub(super) terrain: Terrain,
@@ -50,18 +51,19 @@ pub struct Task {
     /// A legal order, within the limits, and its cost.
     pub(super) start: Vec<u32>,
     pub(super) start_cost: u64,
-    /// No order costs less.
+    /// A lower bound on the cost.
     pub(super) bound: u64,
-    /// Of the orders that are known to be within the limits, the one with the fewest registers.
+    /// Of the known orders within the limits, the one with the fewest registers.
     pub(super) fewest: Vec<u32>,
     pub(super) options: Options,
 }
 
 impl Task {
-    /// Pass 1: an order whose pressure exceeds as few of the `steps` as possible. Each step has a limit for each class (none for no limit), and none is lower than
-    /// in the step before. If the first step is out of reach, orders with less beyond it are better. `start` is a legal order.
+    /// Pass 1: find an order whose pressure exceeds as few of the `steps` as possible. Each step has a limit
+    /// for each class (`None` for no limit), and no limit is lower than in the step before. If the first step
+    /// is out of reach, orders with less pressure beyond it are better. `start` is a legal order.
     ///
-    /// None if the region is too large, or has too many classes; or if there is no step.
+    /// Return `None` if the region is too large or has too many classes, or if there is no step.
     pub fn pressure(
         problem: &Problem,
         steps: &[Vec<Option<u32>>],
@@ -79,9 +81,10 @@ impl Task {
         Some(Task { terrain, aim, start_cost, bound: 0, fewest: start.clone(), start, options })
     }
 
-    /// Pass 2: the shortest schedule whose pressure stays within `limits` (one for each class; none for no limit). Ants do not know of units that make others wait.
+    /// Pass 2: find the shortest schedule whose pressure stays within `limits` (one for each class; `None`
+    /// for no limit). Ants ignore units that make others wait.
     ///
-    /// None if none of the orders to start from is within the limits, or if the region is too large or has too many classes.
+    /// Return `None` if no start is within the limits, or if the region is too large or has too many classes.
     pub fn length(
         problem: &Problem,
         limits: &[Option<u32>],
@@ -116,22 +119,23 @@ impl Task {
         self.terrain.len()
     }
 
-    /// Whether latencies count: whether it is one of pass 2.
+    /// Return whether latencies count: true in pass 2.
     pub fn is_timed(&self) -> bool {
         matches!(self.aim, Aim::Length { .. })
     }
 
-    /// Whether ants have guards: where registers limit the length.
+    /// Return whether ants have guards: true where registers limit the length.
     pub(super) fn has_guards(&self) -> bool {
         self.is_timed() && self.terrain.packing.classes().next().is_some()
     }
 
-    /// Whether the order to start from is the best one.
+    /// Return whether the start is optimal.
     pub fn is_solved(&self) -> bool {
         self.start_cost <= self.bound
     }
 
-    /// Whether an answer is a legal order for this task, and no worse than the start: for engines that cannot be trusted blindly.
+    /// Return whether an answer is a legal order for this task, and no worse than the start. It checks the
+    /// answers of untrusted engines.
     pub fn accepts(&self, answer: &Answer) -> bool {
         let count = self.len();
         let mut places = vec![usize::MAX; count];
@@ -150,7 +154,8 @@ impl Task {
             && self.cost_of(&answer.order) <= self.start_cost
     }
 
-    /// The cost of a legal order, where lower is better: in pass 2 its length in cycles. More than any other if it exceeds the limit.
+    /// Return the cost of a legal order, where lower is better. In pass 2 this is its length in cycles. An
+    /// order over the limit has the highest cost.
     pub fn cost_of(&self, order: &[InstrId]) -> u64 {
         let Terrain { packing, width, .. } = &self.terrain;
         let mut left = self.terrain.left.clone();
@@ -178,12 +183,14 @@ impl Task {
         self.aim.cost(&self.terrain, peak, slot)
     }
 
-    /// Sends the ants, on so many threads. The answer does not depend on that, except for what the clock cuts off.
+    /// Run the colony on `threads` threads. The answer depends on them only where a time limit ends the
+    /// search.
     pub fn run(&self, threads: usize) -> Answer {
         self.run_watched(threads, Watch::default())
     }
 
-    /// As [`Task::run`], and notes what the ants find: in pass 1 registers beyond the first step, in pass 2 the length.
+    /// As [`Task::run`], and log the improvements: in pass 1 the registers beyond the first step, in pass 2
+    /// the length.
     pub fn run_watched(&self, threads: usize, watch: Watch) -> Answer {
         watch.begin(self.aim.told(self.start_cost), self.bound);
         Colony::new(self).run(threads, watch)
@@ -199,17 +206,17 @@ fn peaks(region: &Region, order: &[InstrId]) -> Vec<Option<u32>> {
     limits::peaks(region, order).into_iter().map(Some).collect()
 }
 
-/// What is to be made small.
+/// The quantity to minimise.
 #[derive(Clone, Debug)]
 pub(super) enum Aim {
-    /// The number of steps that the peak exceeds, then what is beyond the first one.
+    /// The number of steps that the peak exceeds, then the registers beyond the first one.
     Pressure { steps: Vec<i64> },
     /// The length, within a limit.
     Length { limit: i64 },
 }
 
 impl Aim {
-    /// Of a schedule that takes so many slots, with this peak.
+    /// Return the cost of a schedule with this peak and this number of slots.
     fn cost(&self, terrain: &Terrain, peak: i64, slots: u32) -> u64 {
         match self {
             Aim::Length { .. } => u64::from(slots.div_ceil(terrain.width)),
@@ -223,7 +230,7 @@ impl Aim {
         }
     }
 
-    /// What is told of a cost.
+    /// Return the part of a cost that the log reports.
     fn told(&self, cost: u64) -> u64 {
         match self {
             Aim::Length { .. } => cost,
@@ -231,7 +238,7 @@ impl Aim {
         }
     }
 
-    /// A cost as an amount that can be compared by its ratio to another one.
+    /// Convert a cost into an amount whose ratios are meaningful.
     pub(super) fn amount(&self, terrain: &Terrain, cost: u64) -> u64 {
         match self {
             Aim::Length { .. } => cost,
@@ -244,27 +251,28 @@ impl Aim {
     }
 }
 
-/// A colony at work.
+/// A running colony.
 struct Colony<'t> {
     task: &'t Task,
     pheromones: Pheromones,
     best: Vec<u32>,
     best_cost: u64,
-    /// What keeps ants from dead ends, where registers limit the length: the order with the fewest registers, and the best one so far.
+    /// The guards against dead ends, where registers limit the length: the order with the fewest registers,
+    /// and the best one so far.
     fewest: Option<Guard>,
     own: Option<Guard>,
 }
 
-/// What an ant found: its cost, its number, and its order.
+/// The schedule of an ant: its cost, its number, and its order.
 type Found = (u64, u32, Vec<u32>);
 
-/// The best one of an iteration.
+/// The best schedule of an iteration.
 type Winner = Option<Found>;
 
-/// Fewer choices than these are not worth another thread.
+/// The fewest choices that are worth another thread.
 const CHOICES_PER_THREAD: u64 = 10_000;
 
-/// Ants that a thread takes at a time: a part of a group, so that no thread waits long for the others.
+/// The ants that a thread takes at a time: a part of a group, so no thread waits long for the others.
 const ANTS_AT_A_TIME: u32 = 2;
 
 impl<'t> Colony<'t> {
@@ -306,7 +314,7 @@ impl<'t> Colony<'t> {
         let (mut choices, mut iteration, mut in_vain) = (0, 0, 0);
         self.leave(None);
         while self.best_cost > self.task.bound && in_vain < patience {
-            // What an iteration may take at most is known beforehand, so that no budget of steps is exceeded.
+            // The most choices of an iteration are known beforehand, so no budget of steps is exceeded.
             let affordable = effort.steps.saturating_sub(choices) / of_group;
             let groups = u64::from(self.parameters().groups).min(affordable) as u32;
             if groups == 0 || effort.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -328,7 +336,7 @@ impl<'t> Colony<'t> {
         Answer { order, iterations: iteration, choices }
     }
 
-    /// The winner, or else the best one so far, leaves its pheromones.
+    /// Let the winner leave its pheromones. Without a winner, the best order so far does.
     fn leave(&mut self, winner: Option<&Found>) {
         let amount = |cost| self.task.aim.amount(&self.task.terrain, cost);
         let start = amount(self.task.start_cost);
@@ -339,7 +347,7 @@ impl<'t> Colony<'t> {
         self.pheromones.update(order, deposit(amount(cost), start), self.parameters().remains);
     }
 
-    /// All ants of an iteration: the winner, and how many choices they made.
+    /// Run all ants of an iteration. Return the winner, and the number of choices.
     fn iterate(
         &self,
         ants: &mut [Ant],
@@ -374,7 +382,7 @@ impl<'t> Colony<'t> {
         })
     }
 
-    /// For each instruction the last slot from which a schedule can still be short enough to be of interest.
+    /// Return, for each instruction, the last slot in a schedule that could still win.
     fn deadlines(&self) -> Vec<u32> {
         match self.task.aim {
             Aim::Pressure { .. } => Vec::new(),
@@ -388,7 +396,7 @@ impl<'t> Colony<'t> {
         }
     }
 
-    /// What holds for a group.
+    /// Return the rules of a group.
     fn rules<'a>(&'a self, iteration: u32, group: u32, deadlines: &'a [u32]) -> Rules<'a> {
         let Parameters { seed, stalling, .. } = *self.parameters();
         let packing = &self.task.terrain.packing;
@@ -417,7 +425,7 @@ impl<'t> Colony<'t> {
         }
     }
 
-    /// The best of some ants of a group, and how many choices all of them made.
+    /// Run some ants of a group. Return the best one, and the number of choices.
     fn send(
         &self,
         ant: &mut Ant,
@@ -444,7 +452,7 @@ impl<'t> Colony<'t> {
     }
 }
 
-/// The better of two; the one with the lower number among equals.
+/// Return the better of two. Among equals, the lower number wins.
 fn better(one: Winner, other: Winner) -> Winner {
     match (&one, &other) {
         (Some(first), Some(second)) if (second.0, second.1) < (first.0, first.1) => other,

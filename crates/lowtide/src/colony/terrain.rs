@@ -1,4 +1,4 @@
-//! A region as ants see it: flat arrays of integers, the same for every engine.
+//! The ants' view of a region: flat arrays of integers, the same for every engine.
 
 use crate::analysis::closure::Closure;
 use crate::analysis::times::separation;
@@ -13,38 +13,38 @@ use super::{Guide, ONE};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Link {
     pub(super) instr: u32,
-    /// Cycles between the two issues, at least.
+    /// The least cycles between the two issues.
     pub(super) cycles: u32,
 }
 
-/// A region as ants see it.
+/// The ants' view of a region.
 #[derive(Clone, Debug)]
 pub(super) struct Terrain {
     pub(super) packing: PressureFields,
     pub(super) width: u32,
-    /// What waits for an instruction, and how many others each one waits for.
+    /// The instructions that wait for an instruction, and the number that each one waits for.
     pub(super) next: Rows<Link>,
     pub(super) waits: Vec<u32>,
-    /// Cycles from the issue of an instruction to the last issue, at least.
+    /// The least cycles from the issue of an instruction to the last issue.
     pub(super) tail: Vec<u32>,
     /// The values that an instruction helps to close.
     pub(super) closes: Rows<u32>,
-    /// For each value: what it takes, how many instructions have to be passed until it closes, and the sum of their numbers, which
-    /// is the number of the last one when only that is left.
+    /// For each value: its weight, the number of its closers, and the sum of their numbers. With one closer
+    /// left, the sum is its number.
     pub(super) weights: Vec<i64>,
     pub(super) left: Vec<u32>,
     pub(super) closer_sum: Vec<u32>,
-    /// By how much each instruction would change what is live, at the start; and what is live there.
+    /// The change of the live weight by each instruction at the start, and the live weight there.
     pub(super) delta: Vec<i64>,
     pub(super) live: i64,
-    /// What each instruction opens.
+    /// The weight that each instruction opens.
     pub(super) opened: Vec<i64>,
-    /// What can be issued first.
+    /// The instructions that can be issued first.
     pub(super) roots: Vec<u32>,
-    /// No more instructions than these can ever wait to be chosen.
+    /// The most instructions that can be ready at the same time.
     pub(super) most_ready: usize,
-    /// For each guide, how attractive each instruction is at the start, and by how much more it is when it would be the last one to
-    /// use a value.
+    /// For each guide, the attraction of each instruction at the start, and its increment when the
+    /// instruction becomes the last user of a value.
     pub(super) attraction: [Vec<u16>; Guide::ALL.len()],
     pub(super) relief: [Vec<u16>; Guide::ALL.len()],
 }
@@ -81,7 +81,7 @@ impl Terrain {
             attraction: Default::default(),
             relief: Default::default(),
         };
-        // By how much it would change what is live, less what it would close.
+        // The change of the live weight, plus the weight that it would close.
         let opened = |instr: usize| {
             terrain.delta[instr]
                 + terrain.closed_at_start(instr).map(|value| terrain.weights[value]).sum::<i64>()
@@ -103,7 +103,8 @@ impl Terrain {
         values.filter(|&value| self.left[value] == 1)
     }
 
-    /// The attraction of each instruction between [`ONE`] and twice that, and what each value adds to it when only one user is left: together never more than that.
+    /// Return the attraction of each instruction, and the increment of each value when it has one user left.
+    /// An attraction with all increments lies between [`ONE`] and twice that.
     fn attractions(&self, guide: Guide) -> (Vec<u16>, Vec<u16>) {
         let (for_path, for_relief) = guide.shares();
         let size = |weight: i64| -> u64 {
@@ -128,7 +129,7 @@ impl Terrain {
     }
 }
 
-/// The most instructions that can be independent of one, and that one (paper 4, Section V-A).
+/// Return the most instructions that can be independent of one, plus that one (paper 4, Section V-A).
 fn most_ready(region: &Region) -> usize {
     let closure = Closure::new(region);
     let ordered = |instr| closure.ancestors(instr).count() + closure.descendants(instr).count();

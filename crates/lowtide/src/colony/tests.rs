@@ -1,4 +1,4 @@
-//! The engine against the definition in plain words, against brute force, and against itself.
+//! Tests of the engine: against the plain definition, against brute force, and against itself.
 
 use super::ant::Ant;
 use super::guard::Guard;

@@ -1,15 +1,15 @@
 //! Graphs on which few registers are hard to reach, or hard to prove: regular, symmetric, or wide.
 //!
-//! All are in the form of the pebble game: every input is an instruction (a load), every value has weight 1
-//! and the same class, nothing is live at either end, and what nobody reads is no value. [`hard`] lists the
-//! ones of the benchmark; the same parameters give the same region everywhere.
+//! All regions have the form of the pebble game. Every input is an instruction (a load), and every value has
+//! weight 1 and the same class. Nothing is live at either end, and an unread result is no value. [`hard`]
+//! lists the regions of the benchmark. The same parameters give the same region everywhere.
 
 use super::Random;
 use crate::index::RegisterId;
 use crate::region::{InstrSpec, Region, RegionBuilder};
 
-/// The standard set: fft-16, matmul-4x4x4, stencil-16x12, and layered-NxW-SEED of 100, 150 and 200
-/// instructions. Each region's name says which one it is.
+/// Return the standard set: fft-16, matmul-4x4x4, stencil-16x12, and layered-NxW-SEED of 100, 150 and 200
+/// instructions. Each region has the name of its family.
 pub fn hard() -> Vec<Region> {
     let mut regions = vec![fft(16), matmul(4, 4, 4), stencil(16, 12)];
     for nodes in [100, 150, 200] {
@@ -18,9 +18,9 @@ pub fn hard() -> Vec<Region> {
     regions
 }
 
-/// The fast Fourier transform of so many points (a power of two) by radix-2 butterflies. A complex number is
-/// one value. Each of the two results of a butterfly is an instruction of its own that reads both operands;
-/// the results of the last stage are stored.
+/// Make the fast Fourier transform of `points` points by radix-2 butterflies. A complex number is one value.
+/// Each of the two results of a butterfly is an instruction of its own that reads both operands. The results
+/// of the last stage are stored.
 ///
 /// # Panics
 /// If `points` is not a power of two.
@@ -37,8 +37,8 @@ pub fn fft(points: usize) -> Region {
     graph.finish()
 }
 
-/// The product of an n x k and a k x m matrix. All elements are loaded once; each element of the result is a
-/// chain of k multiplications and additions, the first one without an addend, and is stored at its end.
+/// Make the product of an n x k and a k x m matrix. All elements are loaded once. Each element of the result
+/// is a chain of k multiplications and additions, the first one without an addend, and a store.
 pub fn matmul(n: usize, m: usize, k: usize) -> Region {
     let mut graph = Graph::new(&format!("matmul-{n}x{m}x{k}"));
     let left: Vec<Node> = (0..n * k).map(|_| graph.load()).collect();
@@ -59,9 +59,9 @@ pub fn matmul(n: usize, m: usize, k: usize) -> Region {
     graph.finish()
 }
 
-/// A row of `width` cells over `height` steps of time: a cell reads itself and its neighbours to the left and
-/// right, as they were one step before (at the rim there is only one neighbour). The first row is loaded, the
-/// last one is stored.
+/// Make a row of `width` cells over `height` time steps. A cell reads itself and its neighbours to the left
+/// and right, one step before. A cell at the rim has one neighbour. The first row is loaded, the last one is
+/// stored.
 pub fn stencil(width: usize, height: usize) -> Region {
     let mut graph = Graph::new(&format!("stencil-{width}x{height}"));
     let mut row: Vec<Node> = (0..width).map(|_| graph.load()).collect();
@@ -73,8 +73,8 @@ pub fn stencil(width: usize, height: usize) -> Region {
     graph.finish()
 }
 
-/// Random layers of `width` instructions, the last one of what remains. Each instruction reads two or three
-/// others of the layer before; between full layers, every value is read at least once.
+/// Make random layers of `width` instructions; the last layer has the rest. Each instruction reads two or
+/// three others of the layer before. Between full layers, every value is read at least once.
 pub fn layered(nodes: usize, width: usize, seed: u64) -> Region {
     let mut random = Random::new(seed);
     let mut graph = Graph::new(&format!("layered-{nodes}x{width}-{seed}"));

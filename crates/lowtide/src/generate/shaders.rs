@@ -1,14 +1,15 @@
 //! Blocks that look like pixel shaders of paper 3's time, for the machine `vs`: texture loads, interpolated inputs, lighting
 //! with dot products and normalisation, powers, blending.
 //!
-//! The paper's own shaders are not public. What is known of them is copied: three groups of so many shaders (Table 6), sizes from 4
-//! to 74 operations, about two operations for each cycle (Table 7), operations for either unit, for both and for none.
+//! The paper's own shaders are not public. The generator reproduces what the paper reports: three groups of
+//! shaders (Table 6), sizes from 4 to 74 operations, about two operations for each cycle (Table 7), and
+//! operations for either unit, for both and for none.
 
 use crate::index::{ClassId, RegisterId};
 use crate::random::Random;
 use crate::region::{InstrSpec, Region, RegionBuilder};
 
-/// The paper's three groups of shaders: where they come from decides how large they are.
+/// The paper's three groups of shaders. The origin of a shader decides its size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Group {
     /// From a high-level language.
@@ -51,7 +52,7 @@ impl Group {
     }
 }
 
-/// As many blocks as the paper has shaders, with their groups.
+/// Make as many blocks as the paper has shaders, with their groups.
 pub fn suite(seed: u64) -> Vec<(Group, Region)> {
     let mut blocks = Vec::new();
     for group in Group::ALL {
@@ -65,7 +66,7 @@ pub fn suite(seed: u64) -> Vec<(Group, Region)> {
     blocks
 }
 
-/// A block with so many operations (at least one).
+/// Make a block of `size` operations (at least one).
 pub fn block(group: Group, size: usize, seed: u64) -> Region {
     let size = size.max(1);
     let random = Random::new(seed ^ (group as u64) << 56 ^ (size as u64) << 44);
@@ -126,7 +127,7 @@ impl Shader {
         self.values.len() - 1
     }
 
-    /// A value with at least so many lanes: rather one that nobody has used, rather a late one.
+    /// Choose a value with at least `lanes` lanes. Unused and late values are preferred.
     fn some(&mut self, lanes: u32) -> usize {
         let mut best = None;
         for _ in 0..4 {

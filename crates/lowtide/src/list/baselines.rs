@@ -6,13 +6,14 @@ use crate::index::{ClassId, InstrId};
 use crate::problem::Problem;
 use crate::schedule::Schedule;
 
-/// Longest latency path to the end first; registers are ignored (the heuristic of papers 2 and 4 for length).
+/// Critical path: longest latency path to the end first, without regard to registers (the heuristic of papers
+/// 2 and 4 for length).
 pub struct CriticalPath {
     times: Times,
 }
 
 impl CriticalPath {
-    /// For a problem.
+    /// Make the policy for a problem.
     pub fn new(problem: &Problem) -> Self {
         CriticalPath { times: Times::on(problem) }
     }
@@ -32,8 +33,9 @@ impl Policy for CriticalPath {
     }
 }
 
-/// Last-use count (papers 2 and 4): the instruction first that frees most. Counted by weight and over all classes, which the public
-/// implementation of the papers does not do; then the one that adds least, then the longest path.
+/// Last-use count (papers 2 and 4): the instruction that frees most first. Ties go to the one that adds
+/// least, then to the longest path. The count is by weight and over all classes; the public implementation of
+/// the papers does not do that.
 pub struct LastUseCount<'a> {
     problem: &'a Problem<'a>,
     times: Times,
@@ -41,7 +43,7 @@ pub struct LastUseCount<'a> {
 }
 
 impl<'a> LastUseCount<'a> {
-    /// For a problem.
+    /// Make the policy for a problem.
     pub fn new(problem: &'a Problem<'a>) -> Self {
         LastUseCount { problem, times: Times::on(problem), change: vec![0; problem.region().classes().len()] }
     }
@@ -62,17 +64,17 @@ impl Policy for LastUseCount<'_> {
     }
 }
 
-/// Goodman and Hsu: by critical path while registers last, and by pressure change when the pressure of a class comes close to
-/// its limit.
+/// Goodman and Hsu: by critical path while registers last. When the pressure of a class comes close to its
+/// limit, by change of pressure.
 pub struct GoodmanHsu {
     times: Times,
-    /// For each class, the pressure at which to save registers.
+    /// For each class, the pressure at which saving registers starts.
     limits: Vec<u32>,
     change: Vec<i32>,
 }
 
 impl GoodmanHsu {
-    /// With the most registers of each class to use. Saving starts at nine tenths of it.
+    /// Make the policy with the most registers of each class. Saving starts at nine tenths of them.
     pub fn new(problem: &Problem, limits: &[u32]) -> Self {
         let change = vec![0; limits.len()];
         let limits = limits.iter().map(|limit| limit - limit.div_ceil(10)).collect();
@@ -94,8 +96,9 @@ impl Policy for GoodmanHsu {
     }
 }
 
-/// A greedy scheduler in the manner of LLVM's machine scheduler, to be run bottom-up: above all not over the limits, then not over the highest
-/// pressure so far, then no stall, then the path from the start, which leaves early instructions for last.
+/// A greedy policy modelled on LLVM's machine scheduler, for bottom-up runs. Criteria, in order: not over the
+/// limits, not over the highest pressure so far, no stall, the path from the start. The last one leaves early
+/// instructions for the end.
 pub struct Greedy {
     times: Times,
     limits: Vec<u32>,
@@ -104,7 +107,7 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// With a limit for each class.
+    /// Make the policy with a limit for each class.
     pub fn new(problem: &Problem, limits: Vec<u32>) -> Self {
         let classes = limits.len();
         Greedy { times: Times::on(problem), limits, highest: vec![0; classes], change: vec![0; classes] }
@@ -139,8 +142,8 @@ impl Policy for Greedy {
     }
 }
 
-/// Like LLVM's scheduler for AMD GPUs: it keeps within what the most waves can have, and takes its schedule back if fewer waves fit
-/// than before.
+/// Schedule like LLVM's scheduler for AMD GPUs: stay within the registers of the most waves. If fewer waves
+/// fit than before, keep the previous schedule.
 pub fn gcn_max_occupancy(problem: &Problem) -> Schedule {
     let most = limits(problem, problem.target().max_waves());
     let schedule = run(problem, Direction::BottomUp, Timing::Cycles, &mut Greedy::new(problem, most), None);
@@ -151,7 +154,8 @@ pub fn gcn_max_occupancy(problem: &Problem) -> Schedule {
     }
 }
 
-/// For each class of the region, the registers that each of so many waves can have, if no other class of its file uses any.
+/// Return, for each class of the region, the registers that each of `waves` waves can have if no other class
+/// of the file uses any.
 pub fn limits(problem: &Problem, waves: u32) -> Vec<u32> {
     let mut limits = vec![u32::MAX; problem.region().classes().len()];
     for bound in problem.registers().files() {

@@ -1,15 +1,15 @@
 //! The list-scheduling engine: take the best of the ready instructions, again and again.
 //!
-//! What "best" means is a [`Policy`]: for each candidate a key, whose criteria are compared one after the other, the
-//! larger the better; source order breaks ties, so that the result is deterministic. The engine runs first to
-//! last or last to first. Bottom-up, time counts from the end: an instruction is ready when all its successors have been
-//! scheduled. It works on orders alone, or cycle by cycle, where only instructions whose latencies have passed compete.
+//! A [`Policy`] defines the best: it gives each candidate a key, whose criteria are compared one after the
+//! other. Larger is better; source order breaks ties, so the result is deterministic. The engine runs first
+//! to last or last to first. Bottom-up, time counts from the end, and an instruction is ready when all its
+//! successors are scheduled. The engine works on orders alone, or cycle by cycle. In the second case only
+//! instructions whose latencies have passed compete.
 //!
-//! Each choice can be explained: the first criterion in which the winner beat the runner-up is the reason
-//! ([`Decision`]).
+//! Each choice has a reason: the first criterion in which the winner beat the runner-up ([`Decision`]).
 //!
-//! Where keys never change, candidates wait in a heap: O(e + n log n) in all. Else a step looks at all ready
-//! instructions: O(n × width).
+//! With static keys, candidates wait in a heap: O(e + n log n) in all. With changing keys, a step compares
+//! all ready instructions: O(n × width).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,22 +22,23 @@ use crate::problem::Problem;
 use crate::region::Edge;
 use crate::schedule::Schedule;
 
-/// Whether latencies keep an instruction from being a candidate.
+/// Whether latencies delay candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Timing {
-    /// No: only the order counts.
+    /// Only the order counts: a ready instruction is a candidate.
     Order,
-    /// Yes: it becomes one when they have passed. A cycle without candidates is a stall.
+    /// A ready instruction becomes a candidate when its latencies have passed. A cycle without candidates is
+    /// a stall.
     Cycles,
 }
 
-/// Criteria of a key, the first one first; larger is better.
+/// The number of criteria of a key. The first one decides first; larger is better.
 pub const CRITERIA: usize = 5;
 
-/// How good a candidate is.
+/// The quality of a candidate.
 pub type Key = [i64; CRITERIA];
 
-/// What makes a candidate the best.
+/// A definition of the best candidate.
 pub trait Policy {
     /// Names of the criteria, for explanations.
     fn criteria(&self) -> &'static [&'static str];
@@ -50,8 +51,8 @@ pub trait Policy {
         false
     }
 
-    /// Whether an instruction may compete at all. Some ready one always must; and if keys are static, what may compete must have larger
-    /// keys than what must not.
+    /// Return whether an instruction may compete. At least one ready instruction must. With static keys,
+    /// allowed instructions must have larger keys than the others.
     fn allows(&mut self, _state: &State, _instr: InstrId) -> bool {
         true
     }
@@ -61,23 +62,23 @@ pub trait Policy {
         false
     }
 
-    /// Instructions to take next instead of the best candidate, which is given: all ready, in this order, and put
-    /// into `chosen`. None by default.
+    /// Write into `chosen` the instructions to take next instead of `best`: all ready, in this order. By
+    /// default, write none.
     fn instead(&mut self, _state: &State, _best: InstrId, _chosen: &mut Vec<InstrId>) {}
 }
 
-/// Why an instruction was taken.
+/// The reason for a choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// The instruction.
     pub instr: InstrId,
-    /// How many candidates there were.
+    /// The number of candidates.
     pub candidates: usize,
-    /// The reason, in words.
+    /// The reason, as text.
     pub reason: String,
 }
 
-/// What a policy can see.
+/// The state of the engine that a policy reads.
 pub struct State<'a> {
     problem: &'a Problem<'a>,
     direction: Direction,
@@ -108,7 +109,7 @@ impl State<'_> {
         }
     }
 
-    /// By how much the pressure of each class would change with `instr`.
+    /// Write the change of each class's pressure by `instr`.
     pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
         match &self.pressure {
             Pressure::Forward(tracker) => tracker.delta(instr, change),
@@ -116,7 +117,7 @@ impl State<'_> {
         }
     }
 
-    /// The instructions that can be scheduled next as far as the order is concerned.
+    /// Return the instructions whose predecessors (bottom-up: successors) are all scheduled.
     pub fn ready(&self) -> &[InstrId] {
         &self.ready
     }
@@ -141,7 +142,8 @@ impl State<'_> {
         self.available[instr.index()].saturating_sub(self.cycle)
     }
 
-    /// What must be scheduled before `instr`, seen in the direction of the schedule.
+    /// Return the edges to the instructions that must be scheduled before `instr`, in the direction of the
+    /// schedule.
     pub fn blockers(&self, instr: InstrId) -> &[Edge] {
         let region = self.problem.region();
         match self.direction {
@@ -150,7 +152,7 @@ impl State<'_> {
         }
     }
 
-    /// What waits for `instr`, seen in the direction of the schedule.
+    /// Return the edges to the instructions that wait for `instr`, in the direction of the schedule.
     fn dependents(&self, instr: InstrId) -> &[Edge] {
         let region = self.problem.region();
         match self.direction {
@@ -172,7 +174,7 @@ impl State<'_> {
         }
     }
 
-    /// Makes ties go to the source order.
+    /// Return a number that breaks ties by source order.
     fn rank(&self, instr: InstrId) -> i64 {
         match self.direction {
             Direction::TopDown => -i64::from(instr.0),
@@ -181,7 +183,7 @@ impl State<'_> {
     }
 }
 
-/// Makes a schedule. `explain` receives a decision for each instruction, if wanted.
+/// Make a schedule. `explain` receives a decision for each instruction.
 pub fn run<'a>(
     problem: &'a Problem<'a>,
     direction: Direction,
@@ -230,7 +232,7 @@ pub fn run<'a>(
                 None => best_two(&state, policy, timing, &table),
             };
             let Some((best, second)) = found else {
-                // A stall, up to the next cycle in which something can change.
+                // A stall, up to the next cycle in which the candidates can change.
                 state.cycle = queue.as_ref().map_or(0, Queue::next_cycle).max(state.cycle + 1);
                 continue;
             };
@@ -282,11 +284,11 @@ pub fn run<'a>(
 
 type Keyed = (Key, InstrId);
 
-/// Candidates whose keys never change. What has been scheduled is dropped when it comes up.
+/// Candidates with static keys. Scheduled instructions are dropped when they come up.
 #[derive(Default)]
 struct Queue {
     open: BinaryHeap<(Key, i64, InstrId)>,
-    /// Instructions whose latencies have not passed, by the cycle in which they have.
+    /// Instructions whose latencies have not passed, by the cycle in which they will have.
     later: BinaryHeap<(Reverse<u32>, InstrId)>,
     /// Candidates that do not fit into `cycle` because of issue width or units.
     unfit: Vec<(Key, i64, InstrId)>,
@@ -334,7 +336,7 @@ impl Queue {
                 self.open.pop();
             }
             let second = self.open.peek().map(|next| (next.0, next.2));
-            // It stays a candidate in case the policy takes another one first.
+            // The candidate stays in case the policy takes another one first.
             self.open.push(top);
             return policy.allows(state, instr).then_some(((top.0, instr), second));
         }

@@ -1,12 +1,14 @@
 //! `default`: few registers in near-linear time.
 //!
-//! The pressure f of downsets is submodular, so two moves lose nothing: an instruction that does not raise f
-//! can be taken at once (a *free move*), and a downset with no more live than now, reached with as low a hill as
-//! possible, can be committed to (a *valley*). The scheduler goes from valley to valley. Between two of them it looks for the excursion
-//! with the lowest hill: states are tried in the order of the highest pressure on the way to them, the lowest first, so that the first
-//! state that is a valley has the lowest hill of all. Where this takes too many states, it commits to the most promising one.
+//! The pressure f of downsets is submodular, so two moves lose nothing. A *free move* takes an instruction
+//! that does not raise f. A *valley* is a downset with no more live weight than now, reached over the lowest
+//! possible hill: the scheduler can commit to it. The scheduler goes from valley to valley. Between two
+//! valleys it looks for the excursion with the lowest hill. It tries states in the order of the highest
+//! pressure on their path, the lowest first, so the first valley found has the lowest hill of all. If this
+//! takes too many states, it commits to the most promising one.
 //!
-//! Both directions of time are tried, and the better order is kept; never one worse than the source order.
+//! Both directions of time are tried, and the better order is kept. The result is never worse than the source
+//! order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +26,7 @@ use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::random::Random;
 
-/// How far an excursion may look before it commits to something.
+/// The look-ahead of an excursion, after which it commits.
 #[derive(Clone, Copy, Debug)]
 pub struct LookAhead {
     /// States to expand.
@@ -33,7 +35,7 @@ pub struct LookAhead {
     pub candidates: usize,
 }
 
-/// A state of an excursion: its parent, and what was added to it.
+/// A state of an excursion: its parent, and the moves from it.
 #[derive(Clone, Copy)]
 struct Node {
     parent: u32,
@@ -45,11 +47,11 @@ struct Node {
     key: u64,
 }
 
-/// Goes from valley to valley from one end of the region.
+/// A walk from valley to valley, from one end of the region.
 struct Search<'g> {
     direction: Direction,
     walk: Walk<'g>,
-    /// What to prefer among equals: the position in a known order.
+    /// The position in a known order, which breaks ties.
     rank: Vec<u32>,
     nodes: Vec<Node>,
     moves: Vec<u32>,
@@ -60,9 +62,9 @@ struct Search<'g> {
     seen: FxHashSet<u64>,
     keys: Vec<u64>,
     candidates: Vec<(i64, u32, u32)>,
-    /// The highest pressure on the way so far.
+    /// The highest pressure so far.
     hill: i64,
-    /// Candidates that may still be tried, in all runs together.
+    /// Candidates that may still be tried, over all runs.
     trials: u64,
 }
 
@@ -85,7 +87,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Finds an order whose peak is below `limit`, or gives up. Among equals it prefers what comes first in `guide`.
+    /// Find an order with a peak below `limit`, or give up. Ties go to the first in `guide`.
     fn run(&mut self, look_ahead: LookAhead, guide: &[InstrId], limit: u32) -> Option<Vec<InstrId>> {
         for (position, instr) in guide.iter().enumerate() {
             self.rank[instr.index()] = match self.direction {
@@ -109,7 +111,7 @@ impl<'g> Search<'g> {
         Some(order)
     }
 
-    /// Goes to the next valley, or as far as the look-ahead allows.
+    /// Go to the next valley, or to the end of the look-ahead.
     fn excursion(&mut self, limit: LookAhead) {
         let base = self.walk.trail().len();
         let level = self.walk.live();
@@ -134,8 +136,8 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Opens the children of a node, at which the walk stands. If one is a valley with as low a hill as any, it stays there and
-    /// returns the hill.
+    /// Open the children of the current node. If a child is a valley with the lowest possible hill, stay
+    /// there and return the hill.
     fn expand(&mut self, node: u32, level: i64, most: usize) -> Option<i64> {
         let Node { hill, key, .. } = self.nodes[node as usize];
         let length = self.walk.trail().len();
@@ -149,7 +151,7 @@ impl<'g> Search<'g> {
             candidates.truncate(most);
         }
         candidates.sort_unstable();
-        // A look costs far less than a trial, but there can be very many.
+        // Looking at a candidate costs far less than a trial, but there can be very many.
         self.trials = self.trials.saturating_sub(candidates.len() as u64 + looked_at / 16);
         let mut found = None;
         for &(delta, _, instr) in &candidates {
@@ -193,12 +195,12 @@ impl<'g> Search<'g> {
                 self.walk.push(self.moves[position as usize]);
             }
         }
-        // All free moves are among them.
+        // The moves contain all free moves.
         self.walk.forget_improved();
     }
 }
 
-/// The look-aheads to try, one after the other, while the bound is not met.
+/// The look-aheads to try in turn until the bound is met.
 const LOOK_AHEADS: [LookAhead; 4] = [
     LookAhead { states: 1, candidates: 8 },
     LookAhead { states: 4, candidates: 8 },
@@ -206,17 +208,18 @@ const LOOK_AHEADS: [LookAhead; 4] = [
     LookAhead { states: 64, candidates: 8 },
 ];
 
-/// Candidates to try from each end: a start, and more for each instruction. It keeps the time near-linear.
+/// Candidates to try from each end: a constant, and a number for each instruction. They keep the time
+/// near-linear.
 const TRIALS: (u64, u64) = (15_000, 20);
 
-/// Steps of the bound by cuts, likewise.
+/// Steps of the bound by cuts: a constant, and a number for each instruction.
 const CUT_STEPS: (u64, u64) = (30_000, 20);
 
 fn effort((start, each): (u64, u64), instructions: usize) -> u64 {
     start + each * instructions as u64
 }
 
-/// An order with few registers of the first class, and then of the others.
+/// Return an order with few registers of the first class, and then of the others.
 pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     let region = problem.region();
     let mut best = Best::new(problem);

@@ -1,11 +1,13 @@
 //! Register-limited latency hiding: the second phase of paper 1's two-phase scheduler.
 //!
-//! The first phase has found an order with few registers. This one divides it into sub-blocks and schedules each for
-//! latency, greedily and without another look at registers. That is safe because a sub-block ends where the worst case could
-//! exceed the limit: the pressure at its start, plus all results of the sub-block, as if none of its operands were ever freed. A better
-//! first order has lower pressure at the boundaries, so that sub-blocks are larger and hide more.
+//! The first phase has found an order with few registers. This phase divides it into sub-blocks and schedules
+//! each for latency, greedily and without regard to registers. That is safe: a sub-block ends where its worst
+//! case could exceed the limit. The worst case is the pressure at its start, plus all results of the
+//! sub-block, with no operand freed. A better first order has lower pressure at the boundaries, so its
+//! sub-blocks are larger and hide more.
 //!
-//! Where the first order itself is over the limit, more parallelism would only add spills: it is returned as it is.
+//! If the first order itself is over the limit, more parallelism would only add spills, and it is returned
+//! unchanged.
 
 use super::baselines;
 use super::engine::{Direction, Key, Policy, State, Timing, run};
@@ -15,7 +17,7 @@ use crate::index::{ClassId, InstrId};
 use crate::problem::{Goal, Problem};
 use crate::schedule::Schedule;
 
-/// Hides latencies within the sub-blocks of `order`. `limits` has the most registers of each class.
+/// Hide latencies within the sub-blocks of `order`. `limits` has the most registers of each class.
 pub fn hide_latency(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Schedule {
     let region = problem.region();
     let mut tracker = Tracker::new(region);
@@ -36,8 +38,8 @@ pub fn hide_latency(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Sch
     run(problem, Direction::TopDown, Timing::Cycles, &mut policy, None)
 }
 
-/// Hides latencies within the registers that the problem allows or, where waves count, within those that as
-/// many waves can have as fit with the schedule `few`.
+/// Hide latencies within the registers of the problem. For [`Goal::Occupancy`], use the registers that leave
+/// as many waves as the schedule `few` has.
 pub(crate) fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
     let for_waves;
     let limits = match problem.goal() {
@@ -50,7 +52,7 @@ pub(crate) fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
     hide_latency(problem, few.order(), limits)
 }
 
-/// Longest path to the end first, one sub-block after the other.
+/// The policy: longest path to the end first, one sub-block after the other.
 struct SubBlocks {
     times: Times,
     /// For each instruction, the end of its sub-block.
@@ -72,13 +74,13 @@ impl Policy for SubBlocks {
     }
 
     fn allows(&mut self, state: &State, instr: InstrId) -> bool {
-        // Sub-blocks are filled one after the other, so the count tells which one is open.
+        // Sub-blocks are filled one after the other, so the count determines the open one.
         let open = self.ends[self.ends.partition_point(|end| *end <= state.scheduled())];
         self.last[instr.index()] == open
     }
 }
 
-/// Divides an order at the places where the worst case would exceed the limits; returns where each sub-block ends.
+/// Divide an order where the worst case would exceed the limits. Return the end of each sub-block.
 fn sub_block_ends(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Vec<usize> {
     let region = problem.region();
     let mut tracker = Tracker::new(region);

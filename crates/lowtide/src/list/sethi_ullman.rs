@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::region::Region;
 use crate::schedule::Schedule;
 
-/// Which of the paper's heuristics to use on top of SU-numbers.
+/// The heuristics of the paper on top of SU-numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Variant {
     /// Take instructions that do not raise the pressure at once (Algorithm 2).
@@ -33,7 +33,7 @@ pub struct Variant {
     pub clusters: bool,
 }
 
-/// SU-numbers are fractions where `MaxRP` is adjusted: they count in units of 1/4096 register.
+/// The scale of SU-numbers. Adjusted `MaxRP` is a fraction, in units of 1/4096 register.
 const SCALE: i64 = 1 << 12;
 
 /// The SU-numbers of all instructions.
@@ -45,7 +45,7 @@ pub struct SethiUllman<'a> {
 }
 
 impl<'a> SethiUllman<'a> {
-    /// Numbers the instructions of a problem.
+    /// Number the instructions of a problem.
     pub fn new(problem: &'a Problem<'a>, variant: Variant) -> Self {
         let region = problem.region();
         let mut sizes = vec![0i64; region.len()];
@@ -63,7 +63,8 @@ impl<'a> SethiUllman<'a> {
         for instr in region.instrs() {
             operand_nodes(problem, instr, &mut children);
             children.sort_by_key(|child| (sizes[child.index()] - max_rp[child.index()], *child));
-            // The first child needs its own registers, each other one also what its elders leave behind.
+            // The first child needs its own registers. Each later child also needs those that the earlier
+            // ones leave behind.
             let mut left_behind = 0;
             let mut most = 0;
             for child in &children {
@@ -156,9 +157,9 @@ impl Policy for SethiUllman<'_> {
     }
 }
 
-/// Follows what blocks an instruction until it finds something ready.
+/// Follow the blockers of an instruction to a ready one.
 fn ready_blocker(region: &Region, state: &State, mut blocked: InstrId) -> InstrId {
-    // Each step goes on to a successor in the graph, so this ends.
+    // Each step goes to a successor in the graph, so the loop ends.
     for _ in 0..region.len() {
         let next = state.blockers(blocked).iter().find(|edge| !state.is_scheduled(edge.instr));
         match next {
@@ -169,14 +170,14 @@ fn ready_blocker(region: &Region, state: &State, mut blocked: InstrId) -> InstrI
     blocked
 }
 
-/// Schedules by SU-numbers.
+/// Schedule by SU-numbers.
 pub fn sethi_ullman(problem: &Problem, variant: Variant) -> Schedule {
     let mut policy = SethiUllman::new(problem, variant);
     run(problem, Direction::BottomUp, Timing::Order, &mut policy, None)
 }
 
-/// Conditions of paper 1, Section V, for touching a block at all: its peak is above `threshold` and is not the pressure at its
-/// entry or exit, which no reordering can change.
+/// Return whether paper 1, Section V, schedules a block at all. Its peak must be above `threshold`, and must
+/// not be the pressure at its entry or exit, which no order changes.
 fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
     let class = problem.primary_class().index();
     let peak =
@@ -186,11 +187,11 @@ fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
     peak > threshold && ends.get(class).is_some_and(|(ends, _)| peak > *ends)
 }
 
-/// Peaks up to this are left alone in the policies of the paper.
+/// The highest peak that the paper's policies leave alone.
 pub const POLICY_THRESHOLD: u32 = 64;
 
-/// Algorithms 4 and 5: how the paper's compiler applies the heuristics. The schedule of a variant is taken only if it lowers the
-/// peak; with clusters, the plain algorithm is the second choice.
+/// Algorithms 4 and 5: the paper's application of the heuristics. The schedule of a variant is taken only if
+/// it lowers the peak. With clusters, the plain algorithm is the second choice.
 pub fn policy(problem: &Problem, clusters: bool, threshold: u32) -> Schedule {
     let source = Schedule::source(problem);
     if !is_worth_it(problem, &source, threshold) {

@@ -1,17 +1,23 @@
 //! Optimal orders of trees: the generalised Sethi-Ullman algorithm (paper 1, Section II).
 //!
-//! In a tree every instruction changes the pressure by a fixed amount, whatever the order: what it defines, less what it is the only
-//! one to use. Sethi and Ullman, and for results of different sizes Appel and Supowit, evaluate one subtree after the other, those first
-//! that need most registers beyond what they leave behind. That is optimal among orders that keep subtrees together. Where sizes differ, keeping them
-//! together can cost registers: it may pay to stop at a point where a subtree has little live, and to evaluate a part of another one
-//! first. So this module does what Abdel-Wahab and Kameda do for series-parallel graphs, and Liu for trees, and which falls back to
-//! Sethi-Ullman's order where that is optimal:
+//! In a tree every instruction changes the pressure by a fixed amount in all orders: the weight that it
+//! defines, less the weight that only it uses. Sethi and Ullman evaluate one subtree after the other; Appel
+//! and Supowit do so for results of different sizes. The subtree that needs most registers beyond its result
+//! comes first. That is optimal among orders that keep subtrees together.
 //!
-//! The order of a subtree is cut into *segments*. A segment has a hill (the most it needs above its start) and a net change.
-//! Segments that lower the pressure come first, smallest hill first; the others come after them, largest `hill - net` first: an exchange
-//! argument shows that no other order of independent segments has a lower peak. Neighbours of one subtree that stand in the wrong order can
-//! never be parted with profit and become one segment. Segments of sibling subtrees are then merged in that order, the parent is added as a segment
-//! at the end, and neighbours in the wrong order become one again. What remains at the root is an optimal order.
+//! Where sizes differ, keeping subtrees together can cost registers. It may pay to stop where a subtree has
+//! little live, and to evaluate a part of another one first. This module applies the method of Abdel-Wahab
+//! and Kameda for series-parallel graphs, and of Liu for trees. Its result is Sethi-Ullman's order where that
+//! is optimal.
+//!
+//! The order of a subtree is cut into *segments*. A segment has a hill (the most it needs above its start)
+//! and a net change. Segments that lower the pressure come first, smallest hill first. The others come after
+//! them, largest `hill - net` first. An exchange argument shows that no other order of independent segments
+//! has a lower peak. Neighbours of one subtree in the wrong order never gain from being separated, and become
+//! one segment.
+//!
+//! The segments of sibling subtrees are merged in that order. The parent is appended as a segment, and
+//! neighbours in the wrong order become one again. The segments at the root are an optimal order.
 
 use crate::index::{InstrId, ValueId};
 use crate::problem::Problem;
@@ -28,7 +34,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Where the segment belongs among independent ones: the smaller, the earlier.
+    /// Return the rank among independent segments: the smaller comes first.
     fn rank(&self) -> (bool, i64) {
         match self.net < 0 {
             true => (false, self.hill),
@@ -37,7 +43,7 @@ impl Segment {
     }
 }
 
-/// The best order of a region that is a tree, or a forest; none if it is not.
+/// Return the optimal order of a region that is a tree or a forest. `None` for other regions.
 pub fn tree(problem: &Problem) -> Option<Schedule> {
     let region = problem.region();
     let changes = fixed_changes(problem)?;
@@ -49,7 +55,7 @@ pub fn tree(problem: &Problem) -> Option<Schedule> {
         let change = changes[instr.index()];
         let mut own: Vec<Segment> = Vec::new();
         for edge in region.preds(instr) {
-            // The longest list takes in the others, so that long chains stay cheap.
+            // The longest list absorbs the others, which keeps long chains cheap.
             let mut child = std::mem::take(&mut segments[edge.instr.index()]);
             if child.len() > own.len() {
                 std::mem::swap(&mut child, &mut own);
@@ -90,8 +96,8 @@ pub fn tree(problem: &Problem) -> Option<Schedule> {
     Some(Schedule::in_order(problem, order))
 }
 
-/// By how much each instruction changes the pressure of the first class, if that does not depend on the order and every instruction has at
-/// most one successor.
+/// Return the change of the first class's pressure by each instruction. `None` if it depends on the order, or
+/// if an instruction has more than one successor.
 fn fixed_changes(problem: &Problem) -> Option<Vec<i64>> {
     let region = problem.region();
     if region.instrs().any(|instr| region.succs(instr).len() > 1) {

@@ -1,9 +1,9 @@
-//! The fewest registers possible, from both ends of the range.
+//! The fewest registers, approached from above and below.
 //!
-//! The search starts from a known order, whose peak is to be beaten, and from the bound by cuts. Each step
-//! asks whether an order exists with a peak below the best: an order found lowers the peak; if there is none,
-//! the best order is optimal. One such answer is enough, since good heuristics find the optimum nearly
-//! always. While it stays open, the same question is asked for the bound, too, which then rises.
+//! The search starts from a known order with its peak, and from the lower bound by cuts. Each step asks
+//! whether an order exists with a peak below the best. A new order lowers the peak; a negative answer proves
+//! the best order optimal. One negative answer is usually enough, since good heuristics nearly always find
+//! the optimum. While the question stays open, the same question is asked for the bound, which then rises.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,52 +22,50 @@ use crate::region::Region;
 use crate::threads;
 use crate::verdict::Verdict;
 
-/// How to search.
+/// The parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// How much effort to spend.
+    /// The budget.
     pub budget: Budget,
-    /// By which rules.
+    /// The pruning rules.
     pub rules: Rules,
-    /// Where it is noted what [`minimise`] finds.
+    /// The log of [`minimise`].
     pub watch: Watch<'a>,
 }
 
 impl Options<'_> {
-    /// All rules.
+    /// Use all rules.
     pub fn new(budget: Budget) -> Self {
         Options { budget, rules: Rules::ALL, watch: Watch::default() }
     }
 }
 
-/// What is known at the end of a search.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The best order.
     pub order: Vec<InstrId>,
     /// Its peak.
     pub peak: u32,
-    /// No order within the limits on the other classes has a lower one.
+    /// A lower bound on the peak, for orders within the limits on the other classes.
     pub bound: u32,
-    /// Why.
+    /// The reason for the bound.
     pub reason: Reason,
-    /// States that were expanded.
+    /// The expanded states.
     pub nodes: u64,
 }
 
-/// Whether all classes can stay within limits: by this order, or not for this reason.
+/// Whether all classes can stay within limits: an order as witness, or the reason why not.
 pub type Decision = Verdict<Vec<InstrId>, Reason>;
 
-/// Larger regions are not searched: what the search needs to know about all pairs of instructions would take
-/// too much memory.
+/// The largest region for the search: its data on all pairs of instructions would take too much memory.
 const MOST_FOR_SEARCH: usize = 1 << 14;
 
-/// By how much the turns of the searches grow, and which part of a turn each step of the bound can have.
+/// The growth of the turns of the searches, and the part of a turn for each step of the bound.
 const GROWTH: u64 = 8;
 const STEP_OF_BOUND: u64 = 16;
 
-/// Finds the lowest peak of a class, with limits on others, if there are any. `start` is an order within
-/// these limits.
+/// Find the lowest peak of a class, within limits on the others. `start` is an order within these limits.
 ///
 /// ```
 /// use lowtide::generate::{Shape, region};
@@ -102,7 +100,7 @@ pub(crate) fn minimise_on(
     let mut effort = options.budget.effort(region.len());
     let mut others = others.to_vec();
     others.iter_mut().skip(class.index()).take(1).for_each(|limit| *limit = None);
-    // Without limits that no order can meet, a bound is still true.
+    // If no order meets the limits, a bound without them is still valid.
     let mut limits = binding_limits(region, &others).unwrap_or_else(|| vec![None; region.classes().len()]);
     let watch = options.watch;
     if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
@@ -128,7 +126,7 @@ pub(crate) fn minimise_on(
     let mut solver = Solver::new(region, closure, limits, &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
-        // With the new dependences, cuts say more.
+        // The new dependences make cuts stronger.
         let bound = solver.bound(class, &mut effort).min(answer.peak);
         if bound > answer.bound {
             (answer.bound, answer.reason) = (bound, by_search(&solver));
@@ -154,8 +152,8 @@ pub(crate) fn minimise_on(
     answer
 }
 
-/// Asks for a lower peak: any part that cannot do better proves that there is none; else all must do better.
-/// While that stays open, the bound is raised: afterwards, or at the same time if there are threads for it.
+/// Ask for a lower peak. The answer is no if some part has no better order; it is yes if all parts have one.
+/// While the answer stays open, raise the bound: afterwards, or at the same time if there are threads for it.
 fn ask_and_climb(
     solver: &mut Solver,
     class: ClassId,
@@ -165,7 +163,7 @@ fn ask_and_climb(
     effort: &mut Effort,
 ) -> (Verdict<Vec<InstrId>>, u32) {
     let has_room = bound + 1 < peak;
-    // Put aside beforehand, so that it makes no difference which of the two is first.
+    // The reserve is taken beforehand, so the order of the two searches makes no difference.
     let put_aside = effort.put_aside(if has_room { turn.min(effort.steps / 4) } else { 0 });
     let mut aside = put_aside;
     let is_answered = AtomicBool::new(false);
@@ -193,13 +191,14 @@ fn ask_and_climb(
     (verdict, bound)
 }
 
-/// Finds an order that keeps all classes within limits, or proves that there is none. `start` is any order.
+/// Find an order that keeps all classes within limits, or prove that there is none. `start` is any order.
 pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
     let closure = OnceCell::new();
     decide(region, || closure.get_or_init(|| Closure::new(region)), limits, start, options).0
 }
 
-/// As [`within`], with the closure of the region, if it is needed, and the number of states that were expanded.
+/// As [`within`], with the closure of the region, computed on demand. Also return the number of expanded
+/// states.
 pub(crate) fn decide<'c>(
     region: &Region,
     closure: impl FnOnce() -> &'c Closure,
@@ -209,7 +208,7 @@ pub(crate) fn decide<'c>(
 ) -> (Decision, u64) {
     let mut effort = options.budget.effort(region.len());
     let Some(limits) = binding_limits(region, limits) else {
-        // What passes through alone is too much.
+        // The weight that passes through alone exceeds a limit.
         return (Decision::No(Reason::Cut(Moment::Start)), 0);
     };
     if is_within(region, start, &limits) {

@@ -1,12 +1,12 @@
-//! Orders of pairs that follow from the limits.
+//! Forced orders: dependences between pairs that follow from the limits.
 //!
-//! If b came after a in an order within the limits, there would be a moment just before b: all ancestors of b
-//! done, and a with its ancestors, but neither b nor a descendant of it. If every downset that is possible
-//! then exceeds a limit, b must come before a: a new dependence, which all orders within the limits respect.
-//! It makes the next cuts tighter. (The cuts here are those of the graph as it was; only what must be done
-//! and what must not follows the new dependences.)
+//! Suppose b came after a in an order within the limits. Then the order would have a moment just before b:
+//! all ancestors of b done, and a with its ancestors, but neither b nor a descendant of b. If every downset
+//! that is possible then exceeds a limit, b must come before a. That is a new dependence, which all orders
+//! within the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the new
+//! dependences; only the sets of instructions done and ahead use them.)
 //!
-//! For each b one cut settles many a: all those that a minimiser holds that is within the limit.
+//! For each b one cut settles many a: all those in a minimiser within the limit.
 
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
@@ -15,8 +15,8 @@ use crate::budget::Effort;
 use crate::index::InstrId;
 use crate::region::Region;
 
-/// Finds dependences that follow from limits, as far as the effort goes. They are also added to `closure`. `known` are orders within the
-/// limits: what is the other way round in one of them need not be asked for.
+/// Find dependences that follow from limits, within the effort. They are also added to `closure`. `known` are
+/// orders within the limits: a pair that is reversed in one of them is not examined.
 pub(crate) fn forced_order(
     region: &Region,
     closure: &mut Closure,
@@ -65,7 +65,7 @@ pub(crate) fn forced_order(
     found
 }
 
-/// For each instruction, what comes before it in any of the orders.
+/// Return, for each instruction, all that come before it in any of the orders.
 fn seen_before(count: usize, orders: &[&[InstrId]]) -> BitMatrix {
     let mut seen = BitMatrix::new(count, count);
     let mut passed = BitSet::new(count);
@@ -109,7 +109,7 @@ mod tests {
             let order = random_order(&region, &mut random);
             let peaks = check_order(&region, &order).unwrap();
             for less in 0..4 {
-                // The least that is possible for one class, or a little more; or anything near what an order needs.
+                // The minimum of one class, or a little more; or a number near the need of an order.
                 let limits: Vec<Option<u32>> = if random.chance(50) {
                     let only = random.below(peaks.len());
                     let least = small.lowest(only, &[]).map(|least| least + less / 2);

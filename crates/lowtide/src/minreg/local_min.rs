@@ -1,19 +1,19 @@
-//! The least pressure between two states that are near to each other.
+//! The least pressure between two nearby states.
 //!
-//! The search asks for it at every commit. [`DownsetMin`](crate::analysis::flow::DownsetMin) could tell, but
-//! its network is that of the whole region: it pushes flow for every value that is live anywhere around.
-//! Between a state S and a later one Y only the instructions in between are free, and only their values make
-//! a difference. So the network is made afresh each time, for these alone:
-//! - a value is live at a state if something that opens it has been passed and something that closes it has
-//!   not. A value that is open at S and not closed at Y is live all the way, and one that nothing in between
-//!   touches does not change: both are left out;
-//! - for any other value an arc of its weight, from whatever opens it to whatever closes it: single
-//!   instructions, all of several (by a node and arcs without limit), the source if it is open at S, or the
-//!   sink if it is not closed at Y;
-//! - an arc without limit from each instruction to those in between that must be passed before it.
+//! The search needs this minimum at every commit. [`DownsetMin`](crate::analysis::flow::DownsetMin) could
+//! find it, but its network covers the whole region: it pushes flow for every value that is live there.
+//! Between a state S and a later one Y only the instructions in between are free, and only their values
+//! change. So a new network is made each time, for these alone:
+//! - a value is live at a state if one of its openers has been passed and one of its closers has not. Two
+//!   kinds of values are left out: those open at S and not closed at Y, which are live all the way, and those
+//!   that no instruction in between touches;
+//! - any other value is an arc of its weight, from its opener to its closer. Each end is a single
+//!   instruction, or all of several (by a node and unlimited arcs). A value open at S starts at the source,
+//!   and a value not closed at Y ends at the sink;
+//! - an unlimited arc leads from each instruction to those in between that must be passed before it.
 //!
-//! At Y all free instructions are on the source's side, and what is cut are exactly the arcs to the sink. So
-//! Y has the least pressure if a flow fills them all.
+//! At Y all free instructions are on the source's side, and the cut consists of the arcs to the sink. So Y
+//! has the least pressure if a flow fills them all.
 
 use crate::analysis::walk::{Direction, LiveGraph};
 use crate::index::{ClassId, Rows};
@@ -51,13 +51,13 @@ pub(crate) struct LocalMin<'g> {
     touches: Rows<u32>,
     /// Position on the way, or [`NOWHERE`].
     place: Vec<u32>,
-    /// Values that have been looked at in this question.
+    /// The values examined in this query.
     seen: Vec<u32>,
     question: u32,
     arcs: Vec<Arc>,
     /// The first arc of each node.
     first: Vec<u32>,
-    /// The arc by which a node was reached, in this round.
+    /// The arc by which a node was reached in this round.
     by: Vec<u32>,
     queue: Vec<u32>,
 }
@@ -107,8 +107,8 @@ impl<'g> LocalMin<'g> {
         }
     }
 
-    /// By how much the pressure after some state between the first `length` of `moves` and all of them is
-    /// less than after all. If it is, only the moves that lead to the largest such state are kept.
+    /// Return by how much the minimum between the first `length` of `moves` and all of them is below the
+    /// pressure after all. If it is, keep only the moves to the largest such state.
     pub(crate) fn improve(&mut self, moves: &mut Vec<u32>, length: usize) -> u32 {
         for (position, &instr) in moves.iter().enumerate() {
             self.place[instr as usize] = position as u32;
@@ -129,7 +129,7 @@ impl<'g> LocalMin<'g> {
         at_end - flow
     }
 
-    /// Makes the network, and tells the capacity of the arcs to the sink.
+    /// Make the network. Return the capacity of the arcs to the sink.
     fn build(&mut self, free: &[u32], length: u32) -> u32 {
         self.question += 1;
         self.arcs.clear();
@@ -154,7 +154,7 @@ impl<'g> LocalMin<'g> {
         to_sink
     }
 
-    /// Adds the arcs of a value, and tells its weight if it leads to the sink.
+    /// Add the arcs of a value. Return its weight if it leads to the sink.
     fn add_value(&mut self, value: usize, length: u32) -> u32 {
         let Lifetime { weight, is_open_at_start, never_closes } = self.values[value];
         let place = |instr: &u32| self.place[*instr as usize];
@@ -211,7 +211,7 @@ impl<'g> LocalMin<'g> {
         }
     }
 
-    /// The largest flow, which is at most `most`: shortest paths from the source, one after the other.
+    /// Return the largest flow, up to `most`, along shortest paths from the source.
     fn fill(&mut self, most: u32) -> u32 {
         let mut total = 0;
         'paths: while total < most {

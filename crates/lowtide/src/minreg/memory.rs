@@ -1,8 +1,8 @@
 //! Failed states: a set of 128-bit keys in limited memory.
 
-/// A hash table of small buckets, each as large as a line of the processor's cache. A number can lie in
-/// either of two neighbouring buckets; where these are full and the table cannot grow, it takes the place of
-/// another one: to forget a failed state costs time, never correctness.
+/// A hash table of small buckets, each as large as a cache line. A key can lie in either of two neighbouring
+/// buckets. If both are full and the table cannot grow, the key replaces another one: forgetting a failed
+/// state costs time, never correctness.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     buckets: Vec<Bucket>,
@@ -24,7 +24,7 @@ impl Memory {
         Memory { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }
     }
 
-    /// A table that panics when it is asked for anything: for a test of what becomes of a panic.
+    /// Make a table that panics on every access, for a test of the handling of panics.
     #[cfg(test)]
     pub(crate) fn broken() -> Self {
         Memory { buckets: Vec::new(), used: 0, most: 0 }
@@ -46,7 +46,7 @@ impl Memory {
     pub(crate) fn contains(&self, key: u128) -> bool {
         let [first, second] = self.places(key);
         let Bucket(keys) = &self.buckets[first];
-        // The second one is in use only if the first one is full.
+        // The second bucket is in use only if the first one is full.
         keys.contains(&key) || keys[SIZE - 1] != 0 && self.buckets[second].0.contains(&key)
     }
 
@@ -73,7 +73,7 @@ impl Memory {
                 }
             }
         }
-        // A place that the number itself chooses is as good as any.
+        // The key itself chooses the place to replace.
         let [first, _] = self.places(key);
         self.buckets[first].0[(key >> 64) as usize % SIZE] = key;
     }
@@ -112,7 +112,7 @@ mod tests {
                 assert!(memory.contains(key), "the last one is there in a memory of {most}");
                 let kept = keys[..=position].iter().filter(|key| memory.contains(**key)).count();
                 assert!(kept <= most && SIZE * memory.buckets.len() <= most.max(1 << 10));
-                // While it can grow, next to nothing is forgotten.
+                // While the table can grow, it forgets next to nothing.
                 assert!(
                     position > most / 3 || kept + position / 20 > position,
                     "{kept} of {position} in {most}"

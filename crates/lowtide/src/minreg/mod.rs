@@ -1,9 +1,9 @@
 //! Exact minimum-register scheduling: the fewest registers possible, with a proof.
 //!
-//! Paper 1 (Section III) asks a constraint solver and needs hours for a hundred instructions. Here the
-//! question "is there an order with a peak of at most K?" is answered by a search over downsets, the sets of
+//! Paper 1 (Section III) uses a constraint solver and needs hours for a hundred instructions. Here a search
+//! over downsets answers the question "is there an order with a peak of at most K?". Downsets are the sets of
 //! instructions that can have been scheduled at some moment. Their pressure is a submodular function, which
-//! gives strong rules; each is proven where it is applied, and can be switched off ([`Rules`]).
+//! gives strong pruning rules. Each rule is proven where it is applied, and can be disabled ([`Rules`]).
 //!
 //! | file | content |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! A part of a region, between two downsets, as a region of its own.
 //!
-//! What is live at the lower downset comes in, what is live at the upper one goes out, and what only passes
-//! through weighs on every point. So the pressure after a downset of the part is that of the corresponding
-//! downset of the whole, and everything that works on regions works on parts. A part can have more
-//! dependences than the whole: those that a rule has found to do no harm.
+//! Values that are live at the lower downset are live-in, and values that are live at the upper one are
+//! live-out. Values that only pass through add their weight at every point. So the pressure after a downset
+//! of the part is that of the corresponding downset of the whole, and all algorithms on regions work on
+//! parts. A part can have more dependences than the whole: those that a rule has proven harmless.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,20 +19,21 @@ use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
 pub(crate) struct Part {
     /// The part on its own.
     pub(crate) region: Region,
-    /// For each instruction of the part, which one of the whole it is.
+    /// For each instruction of the part, its instruction in the whole.
     pub(crate) instrs: Vec<InstrId>,
 }
 
 impl Part {
-    /// The instructions of `upper` that are not in `lower`, two downsets, in an order that is as near to
-    /// `guide` as dependences allow. None if there are none.
+    /// Make the part of the instructions of `upper` that are not in `lower`, two downsets. Its order is as
+    /// near to `guide` as dependences allow. `None` if there are no such instructions.
     pub(crate) fn between(whole: &Region, lower: &BitSet, upper: &BitSet, guide: &[InstrId]) -> Option<Part> {
         let inside = |instr: InstrId| upper.contains(instr) && !lower.contains(instr);
         let instrs: Vec<InstrId> = guide.iter().copied().filter(|&instr| inside(instr)).collect();
         (!instrs.is_empty()).then(|| Part::new(whole, lower, upper, instrs, &[]))
     }
 
-    /// A whole region with more dependences, in an order that is as near to `guide` as they allow. None if they form a cycle.
+    /// Make a whole region with more dependences, in an order that is as near to `guide` as they allow.
+    /// `None` if they form a cycle.
     pub(crate) fn with_dependences(
         whole: &Region,
         additional: &[(InstrId, InstrId)],
@@ -43,20 +44,20 @@ impl Part {
         Some(Part::new(whole, &none, &all, instrs, additional))
     }
 
-    /// The same part with more dependences, and another guide (both numbered as in the part). None if they
-    /// form a cycle.
+    /// Make the same part with more dependences, and another guide (both numbered as in the part). `None` if
+    /// they form a cycle.
     pub(crate) fn with(&self, additional: &[(InstrId, InstrId)], guide: &[InstrId]) -> Option<Part> {
         let mut part = Part::with_dependences(&self.region, additional, guide)?;
         part.instrs.iter_mut().for_each(|instr| *instr = self.instrs[instr.index()]);
         Some(part)
     }
 
-    /// An order of the part, as one of the whole.
+    /// Convert an order of the part to instructions of the whole.
     pub(crate) fn in_whole(&self, order: &[InstrId]) -> Vec<InstrId> {
         order.iter().map(|instr| self.instrs[instr.index()]).collect()
     }
 
-    /// The instructions of the part among those of an order of the whole.
+    /// Return the instructions of the part in an order of the whole.
     pub(crate) fn in_part(&self, order: &[InstrId]) -> Vec<InstrId> {
         let numbers: FxHashMap<InstrId, u32> =
             (0..).zip(&self.instrs).map(|(number, &instr)| (instr, number)).collect();

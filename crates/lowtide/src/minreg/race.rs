@@ -1,9 +1,9 @@
 //! Two searches of the same part, from both ends of time: many real regions are easy from one end and hard
 //! from the other.
 //!
-//! Both go in the same strides, which double. The one that decides in the earlier stride wins; at equal
-//! strides the one from the start. So it does not matter whether they take turns or run at the same time: the
-//! answer, and what is counted, are the same.
+//! Both searches advance in the same strides, which double. The search that decides in the earlier stride
+//! wins; in the same stride, the one from the start wins. So turns and parallel runs give the same answer and
+//! the same counts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -23,10 +23,10 @@ use crate::verdict::Verdict;
 /// The first stride, in steps.
 pub(super) const FIRST_STRIDE: u64 = 100_000;
 
-/// Less than this is not worth starting a search.
+/// The least effort that is worth a search.
 pub(super) const LEAST_EFFORT: u64 = 1_000;
 
-/// What has been spent in a stride.
+/// The effort of a stride.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     steps: u64,
@@ -35,8 +35,8 @@ struct Spent {
 
 const UNDECIDED: usize = usize::MAX;
 
-/// Searches a part from both ends, for a turn of so many steps each. `memories` are those of the two ends;
-/// `states` is raised by the number of states that were expanded.
+/// Search a part from both ends, each for a turn of `turn` steps. `memories` are those of the two ends.
+/// `states` is raised by the number of expanded states.
 #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
 pub(super) fn race(
     part: &Part,
@@ -53,11 +53,11 @@ pub(super) fn race(
     if pressure_at_ends(region).into_iter().zip(limits).any(is_too_much) {
         return Verdict::No(());
     }
-    // Each of the two can have a full turn then.
+    // Each of the two can then have a full turn.
     let turn = turn.min(effort.steps / 2);
     let packing = PressureFields::within(region, limits).filter(|_| turn >= LEAST_EFFORT);
     let Some(packing) = packing else {
-        // Nothing is left, or too many classes have too high limits.
+        // No effort is left, or too many classes have too high limits.
         effort.steps = 0;
         return Verdict::Unknown;
     };
@@ -71,7 +71,7 @@ pub(super) fn race(
     let run = |end: usize, search: &mut Search, stride: usize| {
         let is_late = || {
             let other = decided[1 - end].load(Ordering::Relaxed);
-            // With a limit on steps it must not matter how fast the other one is.
+            // With a limit on steps, the speed of the other search must not matter.
             let is_lost = other.saturating_add(1 - end) <= stride
                 || other != UNDECIDED && options.budget.nodes.is_none();
             is_lost || is_cancelled.load(Ordering::Relaxed)
@@ -119,7 +119,7 @@ pub(super) fn race(
         }
     }
     let [first, second] = decided.map(AtomicUsize::into_inner);
-    // What comes after the decision does not count.
+    // Work after the decision does not count.
     let counted = [first.min(second).saturating_add(1), first.min(second.saturating_add(1))];
     for (spent, counted) in spent.iter().zip(counted) {
         for stride in spent.iter().take(counted) {
@@ -129,7 +129,7 @@ pub(super) fn race(
     }
     let winner = usize::from(second < first);
     if first.min(second) != UNDECIDED {
-        // Nor must it be remembered.
+        // Its failed states are forgotten, too.
         memories[1 - winner].clear();
     }
     std::mem::replace(&mut verdicts[winner], Verdict::Unknown)
@@ -160,7 +160,7 @@ mod tests {
     use crate::minreg::Rules;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// The search from the start is too short to decide anything, so the other one surely begins, and fails.
+    /// The search from the start is too short to decide, so the other one starts, and fails.
     #[test]
     fn a_panic_of_the_second_search_is_passed_on() {
         let region = region(Shape::UnrolledLoop, 120, 1);

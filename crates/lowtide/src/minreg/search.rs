@@ -44,14 +44,14 @@ use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::verdict::Verdict;
 
-/// Steps of the [`Effort`] that one expanded state counts for, and one look at a child.
+/// Steps of the [`Effort`] for one expanded state, and for one look at a child.
 const STEPS_FOR_STATE: u64 = 64;
 const STEPS_FOR_CHILD: u64 = 32;
 
 /// A state on the way to the current one.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Instructions passed, and what is live then.
+    /// Instructions passed, and the live weight after them.
     length: u32,
     live: i64,
     /// Its children are `children[first_child..]`, up to those of the next frame.
@@ -64,7 +64,7 @@ struct Frame {
     is_judged: bool,
 }
 
-/// Where the search stands.
+/// The position of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// At a state that has not been expanded. If it fails, so do all of `keys[first_key..]`.
@@ -73,11 +73,11 @@ enum Step {
     Next,
 }
 
-/// How much more a subtree must have cost than it takes to find a cut. Measured on the corpus: 4 and 64 are
-/// worse.
+/// The cost of a subtree, in multiples of the cost of a cut, from which on a cut is sought. Measured on the
+/// corpus: 4 and 64 are worse.
 const PATIENCE: u64 = 32;
 
-/// What looking for cuts has cost and brought so far.
+/// The cost and the success of cuts so far.
 #[derive(Clone, Copy, Debug)]
 struct Judgements {
     steps: u64,
@@ -86,8 +86,8 @@ struct Judgements {
 }
 
 impl Judgements {
-    /// A subtree of more states than this is worth a look: several times as many as could have been expanded
-    /// for what it takes to find a cut. (Most subtrees are small, and memory makes them smaller.)
+    /// Return the number of states of a subtree from which on a cut is sought: several times as many as could
+    /// be expanded for the cost of a cut. (Most subtrees are small, and memory makes them smaller.)
     fn patience(&self, states: u64, steps: u64) -> u64 {
         PATIENCE * self.steps / (self.exceeded + 1) * states / steps
     }
@@ -105,15 +105,15 @@ pub(crate) struct Search<'a> {
     minima: Vec<LocalMin<'a>>,
     /// For each class that has a limit: the minima at moments.
     seekers: Vec<(ClassId, Seeker<'a>)>,
-    /// A random number for each instruction. A state has the sum, without carries, of those of its
+    /// A random number for each instruction. The key of a state is the exclusive or of those of its
     /// instructions.
     numbers: Vec<u128>,
     key: u128,
     memory: &'a mut Memory,
     frames: Vec<Frame>,
-    /// What is live at a child, the instruction that leads to it, and its number.
+    /// For each child: the live weight, the instruction that leads to it, and its key.
     children: Vec<(i64, u32, u128)>,
-    /// The numbers of all states of the way, including those from which the search has committed.
+    /// The keys of all states of the path, including those from which the search has committed.
     keys: Vec<u128>,
     step: Step,
     /// Whether the state to enter is one that the search has committed to.
@@ -129,8 +129,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search within limits for some classes. The limits must not be below the pressure at the ends of the
-    /// region.
+    /// Make a search within limits for some classes. The limits must not be below the pressure at the ends of
+    /// the region.
     pub(crate) fn new(
         part: &'a Part,
         closure: &'a Closure,
@@ -170,7 +170,8 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Looks for an order within the limits until there is an answer, the effort is spent, or `is_cancelled`.
+    /// Search for an order within the limits until there is an answer, the effort is spent, or
+    /// `is_cancelled`.
     pub(crate) fn run(
         &mut self,
         effort: &mut Effort,
@@ -182,7 +183,7 @@ impl<'a> Search<'a> {
                     if self.walk.is_complete() {
                         return Verdict::Yes(self.order());
                     }
-                    // (A child has just been looked up; what the search commits to has not.)
+                    // (A child has just been looked up; a state after a commit has not.)
                     if self.has_committed && self.is_known_to_fail(self.key) {
                         if !self.fail(first_key) {
                             return Verdict::No(());
@@ -226,7 +227,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Makes the current state a frame.
+    /// Push a frame for the current state.
     fn enter(&mut self, first_key: u32) {
         self.states += 1;
         self.keys.push(self.key);
@@ -242,7 +243,7 @@ impl<'a> Search<'a> {
         self.step = Step::Next;
     }
 
-    /// Finds the children of the last frame's state, or commits. Whether a complete order has been found.
+    /// Find the children of the last frame's state, or commit. Return whether the order is complete.
     fn expand(&mut self, effort: &mut Effort) -> bool {
         let length = self.walk.trail().len();
         let live = self.walk.live();
@@ -281,8 +282,8 @@ impl<'a> Search<'a> {
         is_found
     }
 
-    /// The current state has no more live than one before it. Commits to it, or to a state between them, if
-    /// that loses nothing.
+    /// Commit to the current state, which has no more live weight than an earlier one, or to a state between
+    /// them, if that loses nothing.
     fn commit(&mut self, effort: &mut Effort) -> bool {
         if !self.rules.commit {
             return false;
@@ -325,7 +326,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Looks for a moment after the last frame's state that cannot be passed.
+    /// Look for a moment after the last frame's state that no order within the limits passes.
     fn judge(&mut self, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         let count = self.region.len();
         self.set.clear();
@@ -347,7 +348,7 @@ impl<'a> Search<'a> {
             }
         }
         if self.seekers.len() > 1 && result.is_yes() {
-            // What fits one class may not fit the others.
+            // An order within the limit of one class may exceed another one.
             result = Verdict::Unknown;
         }
         self.judgements.made += 1;
@@ -360,7 +361,7 @@ impl<'a> Search<'a> {
         self.rules.memory && self.memory.contains(key)
     }
 
-    /// The last frame's state has failed. Whether there is another one to go on with.
+    /// Record the failure of the last frame's state. Return whether there is another state to continue with.
     fn give_up(&mut self) -> bool {
         match self.frames.pop() {
             Some(frame) => {
@@ -371,7 +372,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Remembers that states have failed, and goes back to the last frame, if there is one.
+    /// Remember failed states, and go back to the last frame, if there is one.
     fn fail(&mut self, first_key: u32) -> bool {
         if self.rules.memory {
             self.keys[first_key as usize..].iter().for_each(|&key| self.memory.insert(key));
@@ -389,7 +390,7 @@ impl<'a> Search<'a> {
         self.take_free_moves(from);
     }
 
-    /// Takes all free moves. The instructions from `from` on are not in the state's number yet.
+    /// Take all free moves. The state's key lacks the instructions from `from` on.
     fn take_free_moves(&mut self, from: usize) {
         match self.rules.free_moves {
             true => self.walk.take_free_moves(),
@@ -403,7 +404,7 @@ impl<'a> Search<'a> {
         self.walk.undo_to(length);
     }
 
-    /// Adds the instructions from a position on to the state's number, or takes them out.
+    /// Add the instructions from a position on to the state's key, or remove them.
     fn change_key(&mut self, from: usize) {
         let changed = &self.walk.trail()[from..];
         self.key = changed.iter().fold(self.key, |key, &instr| key ^ self.numbers[instr as usize]);
@@ -418,10 +419,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The number of the state in which nothing has been passed: anything but 0.
+/// The key of the state in which nothing has been passed: any number but 0.
 const NOTHING_PASSED: u128 = 1;
 
-/// A number for each instruction of the whole region: the same in all of its parts, so that memory can be
+/// Return a number for each instruction of the whole region. It is the same in all parts, so memory can be
 /// kept.
 fn number(instr: InstrId) -> u128 {
     let mut random = crate::random::Random::new(u64::from(instr.0) + 1);

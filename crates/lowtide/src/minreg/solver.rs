@@ -1,18 +1,17 @@
-//! The parts of a region, each with what is known about it, and questions about all of them.
+//! The solver: the parts of a region, each with its best order and bound, and questions to all of them.
 //!
 //! # Parts
 //! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
-//! is the order that passes through Ti & M first and through Ti | M then: f(Ti & M) <= f(Ti) + f(M) - f(Ti |
-//! M) <= f(Ti), and the same for the union. So the region can be split at M, and each part ([`Part`]) be
-//! solved alone: the optimum is the highest of theirs. Between M and the ends, the search commits only in one
-//! direction of time: towards M. Without the split, whatever direction is chosen is the wrong one for one of
-//! the parts.
+//! is the order that passes through Ti & M first and through Ti | M then. *Proof.* f(Ti & M) <= f(Ti) + f(M)
+//! - f(Ti | M) <= f(Ti), and the same for the union. ∎ So the region can be split at M, and each part
+//! ([`Part`]) be solved alone: the optimum is the highest of theirs. Between M and the ends, the search
+//! commits only in one direction of time: towards M. Without the split, either direction is the wrong one for
+//! one of the parts.
 //!
-//! # Asking
-//! For each part, dependences that do no harm are added first: by [`superiority`], and
-//! then, for the limit in question, by [`forced_order`]. If a cut shows that the graph has
-//! no order within the limit, this is the answer. Else two searches [`race`], from both
-//! ends of time.
+//! # Questions
+//! For each part, harmless dependences are added first: by [`superiority`] and then, for the limit in
+//! question, by [`forced_order`]. If a cut shows that the graph has no order within the limit, this is the
+//! answer. Otherwise two searches [`race`], from both ends of time.
 
 use std::sync::atomic::AtomicBool;
 
@@ -33,12 +32,12 @@ use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::verdict::Verdict;
 
-/// States that a search remembers at most: 128 MiB each for the searches from both ends.
+/// The most states that a search remembers: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;
 
-/// A part of the region, and what is known about it.
+/// A part of the region with its state of knowledge.
 struct Piece {
-    /// The part, with dependences that do no harm under any limit below its peak.
+    /// The part, with dependences that are harmless under any limit below its peak.
     part: Part,
     /// The best order known, by instructions of the whole.
     order: Vec<InstrId>,
@@ -51,10 +50,10 @@ struct Piece {
 
 pub(super) struct Solver<'a> {
     options: Options<'a>,
-    /// The limits on all classes; only that on the class in question changes.
+    /// The limits on all classes. Only the one on the class in question changes.
     limits: Vec<Option<u32>>,
     pieces: Vec<Piece>,
-    /// States that were expanded.
+    /// The expanded states.
     pub(super) states: u64,
 }
 
@@ -73,7 +72,7 @@ impl<'a> Solver<'a> {
             _ => ends(region),
         };
         if effort.is_spent() {
-            // There is no time left to do anything with the parts.
+            // No time is left to use the parts.
             borders = ends(region);
         }
         let pieces = borders.windows(2).filter_map(|pair| {
@@ -115,8 +114,8 @@ impl<'a> Solver<'a> {
         self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
     }
 
-    /// Whether there is an order with this limit on a class. Each search may take a turn. The limit must not
-    /// be higher than in the last question.
+    /// Return whether there is an order with this limit on a class. Each search may take a turn. The limit
+    /// must not be higher than in the last question.
     pub(super) fn ask(
         &mut self,
         class: ClassId,
@@ -163,14 +162,14 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What it takes to raise a bound while the solver does something else.
+    /// Return a climber, which raises a bound while the solver is busy.
     pub(super) fn climber(&self) -> Climber<'a> {
         let parts = self.pieces.iter().map(|piece| (piece.part.clone(), piece.peaks.clone()));
         Climber { options: self.options, limits: self.limits.clone(), parts: parts.collect() }
     }
 }
 
-/// Raises the bound, by showing that limits below those that the solver tries fail.
+/// A search that raises the bound by refuting limits below those that the solver tries.
 pub(super) struct Climber<'a> {
     options: Options<'a>,
     limits: Vec<Option<u32>>,
@@ -178,8 +177,8 @@ pub(super) struct Climber<'a> {
 }
 
 impl Climber<'_> {
-    /// The highest bound below `most` that some part proves, each step in a turn, and the number of states
-    /// that it took.
+    /// Return the highest bound below `most` that some part proves, each step in a turn, and the number of
+    /// expanded states.
     pub(super) fn climb(
         &mut self,
         class: ClassId,
@@ -198,7 +197,7 @@ impl Climber<'_> {
                 if fits(peaks, limits) {
                     return false;
                 }
-                // Nothing of this holds for higher limits, so it is forgotten each time.
+                // These dependences do not hold for higher limits, so each step starts afresh.
                 let mut part = part.clone();
                 let mut verdict = tighten(&mut part, limits, options.rules, turn, effort);
                 if verdict.is_unknown() {
@@ -221,7 +220,7 @@ fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
     peaks(&part.region, &part.in_part(order))
 }
 
-/// Adds forced orders to a part, for a turn, and looks for cuts then. What that says about orders within the
+/// Add forced orders to a part, for a turn, and then look for cuts. Return the verdict on orders within the
 /// limits.
 fn tighten(
     part: &mut Part,
@@ -268,7 +267,8 @@ fn ends(region: &Region) -> Vec<BitSet> {
     vec![BitSet::new(region.len()), BitSet::full(region.len())]
 }
 
-/// Downsets with the least pressure of all, one after the other, from the empty set to all instructions.
+/// Return downsets with the least pressure of all, one after the other, from the empty set to all
+/// instructions.
 fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &mut Effort) -> Vec<BitSet> {
     let mut result = vec![BitSet::new(region.len())];
     let mut cut = DownsetMin::new(region, class, closure);
@@ -302,7 +302,7 @@ fn least_downsets(region: &Region, class: ClassId, closure: &Closure, effort: &m
     result
 }
 
-/// The bound by cuts, for at most half of the effort, and by those that pairs tell, if that is allowed, for a
+/// Return the bound by cuts, for at most half of the effort. If allowed, the moments of pairs then get a
 /// small part of it.
 pub(super) fn bound_by_cuts(
     region: &Region,
@@ -316,7 +316,7 @@ pub(super) fn bound_by_cuts(
     if rules.cuts {
         bound = sharper_bound_within(region, class, closure, bound, effort.share(8));
     }
-    // Around each cut, all instructions are looked at.
+    // A cut visits all instructions.
     effort.spend(bound.cuts * region.len() as u64);
     bound
 }
@@ -330,7 +330,7 @@ mod tests {
     use crate::minreg::made::{Small, regions};
     use crate::minreg::race::LEAST_EFFORT;
 
-    /// Small regions are solved in the first turn. Here turns are short, so that all that happens between turns does happen.
+    /// Small regions are solved in the first turn. Turns are short here, so the code between turns runs.
     #[test]
     fn short_turns_give_the_same_optimum() {
         let mut random = Random::new(1);
@@ -383,7 +383,7 @@ mod tests {
         assert!(found > 1_000 && failed > 500 && open > 500, "{found} {failed} {open}");
     }
 
-    /// After tightening, what the limits allow is still possible.
+    /// After tightening, an order within the limits still exists.
     #[test]
     fn tightening_loses_nothing() {
         let mut random = Random::new(2);

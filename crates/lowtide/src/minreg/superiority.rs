@@ -1,18 +1,17 @@
-//! Superiority: of two pieces of code that do the same, one can always go ahead.
+//! Superiority: of two equivalent pieces of code, one can always go ahead.
 //!
-//! Unrolled code consists of copies: chains of loads, conversions and products, say, that feed one sum in a
-//! given order. Whatever progress the copies have made, the one that is needed first might as well have made
+//! Unrolled code consists of copies: chains of loads, conversions and products, for example, that feed one
+//! sum in a given order. At any progress of the copies, the one that is needed first might as well have made
 //! the most of it. This module finds pairs of instructions (a, b) such that "a before b" can be added to the
 //! dependences without loss: if there is an order within the limits, there is one that also respects the new
 //! dependences.
 //!
 //! # The exchange
-//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T let T' be T
-//! with every pair (a, φ(a)) of which T holds only φ(a) turned around: T' holds a instead. T' grows with T
-//! and is as large as T, so if all T' of an order are downsets, they form an order, and in that order every a
-//! comes before φ(a). It respects all limits if no T' has a higher pressure than its T. Sufficient for both,
-//! with b = φ(a) throughout, "before" meaning dependence, direct or not, and "outside" meaning in neither
-//! set:
+//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T, exchange every
+//! pair (a, φ(a)) such that T holds only φ(a): the new set T' holds a instead. T' grows with T and is as large
+//! as T. So if all T' of an order are downsets, they form an order, and in that order every a comes before
+//! φ(a). It respects all limits if no T' has a higher pressure than its T. The following conditions suffice
+//! for both. Throughout, b = φ(a); "before" means dependence, direct or not; "outside" means in neither set.
 //! 1. An instruction outside that directly depends on b also comes after a.
 //! 2. An instruction outside on which a directly depends also comes before b.
 //! 3. If a depends directly on p of A, then φ(p) or p comes before b.
@@ -63,14 +62,13 @@ use crate::region::{Edge, Region};
 
 const NONE: u32 = u32::MAX;
 
-/// Pairs larger than this are not followed.
+/// The largest sets A and B.
 const LARGEST: usize = 256;
 
-/// For each instruction, how many of the following ones with the same operands and results to compare it
-/// with.
+/// For each instruction, the number of following ones with the same operands and results to compare it with.
 const COMPARED: usize = 4;
 
-/// Finds dependences that can be added without loss of registers. They are also added to `closure`.
+/// Find dependences that cost no registers. They are also added to `closure`.
 pub(crate) fn superiority(
     region: &Region,
     closure: &mut Closure,
@@ -79,7 +77,7 @@ pub(crate) fn superiority(
     find(Finder::new(region, closure, None), effort)
 }
 
-/// Finds dependences that can be added without loss of registers or cycles.
+/// Find dependences that cost neither registers nor cycles.
 pub(crate) fn timed_superiority(
     problem: &Problem,
     closure: &mut Closure,
@@ -129,7 +127,8 @@ fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
     found
 }
 
-/// A number for each instruction: the same for those with values of the same classes and weights and, where time counts, the same units.
+/// Return a number for each instruction. It is the same for those with values of the same classes and
+/// weights. Where time counts, the units are also the same.
 fn kinds(region: &Region, problem: Option<&Problem>) -> Vec<u32> {
     let mut numbers = FxHashMap::default();
     let kind = |instr: InstrId| {
@@ -153,7 +152,7 @@ fn kinds(region: &Region, problem: Option<&Problem>) -> Vec<u32> {
     region.instrs().map(&mut number).collect()
 }
 
-/// What is needed to keep to latencies.
+/// The data for keeping latencies.
 struct Timing<'a> {
     problem: &'a Problem<'a>,
     distances: Distances,
@@ -163,7 +162,7 @@ struct Finder<'a> {
     region: &'a Region,
     closure: &'a mut Closure,
     timing: Option<Timing<'a>>,
-    /// The other end of each dependence, and its latency; without [`Timing`] that is 0.
+    /// The other end of each dependence, and its latency. Without [`Timing`] the latency is 0.
     preds: Vec<Vec<(u32, u32)>>,
     succs: Vec<Vec<(u32, u32)>>,
     /// Partners have the same kind.
@@ -202,7 +201,7 @@ impl<'a> Finder<'a> {
         self.closure.reaches(InstrId(first), InstrId(second))
     }
 
-    /// Whether `second` comes so many cycles after `first`, or more, by dependences alone.
+    /// Return whether dependences alone put `second` at least `cycles` cycles after `first`.
     fn apart(&self, first: u32, second: u32, cycles: u32) -> bool {
         match &self.timing {
             None => self.before(first, second),
@@ -225,7 +224,7 @@ impl<'a> Finder<'a> {
         self.pairs.clear();
     }
 
-    /// Makes (a, b) a pair, if that is possible so far.
+    /// Make (a, b) a pair, if possible so far.
     fn pair(&mut self, a: u32, b: u32) -> bool {
         if self.partner_in_b[a as usize] == b {
             return true;
@@ -243,7 +242,7 @@ impl<'a> Finder<'a> {
         is_possible
     }
 
-    /// Looks for the sets A and B, with a in A and b in B, that fulfil the conditions.
+    /// Look for sets A and B, with a in A and b in B, that meet the conditions.
     fn grow(&mut self, a: InstrId, b: InstrId) -> bool {
         self.clear();
         if !self.pair(a.0, b.0) {
@@ -260,7 +259,7 @@ impl<'a> Finder<'a> {
         self.pairs.iter().all(|&(a, b)| self.edges_fit(a, b)) && self.values_fit()
     }
 
-    /// What a depends on must come before b, or have a partner on which b depends.
+    /// Require that each predecessor of a comes before b, or has a partner on which b depends.
     fn pair_preds(&mut self, a: u32, b: u32) -> bool {
         for position in 0..self.preds[a as usize].len() {
             let (pred, cycles) = self.preds[a as usize][position];
@@ -283,7 +282,7 @@ impl<'a> Finder<'a> {
         true
     }
 
-    /// What depends on b must come after a, or have a partner that depends on a.
+    /// Require that each successor of b comes after a, or has a partner that depends on a.
     fn pair_succs(&mut self, a: u32, b: u32) -> bool {
         for position in 0..self.succs[b as usize].len() {
             let (succ, cycles) = self.succs[b as usize][position];
@@ -306,7 +305,7 @@ impl<'a> Finder<'a> {
         true
     }
 
-    /// Conditions 1 to 5.
+    /// Check conditions 1 to 5.
     fn edges_fit(&self, a: u32, b: u32) -> bool {
         let preds_of_a = self.preds[a as usize].iter().all(|&(pred, cycles)| {
             let (in_a, in_b) = (self.partner_in_a[pred as usize], self.partner_in_b[pred as usize]);
@@ -329,7 +328,7 @@ impl<'a> Finder<'a> {
         preds_of_a && preds_of_b && succs_of_b
     }
 
-    /// Conditions 6 and 7.
+    /// Check conditions 6 and 7.
     fn values_fit(&self) -> bool {
         let region = self.region;
         let mut taken = Vec::new();
@@ -367,7 +366,7 @@ impl<'a> Finder<'a> {
         true
     }
 
-    /// Whether every user in B has a partner that uses the value, too.
+    /// Return whether every user in B has a partner that also uses the value.
     fn is_shared(&self, value: ValueId) -> bool {
         let uses = self.region.value_uses(value);
         uses.iter().all(|instr| {
@@ -376,7 +375,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Condition 6 for y of A and y' of B.
+    /// Check condition 6 for y of A and y' of B.
     fn is_match(&self, of_a: ValueId, of_b: ValueId) -> bool {
         let region = self.region;
         let (y, z) = (&region.values()[of_a.index()], &region.values()[of_b.index()]);
@@ -432,7 +431,7 @@ mod tests {
     use crate::problem::Goal;
     use crate::random::Random;
 
-    /// The least peaks that go together, some of them: of each class alone, and of another one then.
+    /// Return some minimal combinations of peaks: of each class alone, and then of another one.
     fn optima(small: &Small, classes: usize) -> Vec<Option<u32>> {
         let mut optima = Vec::new();
         for class in 0..classes {
@@ -463,7 +462,7 @@ mod tests {
             with_some += 1;
             edges += found.len();
             larger += usize::from(found.len() > 3);
-            // The closure knows all of it, and there is no cycle.
+            // The closure contains all of them, and there is no cycle.
             assert!(found.iter().all(|&(a, b)| closure.reaches(a, b) && !closure.reaches(b, a)));
             let classes = region.classes().len();
             let [before, after] = [&[][..], &found].map(|more| optima(&Small::new(&region, more), classes));

@@ -1,47 +1,51 @@
-//! What passes cost at least: two bounds for a state of the [exact](super::exact) search.
+//! Lower bounds on the cost of passes: two bounds for a state of the [exact](super::exact) search.
 //!
-//! *By count.* Whatever is wanted, everything it depends on has to run once more, every interpolant has to be read, requests
-//! that depend on each other each have a wait, and so many operations (requests, interpolants, outputs) need so many passes. Each of
-//! these passes stores something, and what is not wanted from outside is loaded again.
+//! *By count.* Every ancestor of a wanted value runs at least once, and every interpolant of these is read.
+//! Requests that depend on each other each have a wait. The numbers of operations, requests, interpolants and
+//! outputs each require a number of passes. Each of these passes stores something, and a stored value that is
+//! not wanted from outside is loaded again.
 //!
-//! *By value.* What a single value costs is found first, from the first operation to the last. A solution for
-//! several values is one for each of them if all is left out that it does not depend on: so it costs no less than the dearest
-//! one, and every operation more that this one does not need.
+//! *By value.* The cost of every single value is computed first, from the first operation to the last. A
+//! solution for several values contains one for each of them: leave out everything that the value does not
+//! depend on. So the solution costs no less than the dearest value, plus every operation that this value does
+//! not need.
 
 use super::PassProblem;
 use crate::bits::{BitMatrix, BitSet};
 
-/// Shaders of more operations, or with an operation of more than 16 results, are not searched: their bound is what is known without.
+/// The largest shader that is searched. Larger ones, and those with an operation of more than 16 results,
+/// only have the bound without search.
 pub const MOST_OPERATIONS: usize = 1024;
 
-/// What is still to be done by earlier passes.
+/// The work that is left to earlier passes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// Values, by increasing number.
+    /// The wanted values, by increasing number.
     pub(super) wanted: Vec<u32>,
     /// Operations with effects that have not run.
     pub(super) pinned: BitSet,
 }
 
-/// What passes are asked for.
+/// Requirements on passes.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
-    /// Operations that they have at least.
+    /// The least number of operations.
     pub(super) operations: u32,
     /// Registers that they must store.
     pub(super) registers: u32,
     /// Registers that they, or the pass being chosen, must store.
     pub(super) stores: u32,
-    /// Values that they store for others, at most.
+    /// The most values that the passes store for others.
     pub(super) values: u32,
     /// Operations with effects that they may have.
     pub(super) effects: u32,
 }
 
-/// What the bounds need to know about a shader.
+/// The data of the bounds for a shader.
 pub(super) struct Bound<'a> {
     problem: &'a PassProblem<'a>,
-    /// By operation: itself and all that it depends on by values. None for a shader that is too large to be searched.
+    /// By operation: itself and all ancestors by values. `None` for a shader that is too large to be
+    /// searched.
     ancestors: Option<BitMatrix>,
     /// By operation: requests in the longest chain that ends with it.
     depth: Vec<u32>,
@@ -51,7 +55,7 @@ pub(super) struct Bound<'a> {
     cost_masks: Vec<(u64, BitSet)>,
     /// By input: the operations that read it.
     input_masks: Vec<BitSet>,
-    /// By value: what it costs alone, at least. All 0 if there are operations with effects.
+    /// By value: a lower bound on its cost alone. All 0 if there are operations with effects.
     pub(super) singles: Vec<u64>,
 }
 
@@ -77,7 +81,7 @@ impl<'a> Bound<'a> {
         costs.dedup();
         let cost_masks =
             costs.into_iter().map(|cost| (cost, mask(&|op| problem.op_cost[op] == cost))).collect();
-        // More inputs than bits are not told apart: the bound is a little lower then.
+        // Inputs beyond 64 are ignored, which makes the bound a little lower.
         let inputs = problem.input_count.min(64) as u32;
         let input_masks =
             (0..inputs).map(|input| mask(&|op| problem.inputs.row(op).contains(&input))).collect();
@@ -93,7 +97,7 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// What values cost together at least, by what the dearest one costs alone.
+    /// Return a lower bound on the cost of values together, by the cost of the dearest one alone.
     pub(super) fn dearest(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
         let problem = self.problem;
         let together = |value: &u32| {
@@ -117,9 +121,9 @@ impl<'a> Bound<'a> {
         self.pinned_mask.clone()
     }
 
-    /// All that a state depends on.
+    /// Return all operations that a state depends on.
     pub(super) fn needed(&self, state: &State) -> BitSet {
-        // Of a shader that is too large to be searched, all is needed but what nothing uses.
+        // In a shader that is too large to be searched, everything but dead operations counts as needed.
         let Some(ancestors) = &self.ancestors else { return BitSet::full(self.problem.len()) };
         let mut set = BitSet::new(self.problem.len());
         let defs = state.wanted.iter().filter_map(|value| self.problem.def[*value as usize]);
@@ -128,7 +132,7 @@ impl<'a> Bound<'a> {
         set
     }
 
-    /// Adds an operation and all that it depends on.
+    /// Add an operation and all its ancestors.
     pub(super) fn absorb(&self, set: &mut BitSet, op: usize) {
         if let Some(ancestors) = &self.ancestors {
             set.unite(ancestors.row(op));
@@ -139,7 +143,7 @@ impl<'a> Bound<'a> {
         self.cost_masks.iter().map(|(cost, mask)| cost * u64::from(set.bits().overlap(mask))).sum()
     }
 
-    /// What the operations that two sets share cost.
+    /// Return the cost of the operations that two sets share.
     pub(super) fn op_cost_of_common(&self, one: &BitSet, other: &BitSet) -> u64 {
         let costs = self.cost_masks.iter();
         costs.map(|(cost, mask)| cost * u64::from(one.bits().overlap_with_both(other, mask))).sum()
@@ -152,15 +156,16 @@ impl<'a> Bound<'a> {
             .fold(0, |inputs, (input, _)| inputs | 1 << input)
     }
 
-    /// Waits that this many requests need in any case.
+    /// Return the least number of waits for this many requests.
     fn waits_for(&self, requests: u32) -> u64 {
         let caps = &self.problem.caps;
-        // Results that are waited for together are pending, and each is in a register or goes to an output.
+        // Results of one wait are pending together, and each is in a register or goes to an output.
         let together = caps.pending.min(caps.registers.saturating_add(caps.outputs)).max(1);
         u64::from(requests.div_ceil(together))
     }
 
-    /// What at least the passes cost that run these operations, without operations, interpolants and waits.
+    /// Return a lower bound on the cost of the passes that run these operations, without operations,
+    /// interpolants and waits.
     pub(super) fn pass_cost(&self, set: &BitSet, asked: Asked) -> u64 {
         let (caps, cost) = (&self.problem.caps, &self.problem.model().cost);
         let operations = set.count().max(asked.operations);
@@ -174,14 +179,14 @@ impl<'a> Bound<'a> {
             .max(inputs.div_ceil(caps.interpolants))
             .max(asked.registers.div_ceil(caps.outputs))
             .max(1);
-        // A pass without a store has an effect, and what is stored but not wanted is loaded.
+        // A pass without a store has an effect, and a stored value that is not wanted is loaded.
         let storing = passes.saturating_sub(asked.effects);
         u64::from(passes) * u64::from(cost.pass)
             + u64::from(asked.stores.max(storing)) * u64::from(cost.store)
             + u64::from(storing.saturating_sub(asked.values)) * u64::from(cost.load)
     }
 
-    /// What a state costs at least.
+    /// Return a lower bound on the cost of a state.
     pub(super) fn of(&self, needed: &BitSet, state: &State) -> u64 {
         let cost = &self.problem.model().cost;
         let registers = self.problem.total(&state.wanted);
@@ -199,7 +204,7 @@ impl<'a> Bound<'a> {
         by_count.max(self.dearest(needed, &state.wanted))
     }
 
-    /// Waits of the passes that make these values, at least.
+    /// Return the least number of waits of the passes that make these values.
     pub(super) fn waits(&self, needed: &BitSet, wanted: &[u32]) -> u64 {
         let requests = needed.bits().overlap(&self.request_mask);
         let chain = wanted.iter().filter_map(|value| self.problem.def[*value as usize]);

@@ -1,8 +1,10 @@
-//! The independent checker of passes: reads the region and the model, and nothing of the algorithms.
+//! The independent checker of passes. It reads the region and the model, and shares nothing with the
+//! algorithms.
 //!
-//! It runs the passes one operation after the other. Storage holds what is live at the start (of the model's class) and what passes
-//! have stored; registers hold what was loaded or computed in the pass and is read again in it. A value must be
-//! computed in the pass before it is read, or be in storage when the pass begins, or be an input.
+//! The checker runs the passes one operation after the other. Storage holds the live-ins of the model's class
+//! and the values that passes have stored. Registers hold the values that were loaded or computed in the pass
+//! and are read again in it. Before a value is read, it must be computed in the pass, be in storage when the
+//! pass begins, or be an input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,73 +14,73 @@ use super::{Pass, PassModel};
 use crate::index::{InstrId, RegisterId};
 use crate::region::{DepKind, Region};
 
-/// What is wrong with passes. Passes are counted from 1.
+/// A violation in passes. Passes are counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PassViolation {
-    /// More of something than a pass has.
+    /// A pass exceeds a limit.
     #[error("pass {pass} has {used} {what}, but at most {limit} are possible")]
     Limit {
         /// The pass.
         pass: usize,
-        /// Of what.
+        /// The limited resource.
         what: &'static str,
-        /// How much.
+        /// The amount used.
         used: u64,
         /// The limit.
         limit: u32,
     },
-    /// An operation that does not exist, or stands in a pass twice.
+    /// An operation does not exist, or stands in a pass twice.
     #[error("pass {pass}: instruction #{instr} {problem}")]
     Instr {
         /// The pass.
         pass: usize,
         /// The instruction.
         instr: u32,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// A register that is not where it is needed.
+    /// A register is not where it is needed.
     #[error("pass {pass}: register {register} {problem}")]
     Register {
         /// The pass.
         pass: usize,
         /// Its name.
         register: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// Something that no pass does.
+    /// No pass runs a required operation or stores a required register.
     #[error("{what} is missing: {problem}")]
     Missing {
         /// A register or an instruction.
         what: String,
-        /// Why it is needed.
+        /// The reason why it is required.
         problem: &'static str,
     },
     /// Operations with effects in the wrong order.
     #[error("{to} runs before {from}, which must come first")]
     Order {
-        /// What must come first.
+        /// The operation that must come first.
         from: String,
-        /// What must follow.
+        /// The operation that must follow.
         to: String,
     },
 }
 
-/// What passes amount to.
+/// The figures of legal passes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PassReport {
-    /// What they cost together.
+    /// The total cost.
     pub cost: u64,
     /// Most live registers of each pass.
     pub registers: Vec<u32>,
     /// Waits of each pass.
     pub waits: Vec<u32>,
-    /// Operations that run in all passes together.
+    /// The number of operations over all passes.
     pub operations: usize,
 }
 
-/// Checks passes, and counts what they cost.
+/// Check passes, and return their figures.
 pub fn check_passes(
     region: &Region,
     model: &PassModel,
@@ -194,7 +196,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Registers that a value takes: with 64 lanes of any weight, more than 32 bits.
+    /// Return the registers of a value: with 64 lanes of any weight, more than 32 bits.
     fn size(&self, register: RegisterId) -> u64 {
         let info = self.region.registers()[register.index()];
         (u64::from(info.lanes) * u64::from(info.lane_weight)).div_ceil(u64::from(self.model.width)).max(1)
@@ -278,7 +280,7 @@ impl Checker<'_> {
                 requests += 1;
                 pending.push(*op);
             }
-            // Only what is read here can be read for the last time.
+            // Only a register that is read here can have its last use here.
             for register in region.uses(*op).iter().map(|operand| operand.register) {
                 if last_use.get(&register) == Some(&position) && held.remove(&register) {
                     held_size -= self.size(register);

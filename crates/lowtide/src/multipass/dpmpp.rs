@@ -1,16 +1,18 @@
 //! Algorithm DPMPP of paper 5, Figure 1: dynamic programming from the last operation to the first.
 //!
-//! A transition puts one operation before what is already there. Its precondition is the state of the machine
-//! before it: what remains to be done, which values are wanted in registers and which in storage, and what the current pass has left.
-//! From all transitions of a stage, those before them are made:
+//! A transition puts one operation before the operations already placed. Its precondition is the state of the
+//! machine before it: the remaining operations, the values wanted in registers and in storage, and the rest
+//! of the current pass. Each stage makes the transitions that can precede those of the stage before:
 //!
 //! - *valid*: everything that reads the results has its place, and the pass has room;
-//! - with *optimal substructure* (Section 3.2.1): of those, the ones with the fewest operations in their subtree;
+//! - with *optimal substructure* (Section 3.2.1): of the valid ones, those with the fewest operations in
+//!   their subtree;
 //! - a *new pass* begins only when no operation is valid; it takes no stage of its own;
-//! - of the transitions before one, those of least cost stay; of those with the same precondition, one of least cost.
+//! - of the transitions before one, those of least cost stay; of those with the same precondition, one of
+//!   least cost.
 //!
-//! The paper calls the result globally optimal. It is not: the substructure rule decides by size, not by cost, and every operation
-//! runs once. [`exact`](super::exact) tells how far it is off.
+//! The paper calls the result globally optimal. It is not: the substructure rule decides by size, not by
+//! cost, and every operation runs once. [`exact`](super::exact) measures the gap.
 
 use rustc_hash::FxHashMap;
 
@@ -18,19 +20,20 @@ use super::{Partition, PassProblem};
 use crate::bits::{BitMatrix, BitSet};
 use crate::random::Random;
 
-/// Most transitions that a stage keeps: only graphs with very many equal parts have more.
+/// The most transitions of a stage: only graphs with very many equal parts have more.
 pub const MOST_WIDTH: usize = 1024;
-/// Words of all states together that are made besides the first one of each stage. When these are used up, stages have one transition.
+/// The most words of all states besides the first one of each stage. Beyond them, stages have one transition.
 const MOST_WORDS: u64 = 1 << 25;
 
-/// What the algorithm found, and how it went.
+/// The result of the algorithm, with its statistics.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Found {
     /// The passes.
     pub partition: Partition,
     /// The number of transitions of each stage, from the last operation to the first (Figure 2).
     pub widths: Vec<u32>,
-    /// Whether a stage had more than [`MOST_WIDTH`] transitions, of which only the cheapest were kept, or all together took too long.
+    /// Whether the result is truncated: a stage had more than [`MOST_WIDTH`] transitions, or all together
+    /// took too long. Only the cheapest were kept.
     pub is_cut: bool,
 }
 
@@ -43,15 +46,15 @@ impl Found {
     }
 }
 
-/// A precondition, with the cost of the best way from it to the end.
+/// A precondition, with the cost of the best path from it to the end.
 #[derive(Clone)]
 struct State {
     cost: u64,
-    /// The way from here to the end: a position among all transitions.
+    /// The path from here to the end: a position among all transitions.
     way: u32,
-    /// Operations that have their place.
+    /// The placed operations.
     done: BitSet,
-    /// Operations all of whose successors have their place, by size of their subtree.
+    /// Operations whose successors are all placed, by size of their subtree.
     ready: Vec<(u32, u32)>,
     /// Values wanted in registers, and how many registers they take.
     live: Vec<u32>,
@@ -66,7 +69,7 @@ struct State {
     instructions: u32,
     textures: u32,
     outputs: u32,
-    /// Numbers that stand for the sets: done, live, wanted, uncovered, inputs.
+    /// Hash keys of the sets: done, live, wanted, uncovered, inputs.
     keys: [u64; 5],
 }
 
@@ -75,13 +78,13 @@ impl State {
         self.wanted.contains(value)
     }
 
-    /// How large it is.
+    /// Return its size in words.
     fn words(&self) -> u64 {
         (self.done.words() + self.ready.len() + self.live.len() + self.wanted.words()) as u64
     }
 }
 
-/// A transition that is kept: what comes after it, and what it does.
+/// A kept transition: its successor, and its operation.
 #[derive(Clone, Copy)]
 struct Step {
     next: u32,
@@ -92,7 +95,7 @@ struct Step {
 
 const END: u32 = u32::MAX;
 
-/// What placing an operation would make of a state.
+/// The effect of placing an operation on a state.
 struct Effect {
     cost: u64,
     live_size: u32,
@@ -110,7 +113,7 @@ struct Run<'a> {
     steps: Vec<Step>,
 }
 
-/// Partitions by dynamic programming.
+/// Partition by dynamic programming.
 pub fn partition(problem: &PassProblem) -> Found {
     let mut run = Run::new(problem);
     let mut states = vec![run.end()];
@@ -180,7 +183,7 @@ impl<'a> Run<'a> {
         Run { problem, subtree: subtrees(problem), numbers, steps: Vec::new() }
     }
 
-    /// The state after the last operation.
+    /// Return the state after the last operation.
     fn end(&self) -> State {
         let problem = self.problem;
         let mut state = State {
@@ -212,7 +215,7 @@ impl<'a> Run<'a> {
         state
     }
 
-    /// The operations of smallest subtree that can come before a state, within its pass.
+    /// Return the operations of smallest subtree that can come before a state, within its pass.
     fn best_valid(&self, state: &State) -> Vec<(u32, Effect)> {
         let mut valid: Vec<(u32, Effect)> = Vec::new();
         for &(size, op) in &state.ready {
@@ -224,7 +227,8 @@ impl<'a> Run<'a> {
         valid
     }
 
-    /// What it costs to put an operation before a state; none if the pass has no room: COST() is infinite.
+    /// Return the cost of putting an operation before a state. `None` if the pass has no room: COST() is
+    /// infinite.
     fn effect(&self, state: &State, op: u32) -> Option<Effect> {
         let problem = self.problem;
         let (caps, cost) = (&problem.caps, &problem.model().cost);
@@ -254,7 +258,7 @@ impl<'a> Run<'a> {
         let outputs = state.outputs.saturating_add(stored);
         let new_inputs =
             problem.inputs.row(op).iter().filter(|input| !state.inputs.contains(input)).count() as u32;
-        // Whatever is live may have to be loaded: there is always room for that.
+        // Live values may have to be loaded: the pass keeps instructions and texture requests for that.
         let fits = live_size <= caps.registers
             && (state.instructions + 1).saturating_add(live_size) <= caps.instructions
             && textures.saturating_add(live_size) <= caps.textures
@@ -274,7 +278,7 @@ impl<'a> Run<'a> {
         Some(Effect { cost: state.cost + total, live_size, textures, outputs, new_inputs, waits })
     }
 
-    /// What tells the precondition of a transition from others.
+    /// Return the key of the precondition of a transition.
     fn key(&self, state: &State, op: u32, effect: &Effect) -> ([u64; 5], [u32; 4]) {
         let problem = self.problem;
         let mut keys = state.keys;
@@ -301,7 +305,7 @@ impl<'a> Run<'a> {
             if is_new {
                 keys[1] ^= self.numbers[1][number];
             }
-            // What is read here is first read here, as far as it is known: only a wait before this covers it.
+            // This is the first known read of the value, so only a wait before it covers the value.
             if self.is_of_request(*value) && (covers || !state.uncovered.contains(value)) {
                 keys[3] ^= self.numbers[3][number];
             }
@@ -381,7 +385,7 @@ impl<'a> Run<'a> {
         before
     }
 
-    /// Ends the pass of a state: what is live is loaded, and what is wanted must come from passes before.
+    /// End the pass of a state: live values are loaded, and wanted values must come from earlier passes.
     fn new_pass(&self, state: &State) -> State {
         let problem = self.problem;
         let cost = &problem.model().cost;
@@ -402,7 +406,7 @@ impl<'a> Run<'a> {
         fresh
     }
 
-    /// The passes of a way from the first operation to the last.
+    /// Return the passes of a path from the first operation to the last.
     fn unfold(&self, mut way: u32) -> Partition {
         let problem = self.problem;
         let mut passes: Vec<Vec<u32>> = vec![Vec::new()];
@@ -435,7 +439,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// For each operation, how many there are in its subtree: itself and all that it depends on.
+/// Return, for each operation, the size of its subtree: itself and all its ancestors.
 fn subtrees(problem: &PassProblem) -> Vec<u32> {
     let mut sets = BitMatrix::new(problem.len(), problem.len());
     for op in 0..problem.len() {

@@ -1,18 +1,20 @@
-//! The optimum, with proof: a search over what each pass runs, loads and stores, from the last pass to the first.
+//! The optimum, with proof: a search over the operations, loads and stores of each pass, from the last pass
+//! to the first.
 //!
-//! **States.** What later passes want from storage, and the operations with effects that have not run. At the end, these are the
-//! outputs of the shader and all such operations; the search is over when nothing is wanted. A step chooses a pass: going through the operations
-//! from the last to the first, one whose result is wanted (by a later pass, or in this one) runs in this pass or not; if
-//! not and the pass itself needs it, it is loaded, and an earlier pass has to store it. So an operation can run in several passes:
-//! recomputation is a choice like any other.
+//! **States.** A state has the values that later passes want from storage, and the operations with effects
+//! that have not run. The first state has the outputs of the shader and all such operations; the search is
+//! over when nothing is wanted. A step chooses a pass, going through the operations from the last to the
+//! first. An operation whose result is wanted, by a later pass or in this one, runs in this pass or not. If
+//! not, and the pass itself needs the result, the result is loaded, and an earlier pass has to store it. So
+//! an operation can run in several passes: recomputation is a choice like any other.
 //!
-//! **Bound.** What a state costs at least: `bound.rs`. During the choice of a pass, what it runs is known to run twice if something
-//! that it loads depends on it.
+//! **Bound.** `bound.rs` has a lower bound on the cost of a state. During the choice of a pass, an operation
+//! of the pass is known to run twice if a loaded value depends on it.
 //!
-//! **Search.** Depth-first within a limit on the cost, which rises from the bound in steps that take about twice the time of
-//! the one before (iterative deepening): a solution lowers the limit, and when nothing is left below it, it is optimal. At any time nothing is
-//! below the last limit. States that have failed are remembered with what they cost at least. The order within a pass is found
-//! by `order.rs`.
+//! **Search.** The search is depth-first within a limit on the cost (iterative deepening). The limit rises
+//! from the bound, in steps that take about twice the time of the one before. A solution lowers the limit;
+//! when nothing is left below it, the solution is optimal. At any time the last limit is a lower bound.
+//! Failed states are remembered with a lower bound on their cost. `order.rs` finds the order within a pass.
 
 use std::ops::ControlFlow;
 
@@ -28,19 +30,19 @@ use crate::progress::Watch;
 use crate::threads;
 use crate::verdict::Verdict;
 
-/// The best partition known, and what is proven about all others.
+/// The best partition known, and the bound on all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proven {
     /// The passes.
     pub partition: Partition,
-    /// No partition costs less.
+    /// A lower bound on the cost.
     pub bound: u64,
     /// Steps of the search.
     pub nodes: u64,
 }
 
 impl Proven {
-    /// Whether nothing is cheaper.
+    /// Return whether the partition is proven optimal.
     pub fn is_optimal(&self) -> bool {
         self.bound >= self.partition.cost
     }
@@ -50,20 +52,22 @@ impl Proven {
 const SINGLE_STEPS: u64 = 20_000;
 /// Steps for the order of one pass, at first.
 const ORDER_STEPS: u64 = 20_000;
-/// Results of one operation that are stored or not, one by one. With more of them, not every choice could be tried.
+/// The most results of one operation whose stores are chosen one by one. With more, not every choice could be
+/// tried.
 const MOST_RESULTS: usize = 16;
-/// Decisions that are open at once, over all passes, and the stack for them: what is left to earlier passes is decided again in each.
+/// The most open decisions over all passes, and the stack for them: each pass decides again about the
+/// operations left to earlier ones.
 const MOST_DEPTH: u32 = 1 << 16;
 const STACK: usize = MOST_DEPTH as usize * 2048;
-/// States that are remembered.
+/// The most remembered states.
 const MOST_FAILED: usize = 1 << 21;
 
-/// Looks for a cheaper partition than `start`, and for the proof that there is none.
+/// Search for a cheaper partition than `start`, and for the proof that there is none.
 pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Proven {
     partition_watched(problem, start, budget, Watch::default())
 }
 
-/// As [`partition`], and notes how the cost falls and the bound rises.
+/// As [`partition`], and log how the cost falls and the bound rises.
 pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budget, watch: Watch) -> Proven {
     let mut effort = budget.effort(problem.region().len());
     let mut run = Run::new(problem);
@@ -88,7 +92,7 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
         }
     };
     if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
-        // A thread for its stack. Where there is none to be had, what is known stays as it is.
+        // A thread, for its stack. If the system has none, the result so far stays.
         std::thread::scope(|scope| {
             if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search)
             {
@@ -99,20 +103,20 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
 }
 
-/// Whether the search can go on after a part of it, or has to stop, as the effort is spent.
+/// Whether the search continues after a part of it, or stops because the effort is spent.
 type Flow = ControlFlow<()>;
 
 const DONE: Flow = ControlFlow::Continue(());
 const STOPPED: Flow = ControlFlow::Break(());
 
-/// What passes run and store.
+/// The operations and the stores of each pass.
 type Passes = Vec<(Vec<u32>, Vec<u32>)>;
 
-/// A pass in the making.
+/// A pass under construction.
 struct Choice {
-    /// What was spent before it.
+    /// The cost before it.
     before: u64,
-    /// What the state depends on: how many operations, what they cost, their interpolants and waits.
+    /// The ancestors of the state: how many operations, their cost, their interpolants and waits.
     count: u32,
     op_cost: u64,
     all_inputs: u64,
@@ -129,10 +133,10 @@ struct Choice {
     requests: u32,
     /// By input.
     inputs: u64,
-    /// What earlier passes have to do: values, and all that they depend on.
+    /// The work of earlier passes: values, and all that they depend on.
     rest: Vec<u32>,
     behind: BitSet,
-    /// Registers of wanted values that nothing is decided about.
+    /// Registers of wanted values without a decision.
     open: u32,
 }
 
@@ -140,29 +144,29 @@ struct Run<'a> {
     problem: &'a PassProblem<'a>,
     bound: Bound<'a>,
     effort: Effort,
-    /// Only what costs less counts; and the least cost at or above it that was met.
+    /// The limit on the cost, and the least cost at or above it that was met.
     limit: u64,
     next_limit: u64,
-    /// What states cost at least that were searched in vain.
+    /// Lower bounds on the cost of failed states.
     failed: FxHashMap<State, u64>,
     /// Orders of passes, by operations and stores.
     orders: FxHashMap<(Vec<u32>, Vec<u32>), Known>,
     /// Steps for the order of one pass.
     order_steps: u64,
-    /// The passes on the way, the last one first, and the best solution so far.
+    /// The passes of the current path, the last one first, and the best solution so far.
     passes: Passes,
     found: Option<Passes>,
     nodes: u64,
-    /// Decisions that are open.
+    /// The number of open decisions.
     open_decisions: u32,
 }
 
-/// What is known about the orders of a pass.
+/// The known orders of a pass.
 #[derive(Clone)]
 struct Known {
-    /// The best order, and its waits; none if there is none so far.
+    /// The best order, and its waits. `None` if no order is known.
     best: Option<(Vec<u32>, u32)>,
-    /// No order has fewer waits; none if there is no order at all.
+    /// A lower bound on the waits. `None` if there is no order at all.
     least: Option<u32>,
 }
 
@@ -184,7 +188,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What a state costs at least, and the cheapest passes that bring it about for less than `most`, the last one first.
+    /// Return a lower bound on the cost of a state, and the cheapest passes that produce it for less than
+    /// `most`, the last one first.
     fn solve(&mut self, goal: &State, most: u64, effort: &mut Effort, watch: Watch) -> (u64, Option<Passes>) {
         self.effort = *effort;
         let mut bound = self.bound.of(&self.bound.needed(goal), goal);
@@ -207,7 +212,7 @@ impl<'a> Run<'a> {
             if flow == STOPPED {
                 break;
             }
-            // Where the order of a pass could not be decided in its time, the bound cannot rise: it gets more.
+            // If the order of a pass stayed undecided, the bound cannot rise: the order gets more steps.
             let next = self.next_limit.min(best);
             if next <= bound {
                 self.order_steps = self.order_steps.saturating_mul(8);
@@ -225,7 +230,7 @@ impl<'a> Run<'a> {
         (bound.min(best), found)
     }
 
-    /// What each value costs alone, by the same search.
+    /// Compute the cost of each value alone, by the same search.
     fn find_singles(&mut self, effort: &mut Effort) {
         let problem = self.problem;
         if !self.bound.pinned_mask.is_empty() {
@@ -246,11 +251,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks for passes that bring about a state, after `before` was spent.
+    /// Search for passes that produce a state, at a cost of `before` so far.
     fn state(&mut self, state: &State, before: u64) -> Flow {
         let all = self.bound.needed(state);
         if all.is_empty() {
-            // From now on, only what is cheaper counts.
+            // From now on, only cheaper solutions count.
             if before < self.limit {
                 self.found = Some(self.passes.clone());
                 self.limit = before;
@@ -263,13 +268,13 @@ impl<'a> Run<'a> {
             self.next_limit = self.next_limit.min(total);
             return DONE;
         }
-        // A state that no passes bring about costs more than any number.
+        // A state that no passes produce has an infinite cost.
         let known = self.failed.get(state).map(|least| before.saturating_add(*least));
         if let Some(known) = known.filter(|known| *known >= self.limit) {
             self.next_limit = self.next_limit.min(known);
             return DONE;
         }
-        // What comes next above the limit is found for this state alone first.
+        // The next limit is first found for this state alone.
         let outer = std::mem::replace(&mut self.next_limit, u64::MAX);
         let mut choice = Choice {
             before,
@@ -302,7 +307,7 @@ impl<'a> Run<'a> {
         flow
     }
 
-    /// What the choice costs at least, with all that comes before it.
+    /// Return a lower bound on the cost of the choice, with everything before it.
     fn total(&self, choice: &Choice) -> u64 {
         let (problem, cost) = (self.problem, &self.problem.model().cost);
         let caps = &problem.caps;
@@ -311,7 +316,7 @@ impl<'a> Run<'a> {
         let open_inputs = choice.all_inputs & !(choice.inputs | behind_inputs);
         let inputs = choice.inputs.count_ones() + behind_inputs.count_ones() + open_inputs.count_ones();
         let registers = problem.total(&choice.rest);
-        // What does not fit into this pass must run in others.
+        // Operations that do not fit into this pass must run in others.
         let room = caps.instructions.saturating_sub(choice.loaded);
         let outside = choice.count.saturating_sub(room);
         let asked = Asked {
@@ -334,7 +339,7 @@ impl<'a> Run<'a> {
         if dearest == 0 {
             return spent + by_count;
         }
-        // What is behind is paid for with the dearest value; all else once.
+        // The dearest value pays for its ancestors; everything else is paid for once.
         let by_value = u64::from(choice.inputs.count_ones()) * u64::from(cost.interpolant)
             + u64::from(choice.open) * u64::from(cost.store)
             + dearest
@@ -350,7 +355,7 @@ impl<'a> Run<'a> {
         total >= self.limit
     }
 
-    /// Decides about the operations below `end`, from the last to the first.
+    /// Decide about the operations below `end`, from the last to the first.
     fn choose(&mut self, choice: &mut Choice, end: usize) -> Flow {
         self.nodes += 1;
         self.effort.spend(1);
@@ -384,14 +389,15 @@ impl<'a> Run<'a> {
     fn decide(&mut self, choice: &mut Choice, op: usize, wanted: &[u32], read: &[u32]) -> Flow {
         let problem = self.problem;
         let is_pinned = problem.is_pinned[op];
-        // Run it: what comes after it in memory must have run.
+        // Run it: its successors in memory must have run.
         let is_last = problem
             .after
             .row(op)
             .iter()
             .all(|next| !choice.pinned.contains(*next) || choice.runs.contains(*next));
         if !is_pinned || choice.pinned.contains(op) && is_last {
-            // Every choice of wanted results to store; results of what cannot run again must be stored.
+            // Try every choice of wanted results to store. Results of an operation that cannot run again must
+            // be stored.
             for subset in (0..1u32 << wanted.len()).rev() {
                 let is_all = subset + 1 == 1 << wanted.len();
                 if is_pinned && !is_all || subset == 0 && read.is_empty() && !(is_pinned && wanted.is_empty())
@@ -401,7 +407,7 @@ impl<'a> Run<'a> {
                 self.run_it(choice, op, wanted, subset)?;
             }
         }
-        // Leave it to an earlier pass, and load what this one reads.
+        // Leave it to an earlier pass, and load the results that this one reads.
         if is_pinned && !choice.pinned.contains(op) {
             return DONE;
         }
@@ -438,7 +444,7 @@ impl<'a> Run<'a> {
         }
         let stored = problem.total(&stores);
         let request = u32::from(problem.is_request[op]);
-        // What is live at the start can only be loaded.
+        // Live-ins can only be loaded.
         let fresh: Vec<u32> =
             problem.uses.row(op).iter().copied().filter(|value| !choice.is_read[*value as usize]).collect();
         let given: Vec<u32> =
@@ -490,7 +496,7 @@ impl<'a> Run<'a> {
         flow
     }
 
-    /// All is decided: the pass needs an order, and the earlier ones have to do the rest.
+    /// Complete the choice: the pass needs an order, and earlier passes do the rest.
     fn close(&mut self, choice: &mut Choice) -> Flow {
         if choice.run_list.is_empty() {
             return DONE;
@@ -535,11 +541,11 @@ impl<'a> Run<'a> {
             if known.best.as_ref().is_some_and(|(_, waits)| *waits == least) {
                 break;
             }
-            // Any number of waits is worth a try if there is no order yet: most of all it must fit.
+            // Without an order, any number of waits is acceptable: the order must fit first.
             let inside = Inside::new(problem, &key.0, &key.1);
             let most_waits =
                 if known.best.is_none() && least == inside.least_waits() { u32::MAX } else { least };
-            // One step of that search takes the time of many here.
+            // One step of the order search takes the time of many steps here.
             let granted = self.effort.up_to(self.order_steps);
             let mut left = granted;
             let answer = search(&inside, most_waits, &mut left);

@@ -1,21 +1,22 @@
-//! Made-up shaders for tests and benchmarks: vector arithmetic, texture requests, interpolants, uniforms and outputs.
+//! Generated shaders for tests and benchmarks: vector arithmetic, texture requests, interpolants, uniforms
+//! and outputs.
 
 use crate::index::{InstrId, RegisterId};
 use crate::random::Random;
 use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
 
-/// What a made-up shader looks like.
+/// The shape of a generated shader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
     /// Operations.
     pub size: usize,
-    /// Of a hundred operations, those that are texture requests.
+    /// The percentage of texture requests.
     pub textures: usize,
     /// Interpolants to choose from.
     pub interpolants: usize,
-    /// Outputs, at least; whatever nothing reads is one.
+    /// The least number of outputs. Every unread result is an output, too.
     pub outputs: usize,
-    /// Of a hundred operations, those that write to memory, and come in order.
+    /// The percentage of operations that write to memory, in order.
     pub effects: usize,
     /// Whether operations read recent results most of the time, as in real shaders.
     pub is_local: bool,
@@ -28,7 +29,7 @@ impl Look {
     }
 }
 
-/// A shader; the same seed gives the same one everywhere.
+/// Make a shader. The same seed gives the same shader everywhere.
 pub fn shader(look: Look, seed: u64) -> Region {
     let mut random = Random::new(seed);
     let mut builder = RegionBuilder::new(&format!("shader-{}-{seed}", look.size));
@@ -57,7 +58,7 @@ pub fn shader(look: Look, seed: u64) -> Region {
             _ => 2,
         };
         for _ in 0..operands {
-            // Towards the end, what nothing has read yet comes first, so that few outputs remain.
+            // Towards the end, unread results come first, which keeps the number of outputs low.
             let unread = results.iter().position(|(_, _, is_read)| !is_read);
             let chosen = match unread {
                 Some(unread)

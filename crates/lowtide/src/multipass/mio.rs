@@ -1,14 +1,14 @@
 //! MIO (Riffel et al. 2004, as described in paper 5): list scheduling from the first operation to the last.
 //!
-//! Operations are ready when what they read is computed; of those, the one that comes first when larger subtrees are
-//! evaluated before smaller ones goes next, by Sethi-Ullman numbers. If it does not fit into the pass, the next one is tried.
-//! When none fits, the pass ends where it last had no more to store than it has outputs.
+//! An operation is ready when its operands are computed. Ready operations are ranked by Sethi-Ullman numbers:
+//! larger subtrees are evaluated before smaller ones. If the first one does not fit into the pass, the next
+//! one is tried. When none fits, the pass ends where it last had no more to store than it has outputs.
 
 use std::collections::BTreeSet;
 
 use super::{Partition, PassProblem};
 
-/// What a pass has used so far.
+/// The resources that a pass has used so far.
 #[derive(Clone, Default)]
 struct Used {
     registers: u32,
@@ -26,7 +26,7 @@ struct Run<'a> {
     /// Values in registers in this pass, and those of them that it computes.
     is_in: Vec<bool>,
     is_made: Vec<bool>,
-    /// What this pass would have to store if it ended now.
+    /// The registers that this pass would have to store if it ended now.
     stored: u32,
     /// Ready operations, by rank.
     ready: BTreeSet<(u32, u32)>,
@@ -34,7 +34,7 @@ struct Run<'a> {
     ops: Vec<u32>,
 }
 
-/// Partitions by list scheduling.
+/// Partition by list scheduling.
 pub fn partition(problem: &PassProblem) -> Partition {
     let mut run = Run {
         problem,
@@ -72,7 +72,7 @@ pub fn partition(problem: &PassProblem) -> Partition {
 }
 
 impl Run<'_> {
-    /// Fills a pass and takes back what came after the last point where it can end.
+    /// Fill a pass, then take back the operations after the last point where it can end.
     fn pass(&mut self) -> Vec<u32> {
         self.ops.clear();
         self.is_in.fill(false);
@@ -95,7 +95,7 @@ impl Run<'_> {
         std::mem::take(&mut self.ops)
     }
 
-    /// What the pass has used after an operation; none if it does not fit.
+    /// Return the resources of the pass after an operation. `None` if it does not fit.
     fn fit(&self, used: &Used, op: u32) -> Option<Used> {
         let (problem, caps) = (self.problem, &self.problem.caps);
         let mut after = used.clone();
@@ -125,7 +125,7 @@ impl Run<'_> {
             && after.instructions <= caps.instructions
             && after.textures <= caps.textures
             && after.inputs.len() as u64 <= u64::from(caps.interpolants);
-        // One operation alone always can be a pass, if there is no room for another one that reads the same.
+        // One operation alone is always a valid pass, even without room for others that read the same.
         (fits || self.ops.is_empty()).then_some(after)
     }
 
@@ -139,7 +139,7 @@ impl Run<'_> {
                 self.stored -= problem.size[value];
             }
         }
-        // Whatever has results that are needed has to store them, until all is done that reads them.
+        // Needed results have to be stored until all their readers are done.
         for value in problem.defs.row(op as usize) {
             (self.is_in[*value as usize], self.is_made[*value as usize]) = (true, true);
             self.stored += problem.size[*value as usize];
@@ -166,7 +166,8 @@ impl Run<'_> {
     }
 }
 
-/// The place of each operation when every subtree is evaluated after those of its siblings that need more registers.
+/// Return the rank of each operation if every subtree is evaluated after its siblings that need more
+/// registers.
 fn ranks(problem: &PassProblem) -> Vec<u32> {
     let mut needs: Vec<u32> = Vec::with_capacity(problem.len());
     let mut children: Vec<Vec<u32>> = Vec::with_capacity(problem.len());
@@ -189,7 +190,7 @@ fn ranks(problem: &PassProblem) -> Vec<u32> {
     roots.sort_by_key(|root| (std::cmp::Reverse(needs[*root as usize]), *root));
     let mut ranks = vec![u32::MAX; problem.len()];
     let mut count = 0;
-    // Depth first, with a stack of our own: shaders can be deep.
+    // Depth first, with an explicit stack: shaders can be deep.
     let mut stack: Vec<(u32, usize)> = Vec::new();
     let mut is_entered = vec![false; problem.len()];
     for root in roots {

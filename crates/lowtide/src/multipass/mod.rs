@@ -1,5 +1,5 @@
-//! A shader in several passes (paper 5, Heirich): what does not fit into the registers, instructions, textures, interpolants and outputs
-//! of one pass is computed in several, which hand values on through storage.
+//! A shader in several passes (paper 5, Heirich). A shader that exceeds the registers, instructions,
+//! textures, interpolants or outputs of one pass runs in several, which pass values on through storage.
 //!
 //! **The problem.** A [`PassProblem`] is a region in single-assignment form on a target with a [`PassModel`]. A [`Pass`] runs
 //! operations in an order, each at most once; it loads what it reads and does not compute itself, each value once and right
@@ -19,7 +19,7 @@
 //! | [`rds`] | cuts with recomputation, for one output or several (Chan et al., Foley et al.) |
 //! | [`exact`] | a search that proves the optimum, recomputation included |
 //!
-//! [`check`] tells whether a partition is legal and what it costs, with code of its own.
+//! [`check`] verifies a partition and computes its cost, with code of its own.
 
 mod bound;
 pub mod check;
@@ -40,11 +40,11 @@ use crate::target::{Target, TargetError};
 
 pub use problem::{PassError, PassProblem};
 
-/// What a target says about passes: the part `[passes]` of its file.
+/// The pass model of a target: the section `[passes]` of its file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassModel {
-    /// The class of values that live in registers and are handed from pass to pass.
+    /// The class of values that live in registers and are passed from pass to pass.
     #[serde(default = "default_class")]
     pub class: String,
     /// The classes of inputs that are interpolated for each pass.
@@ -53,13 +53,13 @@ pub struct PassModel {
     /// The operations that are texture requests.
     #[serde(default = "default_textures")]
     pub textures: Vec<String>,
-    /// Lanes of one register: a value takes as many registers as it needs for its lanes.
+    /// Lanes of one register. A value takes as many registers as its lanes need.
     #[serde(default = "one")]
     pub width: u32,
-    /// What one pass has.
+    /// The limits of one pass.
     #[serde(default)]
     pub limits: Limits,
-    /// What everything costs.
+    /// The costs.
     pub cost: Costs,
 }
 
@@ -79,7 +79,7 @@ fn one() -> u32 {
     1
 }
 
-/// What one pass has. None: as much as it likes.
+/// The limits of one pass. `None` means no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -111,9 +111,9 @@ pub struct Costs {
     pub interpolant: u32,
     /// A wait for texture requests.
     pub wait: u32,
-    /// An operation that is not listed.
+    /// An unlisted operation.
     pub operation: u32,
-    /// Operations that cost something else.
+    /// The costs of listed operations.
     #[serde(default)]
     pub operations: BTreeMap<String, u32>,
 }
@@ -125,7 +125,7 @@ struct Section {
 }
 
 impl PassModel {
-    /// Limits and costs of passes on a target, if it has them.
+    /// Return the pass model of a target, if it has one.
     pub fn of(target: &Target) -> Result<Option<PassModel>, TargetError> {
         let Section { passes } = target.section()?;
         if let Some(model) = &passes {
@@ -134,7 +134,7 @@ impl PassModel {
         Ok(passes)
     }
 
-    /// What makes no sense about it.
+    /// Check the numbers of the model.
     fn validate(&self) -> Result<(), String> {
         let Limits { registers, instructions, textures, pending, interpolants, outputs } = self.limits;
         let limits = [
@@ -165,18 +165,18 @@ impl PassModel {
 pub struct Pass {
     /// The operations, in the order in which they run.
     pub ops: Vec<InstrId>,
-    /// What is loaded from storage.
+    /// The registers loaded from storage.
     pub loads: Vec<RegisterId>,
-    /// What is written to storage.
+    /// The registers written to storage.
     pub stores: Vec<RegisterId>,
 }
 
-/// A shader in passes, and what it costs.
+/// A shader in passes, with its cost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
     /// The passes in the order in which they run.
     pub passes: Vec<Pass>,
-    /// What they cost together.
+    /// The total cost.
     pub cost: u64,
 }
 

@@ -1,9 +1,10 @@
 //! The order of operations within one pass: within the registers, and with few waits.
 //!
-//! [`quick`] tries a few lists. [`search`] decides whether there is an order with at most so many waits: depth-first over the sets of
-//! operations that have run, each expanded once for each set of pending requests unless it comes with fewer waits. An operation that
-//! needs no wait, is no request and takes no register more than it frees runs at once (the live weight is submodular, so it would
-//! never be better later). The bound: requests that depend on each other need a wait each.
+//! [`quick`] tries a few lists. [`search`] decides whether an order has at most a given number of waits. It
+//! is depth-first over the sets of operations that have run. Each set is expanded once for each set of
+//! pending requests, and again only with fewer waits. An operation runs at once if it needs no wait, is no
+//! request and takes no more registers than it frees. (The live weight is submodular, so running it later is
+//! never better.) The bound: requests that depend on each other need a wait each.
 
 use std::rc::Rc;
 
@@ -14,7 +15,7 @@ use crate::budget::Effort;
 use crate::random::Random;
 use crate::verdict::Verdict;
 
-/// The operations of a pass, with what they mean to each other.
+/// The operations of a pass and their relations.
 pub(super) struct Inside<'a> {
     problem: &'a PassProblem<'a>,
     ops: &'a [u32],
@@ -23,16 +24,16 @@ pub(super) struct Inside<'a> {
     place: Vec<u32>,
     /// By value of the problem: its users in the pass.
     users: Vec<u32>,
-    /// By place: how many operations of the pass come before it, and which ones after it.
+    /// By place: the number of operations of the pass before it, and those after it.
     before: Vec<u32>,
     after: Vec<Vec<u32>>,
-    /// By place: waits that are needed from before it to the end, if its operands are there.
+    /// By place: the least waits from before it to the end, if its operands are available.
     tail: Vec<u32>,
 }
 
 const ABSENT: u32 = u32::MAX;
 
-/// How far an order has come.
+/// The state of an order under construction.
 #[derive(Clone)]
 struct Progress {
     left: Vec<u32>,
@@ -46,7 +47,7 @@ struct Progress {
     order: Vec<u32>,
 }
 
-/// Which operation a list prefers.
+/// The preference of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taste {
     Source,
@@ -83,7 +84,7 @@ impl<'a> Inside<'a> {
             let is_read = problem.defs.row(op).iter().any(|value| users[*value as usize] > 0);
             let is_stored = problem.defs.row(op).iter().any(|value| stores.contains(value));
             let own = u32::from(problem.is_request[op] && (is_read || is_stored));
-            // Only what reads the result has to come after the wait.
+            // Only readers of the result have to come after the wait.
             let mut most = 0;
             for next in &after[position] {
                 let reads = problem.uses.row(ops[*next as usize] as usize);
@@ -95,7 +96,7 @@ impl<'a> Inside<'a> {
         Inside { problem, ops, stores, place, users, before, after, tail }
     }
 
-    /// No order has fewer waits.
+    /// Return a lower bound on the waits of every order.
     pub(super) fn least_waits(&self) -> u32 {
         let requests = self.ops.iter().filter(|op| self.problem.is_request[**op as usize]).count() as u64;
         let by_slots = match self.is_all_awaited() {
@@ -105,7 +106,7 @@ impl<'a> Inside<'a> {
         self.tail.iter().copied().max().unwrap_or(0).max(by_slots)
     }
 
-    /// Whether every request of the pass is read or stored, so that it must be waited for.
+    /// Return whether every request of the pass is read or stored, and so needs a wait.
     fn is_all_awaited(&self) -> bool {
         let is_awaited = |op: &u32| {
             let mut defs = self.problem.defs.row(*op as usize).iter();
@@ -217,7 +218,8 @@ impl<'a> Inside<'a> {
                         Taste::Source => (0, 0, place),
                         Taste::FewRegisters => (i64::from(waits), change, place),
                         Taste::RequestsFirst => {
-                            // What leads to a further request, and the request itself, before all that has to wait.
+                            // Operations that lead to a request, and the request itself, come before those
+                            // that have to wait.
                             let leads = self.tail[place as usize] > 0 || self.problem.is_request[op];
                             let rank = if waits {
                                 3
@@ -245,7 +247,8 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// The best order of a few lists, with its waits; none if none of them has enough registers, or time.
+/// Return the best order of a few lists, with its waits. `None` if every list exceeds the registers, or the
+/// time is spent.
 pub(super) fn quick(inside: &Inside, effort: &Effort) -> Option<(Vec<u32>, u32)> {
     let least = inside.least_waits();
     let mut best: Option<(Vec<u32>, u32)> = None;
@@ -262,7 +265,7 @@ pub(super) fn quick(inside: &Inside, effort: &Effort) -> Option<(Vec<u32>, u32)>
     best
 }
 
-/// The order of the source, if it has enough registers: where there is no time for anything else.
+/// Return the source order if it is within the registers, for when the time is spent.
 pub(super) fn in_source_order(inside: &Inside) -> Option<Vec<u32>> {
     let cap = inside.problem.caps.registers;
     let mut progress = inside.start();
@@ -276,7 +279,7 @@ pub(super) fn in_source_order(inside: &Inside) -> Option<Vec<u32>> {
     Some(inside.ops.to_vec())
 }
 
-/// Looks for an order with at most `most` waits: the order, and its waits.
+/// Search for an order with at most `most` waits. Return the order, and its waits.
 pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Verdict<(Vec<u32>, u32)> {
     if inside.least_waits() > most {
         return Verdict::No(());
@@ -285,7 +288,7 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Verdict
     let mut number = || u128::from(random.bits()) << 64 | u128::from(random.bits());
     let numbers: Vec<[u128; 2]> = (0..inside.ops.len()).map(|_| [number(), number()]).collect();
     let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
-    // A move is made when its turn comes: the moves of one state share what was before them.
+    // A move is made when its turn comes: the moves of one state share its data.
     let mut stack: Vec<(Rc<Progress>, Option<u32>)> = vec![(Rc::new(inside.start()), None)];
     let cap = inside.problem.caps.registers;
     while let Some((progress, place)) = stack.pop() {
@@ -339,7 +342,7 @@ pub(super) fn search(inside: &Inside, most: u32, effort: &mut Effort) -> Verdict
                 moves.push((if waits { 1000 } else { 0 } + i64::from(after), place));
             }
         }
-        // The most promising one is on top of the stack.
+        // The most promising move is on top of the stack.
         moves.sort_by_key(|(rank, place)| std::cmp::Reverse((*rank, *place)));
         let progress = Rc::new(progress);
         stack.extend(moves.into_iter().map(|(_, place)| (Rc::clone(&progress), Some(place))));

@@ -1,4 +1,4 @@
-//! A region as a pass model sees it: operations, values and what each costs, in flat arrays.
+//! The problem of passes: the operations and values of a region with their costs, in flat arrays.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use crate::index::{InstrId, RegisterId, Rows};
 use crate::region::{DepKind, Dependence, Operand, Region, limits};
 use crate::target::{Target, TargetError};
 
-/// Why a region cannot be put into passes.
+/// Why a region cannot be partitioned into passes.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PassError {
     /// The section `[passes]` of the target is not valid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The target says nothing about passes.
+    /// The target has no pass model.
     #[error("target {0} has no section [passes]: `lowtide targets` lists those that have one")]
     NoModel(String),
     /// A register that is written more than once.
@@ -24,10 +24,10 @@ pub enum PassError {
         /// Its name.
         register: String,
     },
-    /// Values that take more registers together than can be counted.
+    /// The values together take more registers than supported.
     #[error("all values together take {total} registers: at most {} are supported", limits::TOTAL)]
     TooWide {
-        /// How many they take.
+        /// The registers that they take.
         total: u64,
     },
     /// An operation that does not fit into a pass of its own.
@@ -35,11 +35,11 @@ pub enum PassError {
     TooSmall {
         /// The instruction.
         instr: String,
-        /// What is short.
+        /// The exceeded resource.
         what: &'static str,
-        /// How much it needs.
+        /// The amount that it needs.
         need: u32,
-        /// How much there is.
+        /// The amount that a pass has.
         limit: u32,
     },
 }
@@ -101,13 +101,13 @@ pub struct PassProblem<'a> {
 }
 
 impl<'a> PassProblem<'a> {
-    /// The problem of a region on a target that has a pass model.
+    /// Make the problem of a region on a target that has a pass model.
     pub fn new(region: &'a Region, target: &Target) -> Result<Self, PassError> {
         let model = PassModel::of(target)?.ok_or_else(|| PassError::NoModel(target.name().to_string()))?;
         PassProblem::with(region, Cow::Owned(model))
     }
 
-    /// The problem of a region on a pass model.
+    /// Make the problem of a region on a pass model.
     pub fn with_model(region: &'a Region, model: &'a PassModel) -> Result<Self, PassError> {
         PassProblem::with(region, Cow::Borrowed(model))
     }
@@ -162,7 +162,7 @@ impl<'a> PassProblem<'a> {
                 input_count += 1;
             }
         }
-        // A register counts with all its lanes here: the region itself only counts those that are written.
+        // A register counts with all its lanes here: the region itself counts only the written ones.
         if total > limits::TOTAL {
             return Err(PassError::TooWide { total });
         }
@@ -193,7 +193,7 @@ impl<'a> PassProblem<'a> {
         inputs.sort_and_merge(|last, next| *last == next);
         let mut is_pinned: Vec<bool> =
             region.instrs().map(|instr| region.flags(instr).contains(['s', 'x', 'c'])).collect();
-        // An operation without results has no other reason to be there.
+        // An operation without results runs for its effect.
         for instr in region.instrs() {
             is_pinned[instr.index()] |= defs.row(instr.index()).is_empty();
         }
@@ -245,7 +245,7 @@ impl<'a> PassProblem<'a> {
         Ok(problem)
     }
 
-    /// Every operation must fit into a pass of its own; then there is a solution.
+    /// Check that every operation fits into a pass of its own. Then there is a solution.
     fn check_sizes(&self) -> Result<(), PassError> {
         for op in 0..self.len() {
             let loads = self.total(self.uses.row(op));
@@ -259,7 +259,7 @@ impl<'a> PassProblem<'a> {
                 ("outputs", results, self.caps.outputs),
             ];
             for (what, need, limit) in needs {
-                // What nothing is needed of cannot be short.
+                // A resource with no need cannot be exceeded.
                 if need > limit && (what != "texture requests" || need > 0) {
                     let instr = self.region.describe(InstrId::at(op));
                     return Err(PassError::TooSmall { instr, what, need, limit });
@@ -289,7 +289,7 @@ impl<'a> PassProblem<'a> {
         self.registers.len()
     }
 
-    /// Registers that these values take.
+    /// Return the registers that these values take.
     pub(super) fn total(&self, values: &[u32]) -> u32 {
         values.iter().fold(0, |sum: u32, value| sum.saturating_add(self.size[*value as usize]))
     }
@@ -299,7 +299,8 @@ impl<'a> PassProblem<'a> {
         (0..self.value_count() as u32).filter(|value| self.is_output[*value as usize])
     }
 
-    /// The operations that must come before `op`: definitions of what it reads, and what comes before it in memory.
+    /// Return the operations that must come before `op`: the definitions of its operands, and its
+    /// predecessors in memory.
     pub(super) fn preds(&self, op: usize) -> impl Iterator<Item = u32> + '_ {
         let data = self.uses.row(op).iter().filter_map(|value| self.def[*value as usize]);
         data.chain(self.before.row(op).iter().copied())
@@ -311,8 +312,8 @@ impl<'a> PassProblem<'a> {
         data.chain(self.after.row(op).iter().copied())
     }
 
-    /// Waits that an order needs: one before the first use of a pending result, one before a request too many, and one at
-    /// the end if something stored is still pending.
+    /// Return the waits that an order needs: one before the first use of a pending result, one before each
+    /// request over the limit, and one at the end if a stored result is still pending.
     pub(super) fn waits(&self, ops: &[u32], stores: &[u32]) -> u32 {
         let mut pending: Vec<u32> = Vec::new();
         let mut waits = 0;
@@ -336,7 +337,7 @@ impl<'a> PassProblem<'a> {
         !ops.is_empty() && self.def[value as usize].is_some_and(|def| ops.contains(&def))
     }
 
-    /// What passes of these operations and stores cost, with the loads that they need.
+    /// Return the partition into passes of these operations and stores, with their loads and cost.
     pub(super) fn partition(&self, passes: &[(Vec<u32>, Vec<u32>)]) -> Partition {
         let cost = &self.model.cost;
         let mut total = 0;
@@ -363,7 +364,7 @@ impl<'a> PassProblem<'a> {
         Partition { passes: result, cost: total }
     }
 
-    /// What these operations read and do not compute, in the order of first use.
+    /// Return the values that these operations read and do not compute, in the order of first use.
     pub(super) fn loads(&self, ops: &[u32]) -> Vec<u32> {
         let mut known = vec![false; self.value_count()];
         let mut loads = Vec::new();

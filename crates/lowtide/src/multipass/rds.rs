@@ -1,7 +1,8 @@
 //! Cuts with recomputation: RDS for one output (Chan et al. 2002) and MRDS for several (Foley et al. 2004), as described in paper 5.
 //!
-//! A set of operations whose results are *saved* cuts the graph: the pass of a saved operation computes it and all that it
-//! needs back to other saved ones. What two passes need and is not saved, both compute.
+//! A set of *saved* operations, whose results are stored, cuts the graph. The pass of a saved operation
+//! computes it and all its ancestors back to other saved ones. Two passes that need the same unsaved
+//! operation both compute it.
 //!
 //! 1. *Subtrees grow bottom-up* (RDS_h): if an operation together with all it needs does not fit into a pass, its largest
 //!    operand is saved, then the next one, until it fits.
@@ -16,10 +17,11 @@ use super::{Partition, PassProblem};
 use crate::budget::Budget;
 use crate::budget::Effort;
 
-/// Most operations of the passes that are made when the budget is spent: every subtree is looked at, which takes long if they are large.
+/// The most operations of passes made after the budget is spent: every subtree is examined, which takes long
+/// for large ones.
 const LATE_OPERATIONS: usize = 64;
 
-/// What a pass stores, and the operations that it runs.
+/// The stores of a pass, and the operations that it runs.
 #[derive(Clone)]
 struct Draft {
     order: Vec<u32>,
@@ -36,7 +38,7 @@ struct Run<'a> {
     effort: Effort,
 }
 
-/// Partitions by cuts. The budget limits how many operations are tried both ways, and how many merges.
+/// Partition by cuts. The budget limits the operations that are tried both ways, and the merges.
 pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
     let effort = budget.effort(problem.region().len());
     let mut run = Run { problem, mark: vec![0; problem.len()], round: 0, effort };
@@ -67,7 +69,7 @@ pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
 }
 
 impl Run<'_> {
-    /// The operations that the pass of `roots` runs, by increasing number: back to what is saved.
+    /// Return the operations of the pass of `roots`, by increasing number: back to the saved ones.
     fn closure(&mut self, roots: &[u32], is_saved: &[bool]) -> Vec<u32> {
         self.round += 1;
         let mut ops = roots.to_vec();
@@ -89,7 +91,7 @@ impl Run<'_> {
         ops
     }
 
-    /// An order of these operations as one pass, if it fits.
+    /// Return an order of these operations as one pass, if it fits.
     fn fit(&self, ops: &[u32], stores: &[u32]) -> Option<Vec<u32>> {
         let (problem, caps) = (self.problem, &self.problem.caps);
         let is_late = self.effort.is_spent() && ops.len() > LATE_OPERATIONS;
@@ -121,15 +123,17 @@ impl Run<'_> {
         defs.filter(|value| self.problem.is_output[*value as usize] || is_loaded(*value)).collect()
     }
 
-    /// The passes if these operations are saved, and others where it does not fit otherwise; and their cost.
+    /// Return the passes if these operations are saved, and others where a pass does not fit. Also return
+    /// their cost.
     fn drafts(&mut self, forced: &[bool]) -> (Vec<Draft>, u64) {
         let problem = self.problem;
         let mut is_saved = forced.to_vec();
         for op in 0..problem.len() as u32 {
             self.make_fit(op, &mut is_saved);
         }
-        // What was saved later makes passes smaller, but may give them more to load.
-        // From the first to the last; what is saved on the way may need a pass of its own that fits, and changes those that read it.
+        // Operations saved later make passes smaller, but may give them more to load. The loop runs from the
+        // first to the last. An operation saved on the way may need a pass of its own, and changes the passes
+        // that read it.
         let mut open: BTreeSet<u32> = (0..problem.len() as u32).filter(|op| is_saved[*op as usize]).collect();
         let mut orders: Vec<Option<Vec<u32>>> = vec![None; problem.len()];
         while let Some(op) = open.pop_first() {
@@ -159,7 +163,7 @@ impl Run<'_> {
         (drafts, cost)
     }
 
-    /// Finds the saved operations whose passes ran an operation that is now saved itself.
+    /// Find the saved operations whose passes ran an operation that is now saved itself.
     fn readers(&mut self, op: u32, is_saved: &[bool], found: &mut BTreeSet<u32>) {
         let problem = self.problem;
         self.round += 1;
@@ -180,7 +184,8 @@ impl Run<'_> {
         }
     }
 
-    /// Saves operands of an operation, the largest first, until its pass fits: the order in which it does, and those that were saved.
+    /// Save operands of an operation, the largest first, until its pass fits. Return the order of the pass,
+    /// and the saved operands.
     fn make_fit(&mut self, op: u32, is_saved: &mut [bool]) -> (Option<Vec<u32>>, Vec<u32>) {
         let problem = self.problem;
         let mut saved = Vec::new();
@@ -205,7 +210,7 @@ impl Run<'_> {
         self.problem.partition(&passes).cost
     }
 
-    /// Merges the two passes that save most, as long as there are such.
+    /// Merge the two passes that save most, as long as there are such.
     fn merge(&mut self, mut drafts: Vec<Draft>) -> Vec<Draft> {
         if self.problem.caps.outputs == 1 {
             return drafts;
@@ -266,7 +271,8 @@ fn loads(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<u32>> {
     drafts.iter().map(|draft| problem.loads(&draft.ops)).collect()
 }
 
-/// Which pass must run before which other one: it stores what the other loads, or has what comes before in memory.
+/// Return which pass must run before which other one: it stores a value that the other loads, or comes before
+/// it in memory.
 fn links(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
     let mut links = vec![vec![false; drafts.len()]; drafts.len()];
     let mut storing: Vec<Vec<usize>> = vec![Vec::new(); problem.value_count()];
@@ -287,7 +293,7 @@ fn links(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<bool>> {
     links
 }
 
-/// As [`links`], over other passes as well; none if the effort is spent before.
+/// As [`links`], over other passes as well. `None` if the effort is spent first.
 fn reach(problem: &PassProblem, drafts: &[Draft], effort: &Effort) -> Option<Vec<Vec<bool>>> {
     if effort.is_spent() {
         return None;
@@ -305,7 +311,7 @@ fn reach(problem: &PassProblem, drafts: &[Draft], effort: &Effort) -> Option<Vec
     Some(reach)
 }
 
-/// Puts passes into an order in which they can run.
+/// Sort passes into an order in which they can run.
 fn sort(problem: &PassProblem, drafts: &mut Vec<Draft>) {
     let links = links(problem, drafts);
     let mut waiting: Vec<usize> =

@@ -1,5 +1,5 @@
-//! The algorithms for passes against brute force, and what they promise besides. This file has what the tests share: models, small
-//! shaders, and a run of all algorithms whose results are checked.
+//! Tests of the partitioning algorithms: against brute force, and for their other guarantees. This file has
+//! the shared parts: models, small shaders, and a run of all algorithms with checked results.
 
 mod by_sequences;
 mod by_states;
@@ -93,7 +93,7 @@ fn all(region: &Region, model: &PassModel, budget: Budget) -> Option<([u64; 4], 
     Some(([costs[0], costs[1], costs[2], cost], proven))
 }
 
-/// What the cases have in them: a test of single passes alone would prove little.
+/// The contents of the cases: single passes alone would prove little.
 #[derive(Default, Debug)]
 struct Seen {
     solved: u64,

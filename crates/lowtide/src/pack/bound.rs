@@ -1,51 +1,55 @@
-//! What every packing needs: the earliest cycle of each operation, the cycles that must follow it, and the length.
+//! Lower bounds on every packing: the earliest cycle of each operation, the cycles that must follow it, and
+//! the length.
 //!
-//! The paper's ranges (equations 10 and 11) count the predecessors of an operation by unit, beside the critical path to it. Here
-//! they are counted in every window: operations that cannot start before cycle `a`, and from whose issue it takes at least
-//! `q` cycles to `j`, must all be issued in the cycles from `a` to `start(j) - q`, and each cycle offers only so much of a
-//! [`Resource`]. The maximum over all `a` and `q` is a bound on `start(j)` (Rim and Jain's, for every resource), and on the
-//! length if `j` is the end of the block.
+//! The paper's ranges (equations 10 and 11) count the predecessors of an operation by unit, beside the
+//! critical path to it. Here they are counted in every window. Take the operations that cannot start before
+//! cycle `a`, and whose issue is at least `q` cycles before `j`. All of them issue in the cycles from `a` to
+//! `start(j) - q`, and each cycle has a limited capacity of a [`Resource`]. The maximum over all `a` and `q`
+//! is a lower bound on `start(j)` (Rim and Jain's, for every resource). If `j` is the end of the block, it is
+//! a bound on the length.
 //!
-//! A resource is any way to give each operation a cost such that no cycle can issue more than `capacity`:
-//! - weights for the two units, where an operation costs the least over its formats: (1, 0), (0, 1) and (1, 1), and for each split the
-//!   weights that make it as dear as the whole operation ((3, 1) for a dp3, which takes one cycle of v or three of s): they say
-//!   that splits relieve one unit only at the expense of the other;
-//! - sets of operations of which no two can share a cycle (cost 1, capacity 1), for the conflicts.
+//! A resource is any assignment of costs to operations such that no cycle can issue more than `capacity`:
+//! - weights for the two units, where an operation costs the least over its formats. The weights are (1, 0),
+//!   (0, 1) and (1, 1), and for each split those that make it as dear as the whole operation. An example is
+//!   (3, 1) for a dp3, which takes one cycle of v or three of s. They express that a split relieves one unit
+//!   only at the expense of the other;
+//! - sets of pairwise exclusive operations (cost 1, capacity 1), for the conflicts.
 //!
-//! Once all formats are decided, a block also needs as many cycles as it has issues on units, less the most pairs of them that can share a
-//! cycle at all: that are for different units, have no conflict, and of which none must wait for the other (a maximum matching).
+//! Once all formats are decided, there is a further bound: the number of issues on units, less the maximum
+//! number of pairs that can share a cycle. A pair can share a cycle if its operations are for different
+//! units, have no conflict, and neither must wait for the other (a maximum matching).
 
 use super::matching::most_pairs;
 use super::problem::{Kind, PackProblem};
 use crate::index::InstrId;
 
-/// Larger blocks have to do with longest paths for their ranges: windows take cubic time.
+/// The largest block with windows. Larger blocks use longest paths for their ranges: windows take cubic time.
 const MOST_FOR_WINDOWS: usize = 320;
 
-/// Most sets of operations that exclude each other.
+/// The most sets of pairwise exclusive operations.
 const MOST_CLIQUES: usize = 6;
 
-/// Something of which a cycle has only so much.
+/// A resource with a limited capacity in each cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resource {
-    /// What each operation takes at least.
+    /// The least cost of each operation.
     pub cost: Vec<u32>,
-    /// What there is in a cycle.
+    /// The capacity of a cycle.
     pub capacity: u32,
-    /// The cost of one cycle of each unit, where that is what it is about.
+    /// For resources by weight, the cost of one cycle of each unit.
     pub(super) weights: [u32; 2],
 }
 
-/// What is known about all packings of a block.
+/// Bounds on all packings of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ranges {
     /// Each operation's earliest cycle.
     pub heads: Vec<u32>,
     /// The cycles that must follow the one of its (last) issue.
     pub tails: Vec<u32>,
-    /// No packing is shorter.
+    /// A lower bound on the length.
     pub length: u32,
-    /// What was counted.
+    /// The resources of the bound.
     pub resources: Vec<Resource>,
 }
 
@@ -80,7 +84,7 @@ impl Ranges {
                 tails[from] = tails[from].max(window.bound(&resources).saturating_sub(1));
             }
         }
-        // Conflicts have too little effect on single operations for the time it takes.
+        // Conflicts have too little effect on single operations for the time they take.
         let cliques = cliques(problem, &resources);
         resources.extend(cliques);
         window.fill((0..count).map(|at| (at, heads[at], tails[at])));
@@ -92,7 +96,8 @@ impl Ranges {
         Ranges { heads, tails, length, resources }
     }
 
-    /// A bound on the length of the same block after some more formats have been decided, in a fraction of the time.
+    /// Return a bound on the length of the same block after more formats have been decided, in a fraction of
+    /// the time.
     pub(super) fn length_with(&self, problem: &PackProblem) -> u32 {
         let count = problem.len();
         let span = |at: usize| problem.operations()[at].span();
@@ -131,8 +136,9 @@ impl Window {
         self.items.sort_unstable_by_key(|&(at, release, _)| (std::cmp::Reverse(release), at));
     }
 
-    /// The largest `a + q + ceil(cost / capacity)` over all `a` and `q`, where the cost is that of operations with at
-    /// least this release and distance: the end of the window is at least so many cycles after the start, counting both.
+    /// Return the largest `a + q + ceil(cost / capacity)` over all `a` and `q`, where the cost is that of
+    /// operations with at least this release and distance. It is a lower bound on the cycles from the start
+    /// to the end of the window, both included.
     fn bound(&self, resources: &[Resource]) -> u32 {
         let mut best = 0;
         let mut loads = vec![0u64; self.distances.len()];
@@ -203,7 +209,7 @@ impl Distances {
     }
 }
 
-/// Issues on units, less the most pairs of them.
+/// Return the bound of pairs: issues on units, less the maximum number of pairs.
 fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
     // The operation of each issue, and the unit of a part.
     let mut issues: Vec<(usize, Option<Kind>)> = Vec::new();
@@ -235,7 +241,7 @@ fn pairs_bound(problem: &PackProblem, distances: &Distances) -> u32 {
     (issues.len() - most_pairs(&neighbours, issues.len())) as u32
 }
 
-/// What is scarce in a block, by weights of the units.
+/// Return the scarce resources of a block, by weights of the units.
 fn by_weights(problem: &PackProblem) -> Vec<Resource> {
     let mut weights = vec![[1, 0], [0, 1], [1, 1]];
     for operation in problem.operations() {
@@ -261,13 +267,14 @@ fn by_weights(problem: &PackProblem) -> Vec<Resource> {
     weights.into_iter().map(of_weights).collect()
 }
 
-/// Whether two operations can never share a cycle, whatever their formats. Those that can be split are left out.
+/// Return whether two operations can never share a cycle in any format. Operations with splits never count.
 fn excludes(problem: &PackProblem, a: usize, b: usize) -> bool {
     let (x, y) = (&problem.operations()[a], &problem.operations()[b]);
     x.kind.shares_a_unit(y.kind) || problem.conflict(InstrId::at(a), 0, InstrId::at(b), 0)
 }
 
-/// Some large sets of operations that exclude each other, beyond what the units say. Greedy: any such set is as true as another.
+/// Return some large sets of pairwise exclusive operations, beyond those of the units. The choice is greedy:
+/// any such set gives a valid bound.
 fn cliques(problem: &PackProblem, known: &[Resource]) -> Vec<Resource> {
     let count = problem.len();
     let usable: Vec<usize> = (0..count).filter(|at| problem.operations()[*at].splits.is_empty()).collect();

@@ -1,16 +1,17 @@
 //! The independent checker of packings.
 //!
-//! It shares nothing with the schedulers: it reads the raw part of the region (registers by lane, dependences by kind) and the
-//! target's rules, never the derived problem. A packing is legal if
-//! 1. every operation is issued as a whole, or in all parts of one of its splits, in order, each part so many cycles after
-//!    the one before;
+//! The checker shares nothing with the schedulers. It reads the raw part of the region (registers by lane,
+//! dependences by kind) and the target's rules, never the derived problem. A packing is legal if
+//! 1. every operation is issued as a whole, or in all parts of one of its splits, in order, with the required
+//!    distance between parts;
 //! 2. the units of each issue are those of the format, and no unit is taken twice in a cycle;
 //! 3. no two operations of a cycle are excluded by a rule of the target;
-//! 4. the first part of an operation comes at least the latency after the last part of each one that it depends on.
+//! 4. the first part of an operation comes at least the latency after the last part of each one that it
+//!    depends on.
 //!
-//! Its registers are counted at each boundary between cycles: a lane is live there from the first part of the operation that writes it to
-//! the last part of those that read it, in source order (all hazards are dependences, so that every legal packing has the
-//! same reads for each write).
+//! Registers are counted at each boundary between cycles. A lane is live there from the first part of the
+//! operation that writes it to the last part of those that read it, in source order. (All hazards are
+//! dependences, so every legal packing has the same reads for each write.)
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::pack::{OperationRule, PackModel};
 use crate::region::{DepKind, Operand, Region};
 use crate::target::{Target, TargetError};
 
-/// What is wrong with a packing.
+/// A violation in a packing.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PackViolation {
     /// The section `[pack]` of the target is not valid.
@@ -39,7 +40,7 @@ pub enum PackViolation {
         /// The operation.
         instr: u32,
     },
-    /// No rule of the target is about the operation.
+    /// No rule of the target matches the operation.
     #[error("{instr} meets no rule of the target")]
     UnknownOperation {
         /// The operation.
@@ -86,13 +87,13 @@ pub enum PackViolation {
     /// Too early.
     #[error("{to} issues in cycle {cycle}, but must wait for {from} until {needed}")]
     TooEarly {
-        /// What it waits for.
+        /// The operation that it waits for.
         from: String,
-        /// What issues too early.
+        /// The operation that issues too early.
         to: String,
         /// Its cycle.
         cycle: u32,
-        /// The first legal one.
+        /// The first legal cycle.
         needed: u32,
     },
 }
@@ -173,7 +174,7 @@ pub fn check(region: &Region, target: &Target, packing: &Packing) -> Result<Pack
     })
 }
 
-/// Whether a name is meant.
+/// Return whether a name matches.
 fn is_named(names: &[String], name: &str) -> bool {
     for pattern in names {
         let meant = if pattern.ends_with('*') {
@@ -270,7 +271,7 @@ fn check_cycles(
     }
 }
 
-/// Why two operations cannot share a cycle.
+/// Return why two operations cannot share a cycle.
 fn excluded(
     region: &Region,
     model: &PackModel,
@@ -354,7 +355,7 @@ fn excluded(
 
 /// The most registers at any boundary, by class: lane by lane.
 fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
-    // Boundary b is before cycle b. Only those where something changes are kept.
+    // Boundary b is before cycle b. Only boundaries with a change are kept.
     let mut changes: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); region.classes().len()];
     // Which instructions touch each register, in source order.
     let mut touched: Vec<Vec<InstrId>> = vec![Vec::new(); region.registers().len()];
@@ -370,7 +371,7 @@ fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
         for lane in 0..register.lanes {
             let has =
                 |operand: &Operand| operand.register.index() == number && operand.lanes >> lane & 1 != 0;
-            // From which boundary on it is live, and up to which one (exclusive) so far.
+            // The first live boundary, and the end (exclusive) so far.
             let mut live: Option<(u32, u32)> = region.live_in().iter().any(has).then_some((0, 0));
             let mut end = |(from, to): (u32, u32)| {
                 if to > from {

@@ -1,4 +1,5 @@
-//! Which operations to split? All of this is decided before the search for cycles begins, by branch and bound.
+//! The choice of formats: which operations to split, decided by branch and bound before the search for
+//! cycles.
 //!
 //! With a given length, every decision sharpens the bound: an operation that stays whole takes its unit, and one that is split takes the other
 //! one several times and needs more time. Where the bound exceeds the length, no decision on the other operations can help. What is
@@ -16,17 +17,17 @@ use super::search::{Question, Search};
 use crate::budget::Effort;
 use crate::verdict::Verdict;
 
-/// What a decision costs in states of the search.
+/// The cost of a decision, in states of the search.
 const STEPS: u64 = 100;
 
 /// The decisions on a block, for several lengths.
 pub(super) struct Formats<'a> {
     problem: &'a PackProblem<'a>,
-    /// No packing without any split is shorter.
+    /// A lower bound on the length of packings without splits.
     whole_bound: u32,
-    /// For each length that has been gone through, the decisions for which the states were not enough.
+    /// For each finished length, the decisions whose search ran out of states.
     open: FxHashMap<u32, Vec<Vec<Option<usize>>>>,
-    /// Those of the length that is being gone through.
+    /// The same for the current length.
     pending: Vec<Vec<Option<usize>>>,
     pub(super) nodes: u64,
 }
@@ -43,7 +44,7 @@ impl<'a> Formats<'a> {
         Formats { problem, whole_bound, open: FxHashMap::default(), pending: Vec::new(), nodes: 0 }
     }
 
-    /// Whether the block fits into a length, with so many states for each search.
+    /// Return whether the block fits into a length, with `states` states for each search.
     pub(super) fn ask(&mut self, length: u32, states: u64, effort: &mut Effort) -> Verdict<Packing> {
         let question = Asked { length, states };
         self.pending.clear();
@@ -54,7 +55,7 @@ impl<'a> Formats<'a> {
                 self.decide(undecided, None, question, effort)
             }
         };
-        // What was not gone through to the end begins anew.
+        // A length that was not finished starts over.
         if answer.is_unknown() && !effort.is_spent() {
             self.open.insert(length, std::mem::take(&mut self.pending));
         }
@@ -85,7 +86,7 @@ impl<'a> Formats<'a> {
         answer
     }
 
-    /// `before` are the ranges with one decision less.
+    /// Decide the next format; `before` are the ranges with one decision less.
     fn decide(
         &mut self,
         mut formats: Vec<Option<usize>>,
@@ -107,7 +108,7 @@ impl<'a> Formats<'a> {
             if ranges.length > length {
                 return Verdict::No(());
             }
-            // Splits that take too much time are none.
+            // Splits that take too much time are excluded.
             let mut next: Option<(u32, usize)> = None;
             let mut has_changed = false;
             for (at, format) in formats.iter_mut().enumerate().filter(|(_, format)| format.is_none()) {
@@ -143,7 +144,7 @@ impl<'a> Formats<'a> {
         answer
     }
 
-    /// All is decided.
+    /// Search for cycles after all formats are decided.
     fn search(
         &mut self,
         problem: &PackProblem,
@@ -167,13 +168,13 @@ impl<'a> Formats<'a> {
     }
 }
 
-/// A block from both ends of time; from the start only if registers count.
+/// Return a block from both ends of time. With a limit on registers, only from the start.
 pub(super) fn graphs<'a>(problem: &'a PackProblem<'a>, ranges: &Ranges) -> Vec<Graph<'a>> {
     let ends: &[bool] = if problem.limit().is_some() { &[false] } else { &[false, true] };
     ends.iter().map(|turned| Graph::new(problem, ranges, *turned)).collect()
 }
 
-/// Asks each search in turn, with so many states for each.
+/// Ask each search in turn, with `states` states for each.
 pub(super) fn race(
     searches: &mut [Search],
     question: Question,

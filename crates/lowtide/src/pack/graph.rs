@@ -1,16 +1,16 @@
-//! A block as its search sees it: from one end of time, with all that follows from the graph alone.
+//! The search's view of a block: from one end of time, with all facts that follow from the graph alone.
 //!
-//! Operations are numbered by the longest way to the other end, so that each comes before those that wait for it. The graph knows for
-//! each operation what it waits for at any distance (equation 10 of the paper counts the cycles of that), which operations are
-//! *better* than it, and which ones can share a cycle with it; and for each load, how many groups of loads there must be from
-//! its own on.
+//! Operations are numbered by the longest path to the other end, so each comes before those that wait for it.
+//! For each operation the graph has its ancestors (equation 10 of the paper counts their cycles), the
+//! operations that are *better* than it, and those that can share a cycle with it. For each load, it has the
+//! least number of groups of loads from its own on.
 
 use super::bound::{Ranges, Resource};
 use super::problem::{Kind, PackProblem, Split};
 use crate::bits::{BitMatrix, BitSet};
 use crate::index::{InstrId, Rows};
 
-/// A block as seen from one end of time, its operations numbered by the longest way to the other end.
+/// A block as seen from one end of time, its operations numbered by the longest path to the other end.
 pub(super) struct Graph<'a> {
     pub(super) problem: &'a PackProblem<'a>,
     pub(super) is_turned: bool,
@@ -18,10 +18,10 @@ pub(super) struct Graph<'a> {
     pub(super) instrs: Vec<InstrId>,
     pub(super) kinds: Vec<Kind>,
     pub(super) formats: Vec<usize>,
-    /// How it is split, if it is.
+    /// The split of the operation, if it has one.
     pub(super) splits: Vec<Option<Split>>,
     pub(super) loads: Vec<bool>,
-    /// For each load, the groups of loads that there must be from its own to the end.
+    /// For each load, the least number of groups of loads from its own to the end.
     pub(super) levels: Vec<u32>,
     /// (operation, latency)
     pub(super) preds: Rows<(u32, u32)>,
@@ -31,7 +31,7 @@ pub(super) struct Graph<'a> {
     pub(super) resources: Vec<Resource>,
     /// For each operation, the better ones.
     pub(super) better: Rows<u32>,
-    /// For each operation, the set of those that it waits for, at some distance, and the least latency of a dependence on one of them.
+    /// For each operation, its ancestors, and the least latency of a dependence on one of them.
     ancestors: BitMatrix,
     pub(super) least_latency: Vec<u32>,
     /// The operations that surely take the first unit, the second one, and those that take either.
@@ -140,22 +140,25 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The cycles that those operations which this one waits for and which are still open need at least: equation 10 of the paper. `open` has for each unit those that
-    /// may still take it: an operation in parts may be done with one unit and not with the other.
+    /// Return the least cycles that the open ancestors of an operation need: equation 10 of the paper. `open`
+    /// has for each unit those that may still take it: an operation in parts may be done with one unit and
+    /// not with the other.
     pub(super) fn cycles_before(&self, at: usize, open: &[BitSet; 2]) -> u32 {
         let ancestors = self.ancestors.row(at);
         let [takes_first, takes_second, takes_either] = &self.takers;
         let [open_first, open_second] = open;
-        // What takes either unit is whole, and in both sets.
+        // An operation that takes either unit is whole, and in both sets.
         let pairs = [[takes_first, open_first], [takes_second, open_second], [takes_either, open_first]];
         let [first, second, either] = ancestors.overlaps_with_pairs(pairs);
         first.max(second).max((first + second + either).div_ceil(2))
     }
 
-    /// A load that waits for another load, by way of an operation that cannot share a cycle with a load, is in a later group.
+    /// Return the levels of loads. A load is in a later group than another if it waits for it by way of an
+    /// operation that cannot share a cycle with a load.
     fn find_levels(&self) -> Vec<u32> {
         let count = self.len();
-        // For each operation, the groups from the first load on that waits for it, and those that a load before it would have.
+        // For each operation, the groups from the first load on that waits for it, and those that a load
+        // before it would have.
         let mut after = vec![(0, 0); count];
         let takes_all = |at: usize| self.kinds[at] == Kind::Both && self.splits[at].is_none();
         let takes_none = |at: usize| self.kinds[at] == Kind::None && self.splits[at].is_none();
@@ -172,12 +175,12 @@ impl<'a> Graph<'a> {
         (0..count).map(|at| if self.loads[at] { after[at].0 } else { 0 }).collect()
     }
 
-    /// The groups of loads that there must be.
+    /// Return the least number of groups of loads.
     pub(super) fn fewest_levels(&self) -> u32 {
         self.levels.iter().copied().max().unwrap_or(0)
     }
 
-    /// For all pairs, the longest way from the first to the second.
+    /// Return the longest path from the first to the second, for all pairs.
     fn longest_ways(&self) -> Vec<Option<u32>> {
         let count = self.len();
         let mut ways: Vec<Option<u32>> = vec![None; count * count];

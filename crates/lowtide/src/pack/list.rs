@@ -1,11 +1,11 @@
-//! The list scheduler: cycle by cycle, the operations with the longest way to the end first. It does not split. Its length is the
-//! first upper bound (step 1 of the paper) and the baseline of the paper's tables.
+//! The list scheduler: cycle by cycle, the operations with the longest path to the end first, without splits.
+//! Its length is the first upper bound (step 1 of the paper) and the baseline of the paper's tables.
 
 use super::problem::{Kind, PackProblem, Units};
 use super::{Packing, Placed};
 use crate::index::InstrId;
 
-/// What the operations of one cycle take: the paper's equations 6 to 8.
+/// The units taken by the operations of one cycle: the paper's equations 6 to 8.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Taken {
     fixed: [bool; 2],
@@ -34,7 +34,7 @@ impl Taken {
         }
     }
 
-    /// Gives units to the operations of a cycle, of which these are the kinds.
+    /// Assign units to the operations of a cycle with these kinds.
     pub(super) fn assign(kinds: impl Iterator<Item = Kind> + Clone) -> Vec<Units> {
         let mut free = [true; 2];
         for kind in kinds.clone() {
@@ -57,7 +57,7 @@ impl Taken {
     }
 }
 
-/// Packs by longest way to the end.
+/// Pack by longest path to the end.
 pub fn pack_by_list(problem: &PackProblem) -> Packing {
     let count = problem.len();
     let mut tails = vec![0u32; count];
@@ -68,7 +68,7 @@ pub fn pack_by_list(problem: &PackProblem) -> Packing {
     pack_by(problem, |at| (tails[at], problem.succs(InstrId::at(at)).len()))
 }
 
-/// Packs by priority, the highest first; equal ones in source order.
+/// Pack by priority, the highest first. Source order breaks ties.
 pub(super) fn pack_by<K: Ord>(problem: &PackProblem, priority: impl Fn(usize) -> K) -> Packing {
     let count = problem.len();
     let mut by_priority: Vec<usize> = (0..count).collect();
@@ -81,7 +81,7 @@ pub(super) fn pack_by<K: Ord>(problem: &PackProblem, priority: impl Fn(usize) ->
     while !by_priority.is_empty() {
         let mut taken = Taken::default();
         now.clear();
-        // What has waited for something of the same cycle without latency may come before it in the list.
+        // A zero-latency successor of an operation of the cycle may come before it in the list.
         loop {
             let before = now.len();
             by_priority.retain(|&at| {
@@ -119,7 +119,8 @@ pub(super) fn pack_by<K: Ord>(problem: &PackProblem, priority: impl Fn(usize) ->
     Packing::new(placed)
 }
 
-/// Packs in a given order of the operations, which must respect the dependences: each as early as it can be without overtaking another.
+/// Pack in a given order of the operations, which must respect the dependences. Each is placed as early as
+/// possible without overtaking another.
 pub(super) fn pack_in_order(problem: &PackProblem, order: &[InstrId]) -> Packing {
     let mut cycles = vec![0u32; problem.len()];
     let mut placed: Vec<Placed> = Vec::with_capacity(order.len());

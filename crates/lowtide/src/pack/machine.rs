@@ -1,4 +1,4 @@
-//! What a target says about issuing two operations at a time: the part `[pack]` of a target file.
+//! The issue model of a machine with two units: the section `[pack]` of a target file.
 //!
 //! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a *format*; a table of
 //! formats (Γ in the paper) may also have operations taken apart into several smaller ones (*splits*). Some pairs of
@@ -28,7 +28,7 @@ use crate::target::{Target, TargetError};
 pub struct PackModel {
     /// The names of the two units. Each takes one operation in a cycle.
     pub units: [String; 2],
-    /// What operations need. The first rule that an operation meets is the one that counts.
+    /// The needs of operations. The first rule that matches an operation applies.
     #[serde(rename = "operation")]
     pub operations: Vec<OperationRule>,
     /// Operations that cannot share a cycle, by name.
@@ -42,22 +42,22 @@ pub struct PackModel {
     pub banks: Vec<BankRule>,
 }
 
-/// What some operations need.
+/// The needs of some operations.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperationRule {
-    /// The operations' names; one that ends in `*` stands for all that begin so.
+    /// The operations' names. A name that ends in `*` matches all with this prefix.
     pub names: Vec<String>,
-    /// Only those that write so many lanes, from the first number to the second.
+    /// Match only operations that write a number of lanes in this range, both ends included.
     #[serde(default)]
     pub results: Option<[u32; 2]>,
     /// The units for each way to issue the operation in one cycle: `[["v"], ["s"]]` is either, `[["v", "s"]]` both,
     /// `[[]]` none.
     pub formats: Vec<Vec<String>>,
-    /// Ways to take it apart, if there are any.
+    /// Alternative sequences of smaller operations, if there are any.
     #[serde(default, rename = "split")]
     pub splits: Vec<SplitRule>,
-    /// Cycles until another operation can use the result, instead of what the region says.
+    /// Cycles until another operation can use the result. Replaces the latency of the region.
     #[serde(default)]
     pub latency: Option<u32>,
     /// Whether it loads from memory: loads are grouped into levels.
@@ -65,14 +65,14 @@ pub struct OperationRule {
     pub load: bool,
 }
 
-/// A sequence that does the same as one operation. Each part reads what the operation reads and what the part before has made; the
-/// last one makes the result.
+/// A sequence that is equivalent to one operation. Each part reads the operands of the operation and the
+/// result of the part before; the last part makes the result.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitRule {
     /// The parts' names, first to last.
     pub parts: Vec<String>,
-    /// How many of them each unit takes (a row of Γ). Any part can be on any of these.
+    /// The number of parts for each unit (a row of Γ). Any part can be on any of these units.
     pub units: BTreeMap<String, u32>,
     /// Cycles between the issue of a part and of the next one.
     #[serde(default = "one")]
@@ -100,16 +100,16 @@ pub struct ReadRule {
     /// Only registers of this class.
     #[serde(default)]
     pub class: Option<String>,
-    /// Only registers with so many lanes, from the first number to the second.
+    /// Count only registers with a number of lanes in this range, both ends included.
     #[serde(default)]
     pub lanes: Option<[u32; 2]>,
     /// The most different registers.
     pub most: u32,
 }
 
-/// Banks of a register file: operands at the same position must come from different banks. A register's bank is its number modulo
-/// the number of banks. Before registers are given out, only lanes of one register have known distances, and the rest
-/// is left to the allocator.
+/// Banks of a register file: operands at the same position must come from different banks. A register's bank
+/// is its number modulo the number of banks. Before register allocation, only lanes of one register have
+/// known distances. The allocator handles the rest.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BankRule {
@@ -121,7 +121,7 @@ pub struct BankRule {
     /// The number of banks for results.
     #[serde(default)]
     pub results: Option<u32>,
-    /// Registers whose names are this and a number are machine registers.
+    /// The name prefix of machine registers, which a number follows.
     pub numbered: String,
 }
 
@@ -141,7 +141,7 @@ impl PackModel {
         Ok(pack)
     }
 
-    /// What is wrong with it.
+    /// Check the rules.
     fn validate(&self) -> Result<(), String> {
         if self.units[0] == self.units[1] {
             return Err(format!("pack: unit {:?} is listed twice", self.units[0]));
@@ -196,7 +196,8 @@ impl OperationRule {
     }
 }
 
-/// Limits that keep all sums within 32 bits, also in a region whose latencies add up to as much as is supported.
+/// Limits that keep all sums within 32 bits, even if the latencies of the region add up to the supported
+/// maximum.
 const MOST_LATENCY: u32 = 1 << 16;
 const MOST_APART: u32 = 1 << 12;
 const MOST_PARTS: usize = 16;

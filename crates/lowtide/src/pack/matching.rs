@@ -1,16 +1,16 @@
-//! The most pairs that a graph can be taken apart into: maximum matching, by Edmonds' blossoms.
+//! Maximum matching by Edmonds' blossoms: the most disjoint pairs of a graph.
 
 use std::collections::VecDeque;
 
 const NONE: usize = usize::MAX;
 
-/// How many disjoint pairs there are at most, or `enough` if there are at least so many. `neighbours` has, for each node, those that it can be
-/// paired with.
+/// Return the maximum number of disjoint pairs, or `enough` if there are at least that many. `neighbours` has
+/// the possible partners of each node.
 pub(super) fn most_pairs(neighbours: &[Vec<usize>], enough: usize) -> usize {
     let count = neighbours.len();
     let mut mate = vec![NONE; count];
     let mut pairs = 0;
-    // A first matching, which is often enough. Nodes with few partners choose first.
+    // A greedy first matching, which often suffices. Nodes with few partners choose first.
     let mut nodes: Vec<usize> = (0..count).collect();
     nodes.sort_unstable_by_key(|node| (neighbours[*node].len(), *node));
     for node in nodes {
@@ -48,8 +48,8 @@ struct Matching<'a> {
 }
 
 impl Matching<'_> {
-    /// Looks for a path from an unmatched node to another one on which matched and unmatched pairs alternate, and makes one pair more of
-    /// it.
+    /// Look for a path from an unmatched node to another one on which matched and unmatched pairs alternate,
+    /// and gain one pair by it.
     fn augment(&mut self, root: usize) -> bool {
         let count = self.neighbours.len();
         self.parent.fill(NONE);

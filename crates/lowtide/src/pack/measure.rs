@@ -17,10 +17,10 @@ pub struct PackMeasure {
     pub splits: usize,
 }
 
-/// Measures a packing, which must be legal.
+/// Measure a packing, which must be legal.
 ///
-/// All operations of a cycle read before they write. What is split has its result from the first part on, and its operands up
-/// to the last one.
+/// All operations of a cycle read before they write. A split operation has its result from the first part on,
+/// and its operands up to the last one.
 pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
     let region = problem.region();
     let mut first = vec![u32::MAX; region.len()];
@@ -30,8 +30,8 @@ pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
         first[at] = first[at].min(placed.cycle);
         last[at] = last[at].max(placed.cycle);
     }
-    // Changes of the pressure at each boundary: before cycle 0, after it, and so on. Latencies can make packings long, so that
-    // only boundaries with a change are kept.
+    // Changes of the pressure at each boundary: before cycle 0, after it, and so on. Latencies can make
+    // packings long, so only boundaries with a change are kept.
     let length = packing.length();
     let mut changes: Vec<(u32, usize, i64)> = Vec::new();
     let mut peaks: Vec<i64> = region.class_ids().map(|class| i64::from(region.through(class))).collect();
@@ -46,7 +46,7 @@ pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
         changes.push((born, value.class.index(), value.weight.into()));
         changes.push((gone, value.class.index(), -i64::from(value.weight)));
     }
-    // At the same boundary, what goes leaves room for what comes.
+    // At the same boundary, decreases come before increases.
     changes.sort_unstable();
     let mut live = peaks.clone();
     for (_, class, change) in changes {

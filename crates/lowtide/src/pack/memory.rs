@@ -1,20 +1,20 @@
-//! Failed states: sets of issued operations from which the rest does not fit into the cycles that were left.
+//! Failed states: sets of issued operations from which the rest does not fit into the remaining cycles.
 //!
-//! A state is what is issued (all of it, or which parts), how many cycles are left, and which operations still wait for a latency.
-//! If a state has failed, so does every other one with the same issued operations that has no more cycles left and
-//! in which everything that had to wait has to wait for at least as long, counted from the end. Counted from the end, because
-//! then it also holds for other lengths.
+//! A state has the issued operations (whole or parts), the remaining cycles, and the operations that still
+//! wait for a latency. If a state has failed, so does every state with the same issued operations that is no
+//! better placed: it has no more cycles left, and everything that had to wait waits at least as long. Times
+//! are counted from the end, so failures stay valid for other lengths.
 
 use rustc_hash::FxHashMap;
 
-/// Entries are not kept beyond so many numbers: some hundred megabytes.
+/// The most numbers of all entries: some hundred megabytes.
 const MOST_NUMBERS: usize = 40_000_000;
 
-/// What failed.
+/// A failed state.
 struct Failed {
     /// Cycles that were left.
     left: u32,
-    /// Groups of loads that were used up.
+    /// Groups of loads used.
     levels: u32,
     /// Operations that waited, with the cycles left from when they can be issued on.
     waiting: Box<[(u32, u32)]>,
@@ -27,7 +27,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Whether a state is known to fail. `left_at` tells for an operation how many cycles are left from when it can be issued on.
+    /// Return whether a state is known to fail. `left_at` gives, for an operation, the cycles that are left
+    /// when it becomes available.
     pub(super) fn knows(&self, key: u128, left: u32, levels: u32, left_at: impl Fn(u32) -> u32) -> bool {
         let Some(failed) = self.failed.get(&key) else { return false };
         failed.iter().any(|other| {

@@ -49,35 +49,35 @@ pub use solve::{PackOutcome, Proof, pack, pack_watched};
 
 use crate::index::InstrId;
 
-/// Where and when an operation, or a part of it, is issued.
+/// The place and time of an operation, or of a part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Placed {
     /// The cycle.
     pub cycle: u32,
     /// The operation.
     pub instr: InstrId,
-    /// 0 for the whole operation, else the number of a split, from 1 on.
+    /// 0 for the whole operation. Splits are numbered from 1.
     pub format: usize,
-    /// Which part of it, from 0 on.
+    /// The number of the part, from 0.
     pub part: u32,
-    /// On which units.
+    /// The units.
     pub units: Units,
 }
 
-/// A packed block: what is issued in which cycle.
+/// A packed block: the issues of each cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packing {
     placed: Vec<Placed>,
 }
 
 impl Packing {
-    /// A packing from its parts, in any order. Nothing is checked; [`check::check`] tells whether it is legal.
+    /// Make a packing from its parts, in any order. Nothing is checked here; [`check::check`] does that.
     pub fn new(mut placed: Vec<Placed>) -> Self {
         placed.sort_by_key(|placed| (placed.cycle, placed.units == Units::SECOND, placed.instr, placed.part));
         Packing { placed }
     }
 
-    /// Everything that is issued, by cycle.
+    /// Return all issues, by cycle.
     pub fn placed(&self) -> &[Placed] {
         &self.placed
     }
@@ -87,7 +87,7 @@ impl Packing {
         self.placed.last().map_or(0, |last| last.cycle.saturating_add(1))
     }
 
-    /// How many operations are split.
+    /// Return the number of split operations.
     pub fn splits(&self) -> usize {
         self.placed.iter().filter(|placed| placed.format > 0 && placed.part == 0).count()
     }

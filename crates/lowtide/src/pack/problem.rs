@@ -1,6 +1,6 @@
-//! A region on a machine with two units: what each operation may take, what it waits for, and which ones cannot share a
-//! cycle. These are the paper's matrices (step 2 of its section 2.1): S, V, E and B are [`Kind`], L is
-//! [`PackProblem::succs`], F is [`PackProblem::conflict`], Γ is [`Operation::needs`].
+//! A region on a machine with two units: the units that each operation may take, its dependences, and the
+//! pairs that cannot share a cycle. These are the paper's matrices (step 2 of its section 2.1): S, V, E and B
+//! are [`Kind`], L is [`PackProblem::succs`], F is [`PackProblem::conflict`], Γ is [`Operation::needs`].
 
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ pub enum PackError {
     /// The target issues one operation at a time.
     #[error("target {0} has no section [pack]: it does not say how two operations issue together")]
     NoModel(String),
-    /// The target does not know an operation.
+    /// The target has no rule for an operation.
     #[error("operation {instr} with {lanes} lanes of results meets no [[pack.operation]] of target {target}")]
     UnknownOperation {
         /// The operation.
@@ -32,7 +32,7 @@ pub enum PackError {
         /// The target's name.
         target: String,
     },
-    /// More than is supported.
+    /// The region has too many operations.
     #[error("the region has {0} operations, at most {MOST_OPERATIONS} can be packed")]
     TooLarge(usize),
 }
@@ -57,7 +57,7 @@ impl Units {
     }
 }
 
-/// What an operation takes if it is issued as a whole: the paper's five kinds.
+/// The units of an operation that is issued as a whole: the paper's five kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// No unit.
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// Whether it always takes a unit that the other one takes, too.
+    /// Return whether both always take a common unit.
     pub(super) fn shares_a_unit(self, other: Kind) -> bool {
         match (self, other) {
             (Kind::None, _) | (_, Kind::None) => false,
@@ -109,7 +109,7 @@ impl Kind {
     }
 }
 
-/// A way to take an operation apart.
+/// A sequence of parts that replaces an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Split {
     /// How many parts each unit takes.
@@ -133,22 +133,22 @@ impl Split {
 /// An operation of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// As a whole: format 0.
+    /// The units of the whole operation: format 0.
     pub kind: Kind,
-    /// In parts: formats 1 and up.
+    /// The splits: formats 1 and up.
     pub splits: Vec<Split>,
-    /// The number of the split that it must have; none if it may be whole.
+    /// The number of the required split. `None` if the operation may be whole.
     pub(super) must_be: Option<usize>,
     /// Whether it loads from memory.
     pub is_load: bool,
     /// Its rule in the target.
     rule: usize,
-    /// Its first row in the matrix of conflicts; one for each format.
+    /// Its first row in the matrix of conflicts, which has one row for each format.
     slot: usize,
 }
 
 impl Operation {
-    /// The table Γ: for each format, how many cycles of the two units it takes.
+    /// Return the table Γ: for each format, the cycles of the two units.
     pub fn needs(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
         let whole: &[[u32; 2]] = match self.kind {
             _ if self.must_be.is_some() => &[],
@@ -195,7 +195,7 @@ pub struct PackProblem<'a> {
 }
 
 impl<'a> PackProblem<'a> {
-    /// Finds what each operation of a region may take on a target.
+    /// Resolve the operations of a region on a target.
     pub fn new(region: &'a Region, target: &'a Target) -> Result<Self, PackError> {
         let model = PackModel::of(target)?.ok_or_else(|| PackError::NoModel(target.name().to_string()))?;
         if region.len() > MOST_OPERATIONS {
@@ -252,7 +252,7 @@ impl<'a> PackProblem<'a> {
         Ok(problem)
     }
 
-    /// The same without splits: section 2.1 of the paper.
+    /// Return the same problem without splits: section 2.1 of the paper.
     pub fn without_splits(&self) -> Self {
         let mut problem = self.clone();
         for operation in &mut problem.operations {
@@ -261,7 +261,7 @@ impl<'a> PackProblem<'a> {
         problem
     }
 
-    /// The same with some formats decided.
+    /// Return the same problem with some formats decided.
     pub(super) fn with_formats(&self, formats: &[Option<usize>]) -> Self {
         let mut problem = self.clone();
         for (operation, format) in problem.operations.iter_mut().zip(formats) {
@@ -274,13 +274,13 @@ impl<'a> PackProblem<'a> {
         problem
     }
 
-    /// Limits the registers of the region's class that the target has first.
+    /// Limit the registers of the region's class that the target has first.
     pub fn with_register_limit(mut self, limit: u32) -> Self {
         self.limit = self.primary_class().map(|class| (class, limit));
         self
     }
 
-    /// The same without a limit on registers.
+    /// Return the same problem without a limit on registers.
     pub(super) fn without_register_limit(&self) -> Self {
         PackProblem { limit: None, ..self.clone() }
     }
@@ -291,7 +291,7 @@ impl<'a> PackProblem<'a> {
         registers.files().first().map(|bound| bound.classes[0].0)
     }
 
-    /// The class whose registers are limited, and to how many.
+    /// Return the limited class, and its limit.
     pub fn limit(&self) -> Option<(ClassId, u32)> {
         self.limit
     }
@@ -317,32 +317,32 @@ impl<'a> PackProblem<'a> {
         self.operations.len()
     }
 
-    /// What an operation may take.
+    /// Return the kinds and splits of an operation.
     pub fn operation(&self, instr: InstrId) -> &Operation {
         &self.operations[instr.index()]
     }
 
-    /// All of them, by instruction.
+    /// Return all operations, by instruction.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// Whether some operation can be split or not.
+    /// Return whether some operation has a choice between whole and split.
     pub fn has_splits(&self) -> bool {
         self.operations.iter().any(|operation| operation.format().is_none())
     }
 
-    /// What an operation waits for.
+    /// Return the edges to the predecessors of an operation.
     pub fn preds(&self, instr: InstrId) -> &[Edge] {
         self.preds.row(instr.index())
     }
 
-    /// What waits for an operation.
+    /// Return the edges to the successors of an operation.
     pub fn succs(&self, instr: InstrId) -> &[Edge] {
         self.succs.row(instr.index())
     }
 
-    /// Whether two operations in these formats cannot share a cycle, apart from the units they take.
+    /// Return whether two operations in these formats cannot share a cycle, apart from the units they take.
     pub fn conflict(&self, a: InstrId, a_format: usize, b: InstrId, b_format: usize) -> bool {
         let (a, b) = (&self.operations[a.index()], &self.operations[b.index()]);
         self.conflicts.contains((a.slot + a_format) * self.slots + b.slot + b_format)
@@ -430,7 +430,7 @@ impl<'a> PackProblem<'a> {
             })
     }
 
-    /// Whether two operands are surely in the same bank.
+    /// Return whether two operands are certainly in the same bank.
     fn same_bank(&self, rule: &BankRule, x: Operand, y: Operand, banks: u32) -> bool {
         let in_class = |operand: Operand| {
             let class = self.region.registers()[operand.register.index()].class;
@@ -453,7 +453,7 @@ impl<'a> PackProblem<'a> {
     }
 }
 
-/// Whether a name is one of these; those that end in `*` stand for all that begin so.
+/// Return whether a name matches. A pattern that ends in `*` matches all with this prefix.
 fn matches_any(names: &[String], name: &str) -> bool {
     names.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -1,27 +1,32 @@
-//! Does the block fit into so many cycles? A depth-first search, cycle by cycle.
+//! Does the block fit into a given number of cycles? A depth-first search, cycle by cycle.
 //!
-//! All formats are decided before ([`formats`](super::formats) does that). In each cycle the search chooses a set of ready operations that can share it: larger sets first, and in them those with the
-//! longest way to the end. It leaves a state when
-//! - an operation can no longer make its last cycle, by what it waits for (equation 10 of the paper for what is left);
-//! - a window of cycles offers less than the operations that must be issued in it need ([`Resource`](super::bound::Resource)), or too few pairs of operations
-//!   can share a cycle: the bounds of [`bound`](super::bound) for what is left;
+//! All formats are decided before ([`formats`](super::formats)). In each cycle the search chooses a set of
+//! ready operations that can share it: larger sets first, and in them those with the longest path to the end.
+//! It gives up a state when
+//! - an operation can no longer meet its last cycle, by its open ancestors (equation 10 of the paper for the
+//!   rest);
+//! - a window of cycles has less capacity than the operations that must be issued in it need
+//!   ([`Resource`](super::bound::Resource)), or too few pairs of operations can share a cycle: the bounds of
+//!   [`bound`](super::bound) for the rest;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
-//! Two rules spare sets, as long as registers do not count:
-//! - *Nothing is left out.* If an operation, or the next part of one that is split, fits into the cycle, it
-//!   is issued: moving it here from a later cycle delays nothing.
-//! - *The better one first.* Of two ready operations that take the same units and conflict with the same operations, one is better if
-//!   everything that waits for the other one waits for it, too, and at least as long. The other one is not begun without it: they could
-//!   change places. (If both are split in the same way on one unit, the better one gets the earlier one of the two first
-//!   parts, of the two second parts, and so on.)
+//! Two rules reduce the sets, as long as registers do not count:
+//! - *Nothing is left out.* If an operation, or the next part of a split one, fits into the cycle, it is
+//!   issued: moving it here from a later cycle delays nothing.
+//! - *The better one first.* Let two ready operations take the same units and conflict with the same
+//!   operations. One is better if everything that waits for the other one also waits for it, and at least as
+//!   long. The other one is not begun without it: they could change places. (If both are split in the same
+//!   way on one unit, the better one gets the earlier of the two first parts, of the two second parts, and so
+//!   on.)
 //!
-//! With groups of loads to be counted, the first rule holds for all but loads, and only in cycles that issue something: an operation that
-//! joins others changes no group, or ends a gap between two. The second one holds among loads, and among others.
+//! If groups of loads are counted, the first rule holds for all but loads, and only in cycles that issue
+//! something. An operation that joins others changes no group, or ends a gap between two. The second rule
+//! holds among loads, and among others.
 //!
-//! Each step of an argument moves an operation to an earlier cycle, or a better one before a worse one, so it ends; and it moves
-//! only what comes after the state, so that what is remembered about states stays true.
+//! Each step of these arguments moves an operation to an earlier cycle, or a better one before a worse one,
+//! so the argument ends. It moves only operations after the state, so the memory of states stays valid.
 //!
-//! The same search runs on the block turned around: all rules hold from both ends of time.
+//! The same search runs on the reversed block: all rules hold from both ends of time.
 
 use super::graph::Graph;
 use super::list::Taken;
@@ -35,13 +40,13 @@ use crate::index::ValueId;
 use crate::random::Random;
 use crate::verdict::Verdict;
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {
     None,
     /// Completely issued.
     Done,
-    /// Split; so many parts are left for each unit.
+    /// Split, with the remaining parts for each unit.
     Parts {
         left: [u32; 2],
     },
@@ -60,26 +65,26 @@ impl Progress {
     }
 }
 
-/// What the search is asked.
+/// The question to the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Question {
-    /// The length that must not be exceeded.
+    /// The limit on the length.
     pub(super) length: u32,
     /// The most groups of loads.
     pub(super) levels: Option<u32>,
 }
 
-/// One operation or part in the cycle that is being filled, or in an earlier one.
+/// One operation or part in the current cycle, or in an earlier one.
 #[derive(Clone, Copy)]
 struct Step {
     at: u32,
-    /// What it takes.
+    /// The units that it takes.
     kind: Kind,
     part: u32,
     cycle: u32,
 }
 
-/// The registers of the class that is limited.
+/// The registers of the limited class.
 struct Registers {
     /// Values that an operation defines and reads, by instruction of the region.
     most: u32,
@@ -89,21 +94,21 @@ struct Registers {
     class: crate::ClassId,
 }
 
-/// A search that can be asked several questions about one graph: it remembers what has failed.
+/// A search that answers several questions about one graph. It remembers failed states.
 pub(super) struct Search<'g> {
     graph: &'g Graph<'g>,
     question: Question,
     /// The last cycle of each operation.
     latest: Vec<u32>,
     progress: Vec<Progress>,
-    /// Preds that are not issued yet, and the first cycle that those issued allow.
+    /// The number of open predecessors, and the first cycle that the issued ones allow.
     waiting: Vec<u32>,
     available: Vec<u32>,
     /// Operations that are not completely issued.
     open: usize,
     key: u128,
     steps: Vec<Step>,
-    /// Where the cycle that is being filled begins in `steps`.
+    /// The start of the current cycle in `steps`.
     cycle_start: usize,
     /// Earlier values of `available`.
     undo: Vec<(u32, u32)>,
@@ -121,7 +126,7 @@ pub(super) struct Search<'g> {
     open_sets: [BitSet; 2],
 }
 
-/// The clock is looked at once in so many states.
+/// The number of states between two looks at the clock.
 const CLOCK_INTERVAL: u64 = 64;
 
 impl<'g> Search<'g> {
@@ -166,12 +171,13 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Asks one question. `effort` is what may be spent; what is left of it comes back.
+    /// Answer one question, and reduce `effort` by its cost.
     pub(super) fn ask(&mut self, question: Question, effort: &mut Effort) -> Verdict<Packing> {
         if self.registers.as_ref().is_some_and(|registers| registers.live > registers.most) {
             return Verdict::No(());
         }
-        // A state that fails with few levels may succeed with more: failures for another number of levels say nothing.
+        // A state that fails with few levels may succeed with more: failures for another number of levels are
+        // not used.
         if question.levels != self.question.levels {
             self.memory = Memory::default();
         }
@@ -188,7 +194,7 @@ impl<'g> Search<'g> {
         let verdict = self.enter(0);
         *effort = self.effort;
         let answer = verdict.map_yes(|()| self.packing());
-        // A search that has not failed has left everything as it was in the middle of it.
+        // A search that ends without failing leaves its state in the middle.
         while !self.steps.is_empty() {
             self.take_back();
         }
@@ -196,7 +202,7 @@ impl<'g> Search<'g> {
         answer
     }
 
-    /// The state before a cycle.
+    /// Search the state before a cycle.
     fn enter(&mut self, cycle: u32) -> Verdict {
         if self.open == 0 {
             return Verdict::Yes(());
@@ -231,7 +237,7 @@ impl<'g> Search<'g> {
         verdict
     }
 
-    /// Whether the loads that are left need more groups than there may be.
+    /// Return whether the remaining loads need more groups than allowed.
     fn has_too_many_levels(&self) -> bool {
         let Some(most) = self.question.levels else { return false };
         let levels = self.graph.levels.iter().zip(&self.progress);
@@ -253,7 +259,7 @@ impl<'g> Search<'g> {
         false
     }
 
-    /// Adds operations from `from` on to a cycle, then goes on to the next one.
+    /// Add operations from `from` on to a cycle, then continue with the next one.
     fn fill(&mut self, cycle: u32, from: usize, taken: Taken) -> Verdict {
         for at in from..self.graph.len() {
             if !self.is_ready(at, cycle) {
@@ -270,7 +276,7 @@ impl<'g> Search<'g> {
         self.close(cycle, taken)
     }
 
-    /// For a split operation, its next part, and the parts that each unit still has to take.
+    /// Return, for a split operation, its next part, and the remaining parts for each unit.
     fn parts_left(&self, at: usize) -> Option<(u32, [u32; 2])> {
         let split = self.graph.splits[at]?;
         match self.progress[at] {
@@ -279,7 +285,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// The next part of a split operation, on each unit that it can be on.
+    /// Try the next part of a split operation on each possible unit.
     fn try_parts(&mut self, cycle: u32, at: usize, part: u32, left: [u32; 2], taken: Taken) -> Verdict {
         for (unit, kind) in [Kind::First, Kind::Second].into_iter().enumerate() {
             if left[unit] > 0 {
@@ -309,7 +315,7 @@ impl<'g> Search<'g> {
         self.waiting[at] == 0 && self.available[at] <= cycle && self.progress[at] != Progress::Done
     }
 
-    /// Whether it can join the operations of this cycle.
+    /// Return whether an operation can join those of this cycle.
     fn fits(&self, at: usize, kind: Kind, taken: Taken) -> bool {
         let now = &self.steps[self.cycle_start..];
         taken.fits(kind) && !now.iter().any(|step| self.graph.conflict(at, step.at as usize))
@@ -334,7 +340,7 @@ impl<'g> Search<'g> {
                 return Verdict::No(());
             }
         }
-        // If nothing is ready in the next cycle, it is as well to go on to the first one where something is.
+        // If nothing is ready in the next cycle, continue at the first cycle where something is.
         let mut next = u32::MAX;
         for at in 0..self.graph.len() {
             if self.waiting[at] == 0 && self.progress[at] != Progress::Done {
@@ -349,7 +355,7 @@ impl<'g> Search<'g> {
         verdict
     }
 
-    /// Whether the cycle could hold one more operation, or a better one.
+    /// Return whether the cycle could hold one more operation, or a better one.
     fn leaves_out(&self, cycle: u32, taken: Taken) -> bool {
         let counts_levels = self.question.levels.is_some();
         let may_wait = counts_levels && self.steps.len() == self.cycle_start;
@@ -360,7 +366,7 @@ impl<'g> Search<'g> {
             let could_be = match self.parts_left(at) {
                 None => self.fits(at, self.graph.kinds[at], taken),
                 Some((_, left)) => {
-                    // Parts on the other unit that stay where they are must not come too close.
+                    // Parts on the other unit that keep their cycle must not come too close.
                     let can_move =
                         left.contains(&0) || self.graph.splits[at].is_some_and(|split| split.apart == 1);
                     let units = [Kind::First, Kind::Second].into_iter().enumerate();
@@ -446,7 +452,7 @@ impl<'g> Search<'g> {
         self.progress[at] = progress;
     }
 
-    /// Results take registers from the first part on, operands until the last one.
+    /// Update the registers. Results take registers from the first part on, operands until the last one.
     fn count_registers(&mut self, at: usize, is_first: bool, is_last: bool, forward: bool) {
         let Some(registers) = &mut self.registers else { return };
         let region = self.graph.problem.region();
@@ -482,7 +488,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether what is left can fit by its windows.
+    /// Return whether the rest can fit by its windows.
     fn can_fit(&mut self, cycle: u32) -> bool {
         let graph = self.graph;
         let count = graph.len();
@@ -507,7 +513,7 @@ impl<'g> Search<'g> {
             if progress == Progress::None {
                 earliest = earliest.max(graph.heads[at]);
                 for &(from, latency) in graph.preds.row(at) {
-                    // What is numbered before is as early as it can be by now.
+                    // Operations with lower numbers already have their final earliest cycle.
                     if self.progress[from as usize] != Progress::Done {
                         earliest = earliest.max(self.completed(from as usize) + latency);
                     }
@@ -528,8 +534,9 @@ impl<'g> Search<'g> {
         (0..graph.resources.len()).all(|resource| self.windows_fit(resource, cycle)) && self.pairs_fit(cycle)
     }
 
-    /// Whether every window of cycles has enough of a resource for what must be issued in it. As long as costs can be paid in any of the cycles,
-    /// that is so if it works to pay for what is most urgent first (earliest deadline first).
+    /// Return whether every window of cycles has enough capacity of a resource for the operations that must
+    /// issue in it. If costs can be paid in any cycle of the window, paying the earliest deadline first
+    /// decides that.
     fn windows_fit(&mut self, resource: usize, mut cycle: u32) -> bool {
         let resource = &self.graph.resources[resource];
         self.urgent.clear();
@@ -577,7 +584,8 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether so many pairs of what is left can share a cycle that it fits. Their cycles must overlap.
+    /// Return whether enough pairs of the remaining operations can share a cycle for the rest to fit. The
+    /// windows of a pair must overlap.
     fn pairs_fit(&self, cycle: u32) -> bool {
         let graph = self.graph;
         let cycles = (self.question.length - cycle) as usize;
@@ -597,7 +605,7 @@ impl<'g> Search<'g> {
             let overlap = self.earliest[x] <= self.latest[y] && self.earliest[y] <= self.latest[x];
             overlap && graph.can_pair[x * graph.len() + y] && !x_kind.shares_a_unit(y_kind)
         };
-        // Taking the next best partner is often enough.
+        // Taking the next best partner often suffices.
         let mut pairs = 0;
         let mut taken = vec![false; issues.len()];
         for a in 0..issues.len() {
@@ -623,7 +631,8 @@ impl<'g> Search<'g> {
         most_pairs(&neighbours, needed) == needed
     }
 
-    /// The first cycle in which an operation that starts, or goes on, at its earliest can be complete.
+    /// Return the first cycle in which an operation can be complete if it starts or continues at its
+    /// earliest.
     fn completed(&self, at: usize) -> u32 {
         let parts = self.graph.splits[at].zip(self.parts_left(at));
         let more = parts.map_or(0, |(split, (_, left))| (left[0] + left[1] - 1) * split.apart);

@@ -19,30 +19,32 @@ use crate::problem::{Goal, Problem};
 use crate::progress::Watch;
 use crate::verdict::Verdict;
 
-/// Larger blocks are not searched: the search calls itself for each operation.
+/// The largest block that is searched: the search recurses on each operation.
 const MOST_FOR_SEARCH: usize = 512;
 
-/// States for the first try of each length; then twice as many, and so on.
+/// States for the first try of each length. Each further try has twice as many.
 const FIRST_TRY: u64 = 500;
 
-/// States for the question whether an operation could as well stay whole, and the share of the budget for all of them: one of so many.
+/// States for the question whether an operation could stay whole. All these questions together get one part
+/// in `UNSPLIT_SHARE` of the budget.
 const UNSPLIT_TRY: u64 = 5_000;
 const UNSPLIT_SHARE: u32 = 8;
 
-/// States for each question about groups of loads, and the share of the budget for all of them: one of so many.
+/// States for each question about groups of loads. All these questions together get one part in
+/// `LEVELS_SHARE` of the budget.
 const LEVELS_TRY: u64 = 10_000;
 const LEVELS_SHARE: u32 = 4;
 
-/// How it is known that no packing is shorter.
+/// The proof that no packing is shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Proof {
-    /// The bound says so.
+    /// The lower bound.
     Bound,
-    /// The search has tried all others.
+    /// An exhaustive search.
     Search,
-    /// An integer program has no solution.
+    /// An infeasible integer program.
     Program,
-    /// It is not known.
+    /// No proof.
     Open,
 }
 
@@ -58,19 +60,19 @@ impl Proof {
     }
 }
 
-/// The best packing, and what is proven about all others.
+/// The best packing, and the bound on all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PackOutcome {
     /// The list schedule.
     pub list: Packing,
     /// The shortest packing known.
     pub best: Packing,
-    /// No packing within the limit on registers is shorter.
+    /// A lower bound on the length within the limit on registers.
     pub bound: u32,
     /// The bound before any search.
     pub first_bound: u32,
-    /// Whether the packing is proven to be the shortest, and by what; for a block that does not fit into its registers, whether
-    /// that is proven.
+    /// The proof that the packing is the shortest. For a block that does not fit into its registers, the
+    /// proof of that.
     pub proof: Proof,
     /// Whether the packing is within the limit on registers.
     pub fits: bool,
@@ -81,12 +83,13 @@ pub struct PackOutcome {
 }
 
 impl PackOutcome {
-    /// Whether no packing is shorter.
+    /// Return whether the packing is proven shortest.
     pub fn is_proved(&self) -> bool {
         self.proof != Proof::Open
     }
 
-    /// Takes a better packing, or a better bound, from elsewhere. The packing must be legal and within the limit on registers.
+    /// Accept a better packing, or a better bound, from another solver. The packing must be legal and within
+    /// the limit on registers.
     pub fn improve(&mut self, packing: Option<Packing>, bound: u32, proof: Proof) {
         if let Some(packing) = packing.filter(|packing| packing.length() < self.best.length()) {
             self.best = packing;
@@ -99,19 +102,19 @@ impl PackOutcome {
     }
 }
 
-/// The shortest packing of a block within its limit on registers, if it has one; at the same length, few groups of loads. An
-/// operation is split only if that makes the block shorter.
+/// Find the shortest packing of a block within its limit on registers. At the same length, prefer few groups
+/// of loads. An operation is split only if that makes the block shorter.
 pub fn pack(problem: &PackProblem, budget: Budget) -> PackOutcome {
     pack_watched(problem, budget, Watch::default())
 }
 
-/// As [`pack`], and notes how the length falls. With a limit on registers, only packings within it count.
+/// As [`pack`], and log how the length falls. With a limit on registers, only packings within it count.
 pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> PackOutcome {
     let mut effort = budget.effort(problem.region().len());
     let mut outcome = match problem.limit() {
         None => shortest(problem, &mut effort, watch),
         Some((class, most)) => {
-            // If the shortest of all is within the limit, nothing else is needed.
+            // If the shortest of all is within the limit, the search is done.
             let free = problem.without_register_limit();
             let outcome = effort.with_share(2, |share| shortest(&free, share, Watch::default()));
             match measure(&free, &outcome.best).peaks[class.index()] <= most {
@@ -126,7 +129,7 @@ pub fn pack_watched(problem: &PackProblem, budget: Budget, watch: Watch) -> Pack
     outcome
 }
 
-/// The shortest packing, whatever its registers.
+/// Find the shortest packing, without regard to registers.
 fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOutcome {
     let whole = problem.without_splits();
     let ranges = Ranges::new(&whole);
@@ -142,7 +145,7 @@ fn shortest(problem: &PackProblem, effort: &mut Effort, watch: Watch) -> PackOut
     let first_bound = split_ranges.length;
     watch.begin(list.length(), first_bound);
     watch.found(0, best.length());
-    // What is proven without splits holds only without them.
+    // A bound without splits holds only for packings without splits.
     let mut state = Target { best, bound: ranges.length, nodes: 0, watch, is_bound_for_all: !has_splits };
     let parts = if has_splits { 2 } else { 1 };
     effort.with_share(parts, |share| count_up_whole(&whole, &ranges, &mut state, share));
@@ -166,11 +169,12 @@ struct Target<'a> {
     bound: u32,
     nodes: u64,
     watch: Watch<'a>,
-    /// Whether the bound holds for all packings that count.
+    /// Whether the bound holds for all packings in question.
     is_bound_for_all: bool,
 }
 
-/// Decides lengths from the bound upwards, with more and more states for each. `ask` has a length and a number of states.
+/// Decide lengths from the bound upwards, with more and more states for each. `ask` takes a length and a
+/// number of states.
 fn count_up(
     problem: &PackProblem,
     state: &mut Target,
@@ -188,7 +192,7 @@ fn count_up(
                     state.best = packing;
                     break;
                 }
-                // What fails at a length fails at all below it.
+                // A block that does not fit into a length does not fit into a shorter one.
                 Verdict::No(()) => state.bound = length + 1,
                 Verdict::Unknown => {}
             }
@@ -204,7 +208,7 @@ fn count_up(
     }
 }
 
-/// The same for a block without any choice of formats.
+/// As [`count_up`], for a block without any choice of formats.
 fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, effort: &mut Effort) {
     if state.bound >= state.best.length() || problem.len() > MOST_FOR_SEARCH {
         return;
@@ -217,7 +221,7 @@ fn count_up_whole(problem: &PackProblem, ranges: &Ranges, state: &mut Target, ef
     state.nodes += searches.iter().map(|search| search.nodes).sum::<u64>();
 }
 
-/// The same for a block with choices. No packing without any split is shorter than `whole_bound`.
+/// As [`count_up`], for a block with choices. `whole_bound` is a lower bound on packings without splits.
 fn count_up_with_splits(problem: &PackProblem, whole_bound: u32, state: &mut Target, effort: &mut Effort) {
     let mut formats = Formats::new(problem, whole_bound);
     effort.with_all_but(UNSPLIT_SHARE, |share| {
@@ -227,7 +231,7 @@ fn count_up_with_splits(problem: &PackProblem, whole_bound: u32, state: &mut Tar
     unsplit(problem, state, effort);
 }
 
-/// A list schedule from the last cycle to the first, by longest way from the start.
+/// Make a list schedule from the last cycle to the first, by longest path from the start.
 fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
     let count = problem.len();
     let mut order: Vec<usize> = (0..count).collect();
@@ -272,7 +276,7 @@ fn pack_from_end(problem: &PackProblem, ranges: &Ranges) -> Packing {
     Packing::new(placed)
 }
 
-/// Leaves out splits that a packing of the same length can do without.
+/// Remove splits that a packing of the same length does not need.
 fn unsplit(problem: &PackProblem, state: &mut Target, effort: &mut Effort) {
     let length = state.best.length();
     for at in 0..problem.len() {
@@ -305,7 +309,8 @@ fn formats_of(problem: &PackProblem, packing: &Packing) -> Vec<Option<usize>> {
     formats
 }
 
-/// The shortest packing within the limit on registers, where the shortest of all is not. `free` is what is known without the limit.
+/// Find the shortest packing within the limit on registers, if the shortest of all exceeds it. `free` is the
+/// outcome without the limit.
 fn within_registers(
     problem: &PackProblem,
     free: PackOutcome,
@@ -327,8 +332,9 @@ fn within_registers(
         Some(best) => state.best = best,
         None if problem.len() > MOST_FOR_SEARCH => return PackOutcome { fits: false, ..open(free) },
         None => {
-            // No limit on the length at all: whatever fits into the registers fits into this. Splits make nothing fit that does not fit
-            // without them: their operands and results only live longer.
+            // This question has no limit on the length: every packing within the registers has a length below
+            // this one. A block that does not fit whole does not fit with splits either: these only prolong
+            // the lives of operands and results.
             let whole = problem.without_splits();
             let ranges = Ranges::new(&whole);
             let graph = Graph::new(&whole, &ranges, false);
@@ -357,7 +363,7 @@ fn open(outcome: PackOutcome) -> PackOutcome {
     PackOutcome { proof: Proof::Open, ..outcome }
 }
 
-/// A length that is enough for any order of the operations, split or not.
+/// Return a length that suffices for any order of the operations, split or not.
 fn horizon(problem: &PackProblem) -> u32 {
     let time = |(at, operation): (usize, &super::Operation)| {
         let latency = problem.succs(InstrId::at(at)).iter().map(|edge| edge.latency).max().unwrap_or(0);
@@ -367,7 +373,7 @@ fn horizon(problem: &PackProblem) -> u32 {
     problem.operations().iter().enumerate().map(time).sum()
 }
 
-/// Fewer groups of loads at the same length.
+/// Reduce the groups of loads at the same length.
 fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Effort) {
     let loads = problem.operations().iter().filter(|operation| operation.is_load).count() as u32;
     let levels = |packing: &Packing| measure(problem, packing).levels;
@@ -376,7 +382,7 @@ fn group_loads(problem: &PackProblem, outcome: &mut PackOutcome, effort: &mut Ef
         outcome.levels_proved = now <= loads.min(1);
         return;
     }
-    // Splits were chosen for the length; they stay as they are.
+    // The splits were chosen for the length and stay as they are.
     let same = problem.with_formats(&formats_of(problem, &outcome.best));
     let ranges = Ranges::new(&same);
     let graph = Graph::new(&same, &ranges, false);

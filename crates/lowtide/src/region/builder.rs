@@ -1,7 +1,7 @@
-//! The one way to make a [`Region`]: collect, then validate everything at once.
+//! The builder of a [`Region`]: collect everything, then validate it at once.
 //!
-//! The builder takes what a front end says in any order and refuses nothing. `validate` looks at the whole and makes the tables of the
-//! region, or names the first thing that is wrong. `interner` gives equal names one number.
+//! The builder accepts the parts of a region in any order and refuses none. `validate` checks the whole and
+//! makes the tables of the region, or returns the first error. `interner` gives equal names one number.
 
 use std::sync::Arc;
 
@@ -37,13 +37,13 @@ pub struct InstrSpec<'a> {
 }
 
 impl<'a> InstrSpec<'a> {
-    /// An operation with a latency, and nothing special about it.
+    /// Make an operation with a latency and defaults for the rest.
     pub fn new(opcode: &'a str, latency: u32) -> Self {
         InstrSpec { opcode, latency, units: &[], flags: "", micro_ops: 1, address_space: -1 }
     }
 }
 
-/// Collects a region and validates it.
+/// Collect a region and validate it.
 ///
 /// ```
 /// use lowtide::region::{DepKind, InstrSpec, RegionBuilder};
@@ -92,7 +92,7 @@ pub struct RegionBuilder {
     shared: Shared,
 }
 
-/// What regions of one reader have in common, and share.
+/// Data that the regions of one reader share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     /// The classes of the last region.
@@ -102,7 +102,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// A target has a few dozen unit sets. More come from odd files, and are forgotten again.
+    /// A target has a few dozen unit sets. Unusual files have more; the table is then cleared.
     const MOST_UNIT_SETS: usize = 1024;
 
     fn classes(&mut self, classes: &Names) -> Arc<[Box<str>]> {
@@ -146,8 +146,8 @@ impl RegionBuilder {
         RegionBuilder { name: name.to_string(), ..RegionBuilder::default() }
     }
 
-    /// Empties the builder for another region but keeps its memory: a reader of many regions saves the time
-    /// to get it again.
+    /// Empty the builder for another region but keep its memory, which saves allocations for readers of many
+    /// regions.
     pub fn restart(&mut self) {
         let RegionBuilder {
             name,
@@ -221,12 +221,12 @@ impl RegionBuilder {
         ClassId(position.min(u8::MAX as usize) as u8) // build() refuses more classes than fit
     }
 
-    /// Sets the weight that only passes through the region.
+    /// Set the weight that passes through the region unused.
     pub fn through(&mut self, class: ClassId, weight: u32) {
         self.through[class.index()] = weight;
     }
 
-    /// Adds a register of `lanes` lanes, each of which adds `lane_weight` to the pressure while it is live.
+    /// Add a register of `lanes` lanes. Each live lane adds `lane_weight` to the pressure.
     pub fn register(&mut self, name: &str, class: ClassId, lanes: u32, lane_weight: u32) -> RegisterId {
         let id = RegisterId(self.registers.len() as u32);
         self.registers.push(Register { class, lanes, lane_weight });
@@ -237,8 +237,8 @@ impl RegionBuilder {
     /// Adds an instruction at the end of the source order.
     pub fn instr(&mut self, spec: InstrSpec) -> InstrId {
         let same = |set: &[UnitNeed]| is_set(set, spec.units);
-        // The last few sets are compared one by one; the others are found by their hash, so that the time
-        // does not grow with their number.
+        // The last few sets are compared one by one. A hash finds the others, so the time does not grow with
+        // their number.
         let recent = self.unit_sets.len().saturating_sub(Interner::FEW);
         let known = match self.unit_sets[recent..].iter().rposition(|set| same(set)) {
             Some(position) => Some(recent + position),
@@ -270,7 +270,7 @@ impl RegionBuilder {
         self.defs_with(instr, register, lanes, DefFlags::default());
     }
 
-    /// Lets an instruction write lanes of a register, with what the front end says about it.
+    /// Let an instruction write lanes of a register, with the flags of the front end.
     pub fn defs_with(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes, flags: DefFlags) {
         self.defs.push((instr, Def { operand: Operand { register, lanes }, flags }));
     }
@@ -295,7 +295,7 @@ impl RegionBuilder {
         self.deps.push(Dependence { from, to, kind, latency });
     }
 
-    /// Adds a preference that binds nothing; `to` is none for the end of the region.
+    /// Record a preference that does not bind the schedule. `to` is `None` for the end of the region.
     pub fn hint(&mut self, from: InstrId, to: Option<InstrId>, kind: HintKind, latency: u32) {
         self.hints.push(Hint { from, to, kind, latency });
     }
@@ -315,8 +315,8 @@ impl RegionBuilder {
         self.instrs.len()
     }
 
-    /// Adds the dependences that the registers imply and that front ends without a dependence graph need:
-    /// data (with the latency of the writer), anti (0) and output (1). Memory is up to the caller.
+    /// Add the dependences that the registers imply: data (with the latency of the writer), anti (0) and
+    /// output (1). Front ends without a dependence graph need them. The caller adds those of memory.
     pub fn depend_on_registers(&mut self) {
         let mut lanes: FxHashMap<(RegisterId, u32), (Option<InstrId>, Vec<InstrId>)> = FxHashMap::default();
         let bits = |operand: Operand| (0..limits::LANES).filter(move |bit| operand.lanes >> bit & 1 == 1);
@@ -357,12 +357,12 @@ impl RegionBuilder {
         self.deps.append(&mut deps);
     }
 
-    /// Validates all that was collected.
+    /// Validate the region.
     pub fn build(mut self) -> Result<Region, RegionError> {
         self.finish()
     }
 
-    /// Validates all that was collected; the builder can be used again after [`RegionBuilder::restart`].
+    /// Validate the region. The builder can be used again after [`RegionBuilder::restart`].
     pub fn finish(&mut self) -> Result<Region, RegionError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let result = self.validate(&mut scratch);

@@ -1,10 +1,10 @@
-//! Everything that can be wrong with a region, in words for a person.
+//! The errors of a region, with messages for the user.
 
 use thiserror::Error;
 
 use super::{Lanes, limits};
 
-/// What is wrong with a region, in words for a person. Instructions are named `#position OPERATION`.
+/// An error of a region, with a message for the user. Instructions are named `#position OPERATION`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RegionError {
     /// No instruction.

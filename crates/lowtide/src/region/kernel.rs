@@ -1,24 +1,24 @@
 use super::Region;
 
-/// The regions of one function, with what limits its occupancy from outside.
+/// The regions of one function, with the limits on its occupancy from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
     /// The function's name.
     pub name: String,
-    /// Where it comes from: code base, file or job. Name and origin together identify a kernel.
+    /// The origin of the code: code base, file or job. Name and origin together identify a kernel.
     pub origin: String,
-    /// The target the code was made for, if known.
+    /// The target that the code was compiled for, if known.
     pub target: Option<String>,
-    /// Whether waves start here; else it is a function that others call.
+    /// Whether waves start in this function. False for a function that others call.
     pub is_entry: bool,
-    /// Most waves that local memory and launch bounds allow; none if nothing is known to limit them.
+    /// The most waves that local memory and launch bounds allow. `None` if no limit is known.
     pub max_occupancy: Option<u32>,
     /// Its regions, in the order of the function.
     pub regions: Vec<Region>,
 }
 
 impl Kernel {
-    /// A kernel that waves start in, with nothing else known about it.
+    /// Make an entry point without origin, target or limit.
     pub fn new(name: impl Into<String>, regions: Vec<Region>) -> Self {
         let name = name.into();
         Kernel { name, origin: String::new(), target: None, is_entry: true, max_occupancy: None, regions }

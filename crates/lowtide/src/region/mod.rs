@@ -1,12 +1,12 @@
-//! What is scheduled: a [`Region`] of straight-line code, and the [`Kernel`] it belongs to.
+//! The input of the scheduler: a [`Region`] of straight-line code, and the [`Kernel`] it belongs to.
 //!
-//! A region is stored twice over. The *raw* part is what a compiler hands over: instructions with the
-//! registers they define and use, lane by lane, and the dependences between them. The *values* are derived
-//! from it once, when the region is built: one value for every set of lanes that is written together and
-//! read alike. Schedulers work on values; the [checker](crate::schedule::check) reads the raw part only.
+//! A region has two representations. The *raw* part is the compiler's: instructions with the registers they
+//! define and use, lane by lane, and the dependences between them. The *values* are derived from it once,
+//! when the region is built: one value for every set of lanes that is written together and read alike.
+//! Schedulers work on values; the [checker](crate::check) reads the raw part only.
 //!
-//! Everything is immutable after [`RegionBuilder::build`] has validated it, lies in flat arrays, and is
-//! addressed by typed indices. Source order is always a legal order.
+//! A region is immutable after [`RegionBuilder::build`] has validated it. It lies in flat arrays, addressed
+//! by typed indices. Source order is always a legal order.
 
 mod builder;
 mod error;
@@ -83,16 +83,16 @@ pub struct Dependence {
     pub latency: u32,
 }
 
-/// What a front end recorded beyond the dependences. Nothing here binds a schedule.
+/// A preference of a front end beyond the dependences. It does not bind the schedule.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum HintKind {
-    /// The production compiler would like this order (macro fusion, for example).
+    /// The production compiler prefers this order (macro fusion, for example).
     Artificial,
-    /// The production compiler would like to keep the two together (load clustering).
+    /// The production compiler prefers to keep the two together (load clustering).
     Cluster,
     /// A weak preference.
     Weak,
-    /// A dependence on whatever follows the region.
+    /// A dependence of the code after the region.
     Exit,
 }
 
@@ -160,7 +160,7 @@ pub struct Operand {
     pub lanes: Lanes,
 }
 
-/// What a front end said about one written operand. Pressure does not depend on it.
+/// The front end's flags of a written operand. They do not affect the pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DefFlags {
     /// Nobody reads the result.
@@ -178,7 +178,7 @@ pub struct DefFlags {
 pub struct Def {
     /// The register and the lanes written.
     pub operand: Operand,
-    /// What the front end said about it.
+    /// The flags of the front end.
     pub flags: DefFlags,
 }
 
@@ -187,7 +187,7 @@ pub struct Def {
 pub struct Value {
     /// The class whose pressure it adds to.
     pub class: ClassId,
-    /// How much it adds while it is live.
+    /// The weight that it adds while it is live.
     pub weight: u32,
     /// The instruction that defines it; none if it is live at the start of the region.
     pub def: Option<InstrId>,
@@ -199,7 +199,7 @@ pub struct Value {
     pub lanes: Lanes,
 }
 
-/// Peak pressure of one class, counted in the two ways of the field.
+/// Peak pressure of one class, in the two definitions of the field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Peak {
     /// Over the boundaries between instructions: operands are freed before results are placed.
@@ -215,7 +215,7 @@ pub struct Production {
     pub by: Box<str>,
     /// Its order.
     pub order: Vec<InstrId>,
-    /// Its peak pressure for each class, as far as it was reported.
+    /// Its peak pressure for each class, if reported.
     pub peaks: Option<Vec<Peak>>,
 }
 
@@ -230,12 +230,12 @@ pub(crate) struct Instr {
     pub(crate) address_space: i32,
 }
 
-/// A need for a functional unit: it is busy for so many cycles from the issue on.
+/// A need for a functional unit, which is busy for some cycles from the issue on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct UnitNeed {
     /// The unit's name in the target.
     pub unit: Box<str>,
-    /// For how many cycles.
+    /// The busy cycles.
     pub cycles: u32,
 }
 
@@ -298,7 +298,8 @@ impl Region {
         self.opcodes.get(self.instrs[instr.index()].opcode as usize)
     }
 
-    /// Cycles until the results can be used, as far as one number can say it; dependences are exact.
+    /// Return the cycles until the results can be used. Informative only: schedulers use the latencies of
+    /// dependences.
     pub fn latency(&self, instr: InstrId) -> u32 {
         self.instrs[instr.index()].latency
     }
@@ -333,7 +334,7 @@ impl Region {
         (0..self.classes.len() as u8).map(ClassId)
     }
 
-    /// Weight of what only passes through the region: part of the pressure at every point.
+    /// Return the weight that passes through the region unused: part of the pressure at every point.
     pub fn through(&self, class: ClassId) -> u32 {
         self.through[class.index()]
     }
@@ -358,12 +359,12 @@ impl Region {
         self.uses.row(instr.index())
     }
 
-    /// What is live at the start, without what only passes through.
+    /// Return the operands that are live at the start, without those that pass through unused.
     pub fn live_in(&self) -> &[Operand] {
         &self.live_in
     }
 
-    /// What is live at the end, without what only passes through.
+    /// Return the operands that are live at the end, without those that pass through unused.
     pub fn live_out(&self) -> &[Operand] {
         &self.live_out
     }
@@ -373,7 +374,7 @@ impl Region {
         &self.deps
     }
 
-    /// Recorded preferences, which bind nothing.
+    /// Return the recorded preferences, which do not bind the schedule.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
@@ -403,7 +404,7 @@ impl Region {
         self.values.uses.row(value.index())
     }
 
-    /// Whether nothing ever needs the value: it then adds to no pressure between instructions.
+    /// Return whether nothing needs the value. A dead value adds to no pressure between instructions.
     pub fn is_dead(&self, value: ValueId) -> bool {
         self.value_uses(value).is_empty() && !self.values()[value.index()].live_out
     }
@@ -418,8 +419,8 @@ impl Region {
         self.values.used.row(instr.index())
     }
 
-    /// For each class, the weight that an instruction both reads and overwrites: old and new value share
-    /// these lanes, so that the pressure *at* the instruction counts them once. Classes without are left out.
+    /// Return the weight that an instruction both reads and overwrites, for each class that has any. Old and
+    /// new value share these lanes, so the pressure *at* the instruction counts them once.
     pub fn overwritten(&self, instr: InstrId) -> &[(ClassId, u32)] {
         self.values.overwritten.row(instr.index())
     }
@@ -434,9 +435,9 @@ impl Region {
         self.production.as_ref()
     }
 
-    /// The graph alone: without what passes through and what a compiler made of it, and with values in an order that does
-    /// not depend on registers. Schedulers see no difference between two of these whose graphs have the same
-    /// [fingerprint](crate::analysis::fingerprint::fingerprint).
+    /// Return the graph alone. Weight that passes through and recorded schedules are dropped, and the order
+    /// of values does not depend on registers. Schedulers treat two bare regions alike if their graphs have
+    /// the same [fingerprint](crate::analysis::fingerprint::fingerprint).
     pub(crate) fn bare(&self) -> Region {
         Region {
             through: vec![0; self.through.len()],

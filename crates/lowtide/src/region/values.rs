@@ -2,14 +2,13 @@
 //!
 //! Registers are not in single-assignment form: one may be written lane by lane, read in parts, and written
 //! again. One pass over the source order keeps, for every register, its *fragments*: sets of lanes with the
-//! same definition and the same uses so far. A use of some lanes of a fragment splits it; a write closes the
-//! lanes it covers and opens a new fragment. What remains at the end, and what was closed on the way, are
-//! the values.
+//! same definition and the same uses so far. A use of some lanes of a fragment splits it. A write closes the
+//! lanes it covers and opens a new fragment. The closed and the remaining fragments are the values.
 //!
-//! This is right for *every* legal order, not only for the source order, if the dependences keep each use
-//! between the definition it reads and the next one. The same pass checks that; a region whose dependences
-//! allow a hazard is refused. Then in any legal order a lane is live between two instructions, as a backward
-//! scan over the registers sees it, exactly if the value it belongs to is defined before and needed after.
+//! The result is correct for *every* legal order if the dependences keep each use between the definition it
+//! reads and the next one. The same pass checks that, and refuses a region whose dependences allow a hazard.
+//! Theorem: in any legal order, a lane is live between two instructions exactly if its value is defined
+//! before and needed after. (Liveness is that of a backward scan over the registers.)
 
 use super::builder::Tables;
 use super::{Edge, Lanes, Operand, RegionBuilder, RegionError, Register, Value};
@@ -26,7 +25,8 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// The same values of `count` instructions in an order that does not depend on how registers are numbered.
+    /// Return the same values of `count` instructions in an order that does not depend on the numbers of
+    /// registers.
     pub(super) fn sorted(&self, count: usize) -> Values {
         let mut ids: Vec<usize> = (0..self.values.len()).collect();
         ids.sort_by_key(|&id| {
@@ -205,8 +205,8 @@ impl Derivation<'_> {
         })
     }
 
-    /// Opens a fragment for a definition by `by`, or for a live-in. Closes what it overwrites and returns
-    /// the lanes of that which `by` itself reads.
+    /// Open a fragment for a definition by `by`, or for a live-in. Close the overwritten fragments, and
+    /// return their lanes that `by` itself reads.
     fn define(
         &mut self,
         builder: &RegionBuilder,
@@ -287,8 +287,8 @@ impl Derivation<'_> {
         })
     }
 
-    /// Whether the dependences put `i` before `j`, the instruction at hand. Nearly always a direct
-    /// dependence says so; else all ancestors of `j` are gathered once.
+    /// Return whether the dependences put `i` before `j`, the current instruction. A direct dependence nearly
+    /// always decides it. Otherwise all ancestors of `j` are collected once.
     fn comes_before(&mut self, i: InstrId, j: InstrId) -> bool {
         let stamp = j.0 + 1;
         if !self.complete && self.before[i.index()] != stamp {

@@ -43,7 +43,8 @@ impl Case {
         Case { region, target: target.clone(), limits, machine, small, optimum, is_limited }
     }
 
-    /// Cases of at most `most` instructions. Where limits cost nothing, so many of a hundred are kept.
+    /// Return cases of at most `most` instructions. Cases whose limits cost nothing are kept with a given
+    /// percentage.
     pub(crate) fn all(
         seeds: std::ops::Range<u64>,
         most: usize,
@@ -63,7 +64,7 @@ impl Case {
         Problem::new(&self.region, &self.target, Goal::Occupancy).expect("all classes are known")
     }
 
-    /// From both ends of time.
+    /// Return the region from both ends of time.
     pub(crate) fn graphs(&self) -> [Timed; 2] {
         let problem = self.problem();
         let packing = PressureFields::within(&self.region, &self.limits).expect("small limits");
@@ -71,7 +72,7 @@ impl Case {
             .map(|end| Timed::new(&problem, end, &packing, &self.limits, &lower_bound(&problem)))
     }
 
-    /// The least target that latencies and issue slots leave.
+    /// Return the least target that latencies and issue slots allow.
     pub(crate) fn lowest_target(&self) -> u32 {
         lower_bound(&self.problem()).best()
     }
@@ -85,7 +86,8 @@ impl Case {
         report.length
     }
 
-    /// All orders within the limits of at most so many cycles, each with its cycles by instruction if all issue as early as possible.
+    /// Return all orders within the limits of at most `target` cycles, each with the earliest cycles of its
+    /// instructions.
     pub(crate) fn schedules(&self, target: u32) -> Vec<(Vec<InstrId>, Vec<u32>)> {
         let mut all = Vec::new();
         let mut order = Vec::new();
@@ -122,7 +124,7 @@ impl Case {
         }
     }
 
-    /// For messages.
+    /// Return a text for messages.
     pub(crate) fn text(&self) -> String {
         let deps = self.region.deps().iter().map(|dep| (dep.from.0, dep.to.0, dep.latency));
         let deps: Vec<_> = deps.collect();

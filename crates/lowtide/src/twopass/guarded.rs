@@ -1,13 +1,15 @@
 //! Guarded list scheduling: short schedules under a limit on registers, without dead ends.
 //!
-//! A list scheduler that only looks at the limit now can run into a dead end: all registers taken, and
-//! nothing ready that frees one. The banker's rule avoids that. Keep one order that is known to stay within the limit, the *guard*; issue an
-//! instruction only if the rest of the guard, without what has been issued, still fits after it. Then there is always a way on (the next
-//! of the guard), and no need to go back. Only the guard up to the instruction has to be checked: beyond it, what has been issued is the
-//! same with the instruction or without, and fitted before.
+//! A list scheduler that only looks at the current pressure can run into a dead end: all registers taken, and
+//! no ready instruction that frees one. The banker's rule avoids that. Keep one order within the limit, the
+//! *guard*. Issue an instruction only if the rest of the guard, without the issued instructions, still fits
+//! after it. Then the next instruction of the guard is always possible, and the scheduler never has to
+//! backtrack. Only the guard up to the instruction has to be checked: beyond it, the set of issued
+//! instructions is the same with or without this step, and fitted before.
 //!
-//! Among the instructions that the guard allows the one with the best priority issues: the longest way to the other end, less a charge for registers
-//! that grows as they become scarce. Both ends of time are tried, as are several priorities and guards.
+//! Among the instructions that the guard allows, the one with the best priority issues. The priority is the
+//! longest path to the other end, less a charge for registers that grows as they become scarce. Both ends of
+//! time are tried, as are several priorities and guards.
 
 use super::timed::{Clock, Timed};
 use crate::analysis::walk::Walk;
@@ -32,43 +34,43 @@ impl Guard {
     }
 }
 
-/// How the charge for registers grows with the share of them that is live.
+/// The growth of the charge for registers with the live share of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scarcity {
     Linear,
     Square,
-    /// Nothing up to four fifths.
+    /// No charge up to four fifths.
     Threshold,
 }
 
-/// What to issue first.
+/// The priority of instructions.
 #[derive(Clone, Debug)]
 pub(crate) struct Priority {
-    /// For each instruction; the larger, the earlier. In sixteenths of a cycle.
+    /// For each instruction; the larger one issues first. In sixteenths of a cycle.
     pub(crate) base: Vec<i32>,
-    /// Charge in cycles for a register more, if all are taken.
+    /// The charge in cycles for one more register if all are taken.
     pub(crate) charge: i32,
     pub(crate) scarcity: Scarcity,
-    /// How many cycles to wait at most for something better than what is available at once.
+    /// The most cycles to wait for a better instruction than the available ones.
     pub(crate) patience: u32,
 }
 
 /// Sixteenths of a cycle, the unit of priorities.
 pub(crate) const CYCLE: i32 = 16;
 
-/// Builds schedules from one end.
+/// A builder of schedules from one end.
 pub(crate) struct Lister<'g> {
     graph: &'g Timed,
     walk: Walk<'g>,
     clock: Clock,
-    /// For each instruction, the first cycle in which its operands are available, as far as they have been issued.
+    /// For each instruction, the first cycle in which its issued operands are available.
     available: Vec<u32>,
     /// Candidates: priority and instruction.
     candidates: Vec<(i64, u32)>,
     /// By class that counts: the charge for one register more.
     charges: Vec<(crate::index::ClassId, i64)>,
     limits: Vec<u32>,
-    /// Looks at an instruction, in all runs together.
+    /// The number of looks at an instruction, over all runs.
     pub(crate) steps: u64,
 }
 
@@ -89,12 +91,13 @@ impl<'g> Lister<'g> {
         }
     }
 
-    /// What has been built, from this end.
+    /// Return the instructions built so far, from this end.
     pub(crate) fn trail(&self) -> &[u32] {
         self.walk.trail()
     }
 
-    /// Builds a schedule and tells its length. None as soon as it is clear that it is `below` cycles long or longer.
+    /// Build a schedule and return its length. Return `None` as soon as the length is known to be at least
+    /// `below`.
     pub(crate) fn run(&mut self, guard: &Guard, priority: &Priority, below: u32) -> Option<u32> {
         let graph = self.graph;
         self.walk.restart();
@@ -114,7 +117,7 @@ impl<'g> Lister<'g> {
                     }
                     cycle = self.clock.slot / graph.width;
                 }
-                // The next of the guard is always safe, so that something to wait for exists.
+                // The next instruction of the guard is always safe, so there is one to wait for.
                 None => cycle = soonest.max(cycle + 1),
             }
         }
@@ -150,8 +153,8 @@ impl<'g> Lister<'g> {
         }
     }
 
-    /// Collects what could issue in `cycle`, or not long after it, and fits for the moment. Tells when more becomes available. None if the
-    /// schedule becomes too long.
+    /// Collect the instructions that could issue in or soon after `cycle` and fit for the moment. Return the
+    /// cycle in which more become available. `None` if the schedule becomes too long.
     fn find_candidates(&mut self, priority: &Priority, cycle: u32, below: u32) -> Option<u32> {
         let graph = self.graph;
         let packing = graph.live.packing();
@@ -188,7 +191,7 @@ impl<'g> Lister<'g> {
         Some(soonest)
     }
 
-    /// The candidate with the best priority after which the guard still fits.
+    /// Return the candidate with the best priority after which the guard still fits.
     fn best_safe(&mut self, guard: &Guard, first: usize) -> Option<u32> {
         while !self.candidates.is_empty() {
             let best = (0..self.candidates.len()).max_by_key(|&position| {
@@ -216,7 +219,7 @@ impl<'g> Lister<'g> {
     }
 }
 
-/// In place of the cycle in which operands are available: it has been issued.
+/// The mark of issued instructions, in place of their available cycle.
 const ISSUED: u32 = u32::MAX;
 
 #[cfg(test)]
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// With not a register more than the guard needs, and whatever comes first.
+    /// The limit is exactly the guard's need, with any priority.
     #[test]
     fn there_is_always_a_way_on() {
         let mut random = Random::new(1);
@@ -285,10 +288,10 @@ mod tests {
                     runs += 1;
                     others += u32::from(order != guard);
                     shorter += u32::from(report.length < start);
-                    // (Backwards, units are not known, but for what bounds say about them.)
+                    // (Backwards, units count only in the bounds.)
                     if end == Direction::TopDown || !has_units {
                         assert_eq!(report.length, length, "{}", text());
-                        // Nothing is given up that is short enough.
+                        // No schedule that is short enough is given up.
                         assert_eq!(lister.run(&as_guard, &priority, length + 1), Some(length), "{}", text());
                     }
                     if !has_units {

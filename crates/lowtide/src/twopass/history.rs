@@ -1,54 +1,57 @@
 //! Failed states of the search for a short schedule (paper 2's history-based domination, with latencies).
 //!
-//! States with the same instructions behind them are *similar*. If one of them has no way to the end within the
-//! target, neither has a similar state that is no better placed: with no more slots left until the target, and
-//! every operand that is still on its way available no earlier. Both are counted from the target, so that what has failed once stays valid as
-//! the target rises: the later state then has more time, and is compared by that.
+//! States with the same issued instructions are *similar*. If one of them has no path to the end within the
+//! target, neither has a similar state that is no better placed. No better placed means: no more slots left
+//! until the target, and every pending operand available no earlier. Both are counted from the target, so a
+//! failure stays valid as the target rises. The later state then has more time, and is compared by that.
 //!
-//! A state below which nothing was ever given up for lack of time has failed because of its registers. That holds for every
-//! target, however much time is left.
+//! If nothing below a failed state was given up for lack of time, the state has failed because of its
+//! registers. That holds for every target.
 //!
-//! Where a path has a cost ([`Meter`](super::meter::Meter)), what is left to spend is compared like what is available when.
+//! If a path has a cost ([`Meter`](super::meter::Meter)), the remaining budget is compared like the available
+//! times.
 
 use rustc_hash::FxHashMap;
 
-/// Something that is not available yet: an instruction (or a copy of a unit), and how many cycles before the target it will be.
+/// A pending resource: an instruction (or a copy of a unit), and the cycles before the target at which it
+/// becomes available.
 pub(crate) type Pending = (u32, u32);
 
-/// Numbers from here on are no instructions or copies, but parts of what is left to spend.
+/// Numbers from here on denote parts of the remaining budget, not instructions or copies.
 pub(crate) const COSTS: u32 = 1 << 31;
 
-/// Failed states by the number of their set of instructions.
+/// Failed states by the key of their set of instructions.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// The first record of each set, as a position in `records`.
     first: FxHashMap<u128, u32>,
-    /// Records: the next one of the same set, slots left, number of pending ones, and these. Those with the most slots come first, so that a state
-    /// with more slots left than a record need not look at any further one.
+    /// Records: the next one of the same set, slots left, the number of pending resources, and these. Records
+    /// with the most slots come first. A state with more slots left than a record skips all further ones.
     records: Vec<u32>,
 }
 
-/// In place of the next record: there is none.
+/// The mark for no next record.
 const NONE: u32 = u32::MAX;
 
-/// In place of the slots left: no number of them suffices.
+/// In place of the slots left: no number of slots suffices.
 const NEVER: u32 = u32::MAX;
 
-/// Most numbers in `records`: 64 MB. Beyond that nothing more is remembered, which costs time, never correctness.
+/// The most numbers in `records`: 64 MB. Beyond that no failure is recorded, which costs time, never
+/// correctness.
 const MOST: usize = 1 << 24;
 
-/// What is known of a state.
+/// The known facts about a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Known {
     Nothing,
-    /// There is no way to the end in time.
+    /// No path to the end in time.
     TooLate,
-    /// There is no way to the end at all.
+    /// No path to the end at all.
     Dead,
 }
 
 impl History {
-    /// `slack` tells how many cycles before the target something is available.
+    /// Look up a state. `slack` returns the cycles before the target at which a resource is available.
     pub(crate) fn look_up(&self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
         let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
@@ -69,12 +72,12 @@ impl History {
         self.records[record as usize + 3..][..2 * count].chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 
-    /// Remembers that there is no way from a state in time.
+    /// Record that a state has no path to the end in time.
     pub(crate) fn too_late(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
         self.add(set, slots_left, pending);
     }
 
-    /// Remembers that there is no way from a state at all, but with more to spend.
+    /// Record that a state has no path to the end at all with this remaining budget.
     pub(crate) fn dead(&mut self, set: u128, left: &[Pending]) {
         self.add(set, NEVER, left);
     }
@@ -90,7 +93,7 @@ impl History {
             before = next;
             next = self.records[next as usize];
         }
-        // What the new record covers is not needed any more.
+        // Records that the new one covers are removed.
         while next != NONE && self.covers(slots_left, pending, next) {
             next = self.records[next as usize];
         }
@@ -102,7 +105,8 @@ impl History {
         }
     }
 
-    /// Whether a record with these slots and pending ones applies wherever an older one with no more slots does.
+    /// Return whether a record with these slots and pending resources applies wherever an older one with no
+    /// more slots does.
     fn covers(&self, slots_left: u32, pending: &[Pending], older: u32) -> bool {
         let slots = self.records[older as usize + 1];
         debug_assert!(slots <= slots_left);
@@ -118,10 +122,11 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Some of `WHATS` are on their way in a state, the others are available at once.
+    /// In a state, some of `WHATS` are pending, the others are available at once.
     const WHATS: usize = 4;
 
-    /// Cycles before the target in which something is available: no more than there are slots left.
+    /// Return the cycles before the target at which a resource is available: no more than there are slots
+    /// left.
     fn slack(pending: &[Pending], slots_left: u32) -> impl Fn(u32) -> u32 + '_ {
         move |what| {
             let own = pending.iter().find(|(other, _)| *other == what);
@@ -180,7 +185,7 @@ mod tests {
         assert_eq!(look_up(&history, 8, 0, &[]), Known::Nothing);
     }
 
-    /// A plain list of all that was ever remembered says the same.
+    /// A plain list of all recorded states gives the same answers.
     #[test]
     fn nothing_is_lost_and_nothing_is_made_up() {
         let mut random = Random::new(1);
@@ -212,7 +217,7 @@ mod tests {
                 assert_eq!(known, expected, "{set} {slots_left} {pending:?} after {all:?}");
                 late += u32::from(known == Known::TooLate);
                 dead += u32::from(known == Known::Dead);
-                // The search remembers only what was not known.
+                // The search records only states that were not known.
                 if known == Known::Nothing {
                     if random.chance(2) {
                         history.dead(set, &[]);

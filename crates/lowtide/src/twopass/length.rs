@@ -10,7 +10,8 @@
 //! 4. Windows (`windows`) for a target, which refute it or narrow what is left to search.
 //! 5. Branch and bound (`search`) for one target after the other, from both ends.
 //!
-//! It ends when the length meets the bound, or when the budget is spent, with the best of both that is known by then.
+//! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
+//! bound so far.
 
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
@@ -32,34 +33,34 @@ use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
 use crate::twopass::prover::Prover;
 use crate::twopass::timed::Timed;
 
-/// What may be spent, and on what.
+/// The budget and the rules of the pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// For the whole pass.
+    /// The budget of the whole pass.
     pub budget: Budget,
-    /// Whether to stop after the lists and the bound that does not know of the limits.
+    /// Whether to stop after the lists and the bound without limits.
     pub only_lists: bool,
     /// The rules of the search.
     pub rules: Rules,
-    /// Where it is noted what it finds.
+    /// The log of the search.
     pub watch: Watch<'a>,
 }
 
-/// What is known about the shortest schedule.
+/// The result: the shortest schedule found, and the bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The order of the shortest schedule that was found.
     pub order: Vec<InstrId>,
     /// Its length.
     pub length: u32,
-    /// No schedule within the limits is shorter.
+    /// A lower bound on the length within the limits.
     pub bound: u32,
     /// States of the search.
     pub nodes: u64,
 }
 
-/// Looks for the shortest schedule whose pressure stays within `limits` (one for each class; none for no limit).
-/// None if none of the orders to start from does.
+/// Find the shortest schedule whose pressure stays within `limits` (one for each class; `None` for no limit).
+/// Return `None` if no start is within the limits.
 pub fn shortest(
     problem: &Problem,
     limits: &[Option<u32>],
@@ -70,7 +71,7 @@ pub fn shortest(
     shortest_on(problem, &lower_bound(problem), || Closure::new(region), limits, starts, options)
 }
 
-/// As [`shortest`], with the times and, if it is needed, the closure of the region.
+/// As [`shortest`], with the times and the closure of the region. The closure is computed on demand.
 pub(crate) fn shortest_on(
     problem: &Problem,
     times: &LengthBound,
@@ -107,7 +108,7 @@ pub(crate) fn shortest_on(
 /// The state of the whole pass.
 struct Pass<'a> {
     problem: &'a Problem<'a>,
-    /// From both ends, first to last and last to first.
+    /// The region from both ends: first to last, and last to first.
     graphs: [Timed; 2],
     guards: [Vec<Guard>; 2],
     effort: Effort,
@@ -118,23 +119,24 @@ struct Pass<'a> {
     watch: Watch<'a>,
     limits: Vec<Option<u32>>,
     packing: PressureFields,
-    /// Orders within the limits, as different as they come.
+    /// Orders within the limits, as different as possible.
     known: Vec<Vec<InstrId>>,
 }
 
-/// Looks at an instruction by a lister that count as one step.
+/// Looks of a lister that count as one step.
 const LOOKS_PER_STEP: u64 = 16;
 
-/// Looks for each instruction that listing again may take after the first lists.
+/// Looks for each instruction for listing again after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks that the lists may take for each state of the search: a fifth of the time or so.
+/// Looks of the lists for each state of the search: about a fifth of the time.
 const LOOKS_PER_NODE: u64 = 50;
 
-/// Larger regions have lists only: the closure and the sets of the windows would take gigabytes.
+/// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
+/// take gigabytes.
 const MOST_TO_PROVE: usize = 1 << 13;
 
-/// A schedule that is at most so many cycles longer than the bound is likely to be optimal, or nearly so.
+/// The gap, in cycles, up to which a schedule is likely to be optimal, or nearly so.
 const NEAR: u32 = 4;
 
 /// States of the first turn of the search, for each target.
@@ -176,7 +178,7 @@ impl<'a> Pass<'a> {
         self.answer.length <= self.answer.bound || self.effort.is_spent()
     }
 
-    /// Keeps an order if it is shorter.
+    /// Keep an order if it is shorter.
     fn offer(&mut self, end: usize, trail: &[u32], length: u32) -> bool {
         if length >= self.answer.length && !self.has_units {
             return false;
@@ -194,7 +196,7 @@ impl<'a> Pass<'a> {
         is_shorter
     }
 
-    /// Guarded lists from both ends, by several priorities.
+    /// Run guarded lists from both ends, by several priorities.
     fn lists(&mut self) {
         let charges = [
             (0, Scarcity::Linear),
@@ -225,7 +227,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Finds dependences that can be added, windows for targets, and searches with all of that.
+    /// Find dependences that can be added, windows for targets, and search with all of these.
     fn prove(&mut self, closure: impl Fn() -> Closure) {
         if self.is_done() || self.graphs[0].len() > MOST_TO_PROVE {
             return;
@@ -247,7 +249,7 @@ impl<'a> Pass<'a> {
         self.search(&part, &mut prover);
     }
 
-    /// The region with more dependences: those that do no harm, and those that follow from the limits.
+    /// Return the region with more dependences: harmless ones, and those that follow from the limits.
     fn tightened(&mut self, mut closure: Closure) -> Option<Part> {
         let region = self.problem.region();
         let mut edges = Vec::new();
@@ -277,9 +279,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Searches from both ends, in turns with more lists. Each turn raises the bound and, if that is near the best schedule (else now and
-    /// then), looks for one that is a cycle shorter. A turn is twice as long as the one before; an end that has raised the bound less than the
-    /// other one waits for every fourth turn.
+    /// Search from both ends, in turns with more lists. Each turn raises the bound. If the bound is near the
+    /// best schedule, and in every fourth turn, it also looks for a schedule that is a cycle shorter. A turn
+    /// is twice as long as the one before. An end that has raised the bound less than the other one runs only
+    /// in every fourth turn.
     fn search(&mut self, part: &Part, prover: &mut Prover) {
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
         let mut gains = [0; 2];
@@ -314,7 +317,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Takes over what was found and proven.
+    /// Accept the schedules and bounds of the prover.
     fn take(&mut self, part: &Part, prover: &mut Prover) {
         self.answer.nodes = prover.nodes();
         self.raise_bound(prover.bound);
@@ -328,7 +331,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Lists again by the times of the current schedule, with noise, from either end, with so many looks at an instruction.
+    /// List again by the times of the current schedule, with noise, from either end, with at most `looks`
+    /// looks at an instruction.
     fn relist(&mut self, looks: u64) {
         let count = self.graphs[0].len();
         let graphs = self.graphs.clone();

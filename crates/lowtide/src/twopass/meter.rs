@@ -1,12 +1,13 @@
-//! The cost of a path of the search, where limits on registers do not determine it.
+//! The cost of a path of the search, for costs that limits on registers do not determine.
 //!
-//! Limits judge every moment by itself. A sum over all moments, or a cost of the peaks of several classes together, depends on the whole path. A
-//! [`Meter`] keeps it up to date. States with the same instructions behind them then also differ in what they have spent: a state that has failed says
-//! nothing about one that has spent less. What is left to spend is part of what the [history](super::history) compares.
+//! Limits judge every moment by itself. A sum over all moments, or a cost of the peaks of several classes
+//! together, depends on the whole path. A [`Meter`] tracks it. Similar states then also differ in their spent
+//! cost: a failed state proves nothing about a state that has spent less. The [history](super::history)
+//! compares the remaining budget, too.
 
 use crate::analysis::walk::PressureFields;
 
-/// The cost of the current path, and the most that a whole one may cost.
+/// The cost of the current path, and the most that a whole path may cost.
 pub(crate) struct Meter<'a> {
     packing: &'a PressureFields,
     pub(crate) most: u64,
@@ -14,20 +15,20 @@ pub(crate) struct Meter<'a> {
 }
 
 enum Kind<'a> {
-    /// What is live, all classes together, summed over all moments.
+    /// The live weight of all classes together, summed over all moments.
     Sum {
         so_far: u64,
-        /// What the moments to come add at least.
+        /// A lower bound on the cost of the moments to come.
         rest: u64,
-        /// For each instruction, what is live just before it in every order.
+        /// For each instruction, the weight that is live just before it in every order.
         certain: &'a [u64],
-        /// What is live at the end.
+        /// The live weight at the end.
         end: u64,
     },
-    /// A cost of the peaks, which never falls as they rise.
+    /// A cost of the peaks that is monotonic in them.
     Peaks {
         cost: &'a dyn Fn(&[u32]) -> u64,
-        /// Peaks that every order has at least.
+        /// Lower bounds on the peaks.
         least: &'a [u32],
         /// The peaks before the first instruction, and after each one, one number for each class.
         trail: Vec<u32>,
@@ -36,12 +37,14 @@ enum Kind<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Sums what is live over all moments, both ends included. `certain` is what is live just before each instruction in every order.
+    /// Make a meter of the live weight, summed over all moments with both ends. `certain` is the weight that
+    /// is live just before each instruction in every order.
     pub(crate) fn sum(packing: &'a PressureFields, certain: &'a [u64], end: u64) -> Self {
         Meter { packing, most: u64::MAX, kind: Kind::Sum { so_far: 0, rest: 0, certain, end } }
     }
 
-    /// Judges by the peaks of all classes. Every order has at least the peaks `least`, and at the first moment no more.
+    /// Make a meter of the peaks of all classes. `least` are lower bounds on the peaks, which the first
+    /// moment does not exceed.
     pub(crate) fn peaks(
         packing: &'a PressureFields,
         least: &'a [u32],
@@ -51,7 +54,7 @@ impl<'a> Meter<'a> {
         Meter { packing, most: u64::MAX, kind }
     }
 
-    /// Nothing has been issued.
+    /// Start over before the first instruction.
     pub(crate) fn restart(&mut self) {
         match &mut self.kind {
             Kind::Sum { so_far, rest, certain, end } => {
@@ -64,7 +67,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether an instruction leaves a chance, if it changes what is live from `live` to `then`.
+    /// Return whether an instruction that changes the live weight from `live` to `then` leaves a chance.
     pub(crate) fn allows(&mut self, instr: u32, live: i64, then: i64) -> bool {
         match &mut self.kind {
             Kind::Sum { so_far, rest, certain, .. } => {
@@ -79,7 +82,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Issues an instruction that changes what is live from `live` to `then`.
+    /// Issue an instruction that changes the live weight from `live` to `then`.
     pub(crate) fn issue(&mut self, instr: u32, live: i64, then: i64) {
         match &mut self.kind {
             Kind::Sum { so_far, rest, certain, .. } => {
@@ -94,7 +97,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Takes back the last issue, after which `live` is live again.
+    /// Undo the last issue, which restores the live weight `live`.
     pub(crate) fn take_back(&mut self, instr: u32, live: i64) {
         match &mut self.kind {
             Kind::Sum { so_far, rest, certain, .. } => {
@@ -105,8 +108,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// What is left to spend, by numbers that must fit into 32 bits: the smaller, the worse. A state that fails with these fails with
-    /// smaller ones, as long as `most` does not rise.
+    /// Return the remaining budget as numbers that must fit into 32 bits. A state that fails with these fails
+    /// with smaller ones, as long as `most` does not rise.
     pub(crate) fn left(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, peaks) = match &self.kind {
             Kind::Sum { so_far, .. } => (Some((self.most - so_far) as u32), &[][..]),
@@ -116,12 +119,12 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What is live of all classes together.
+/// Return the live weight of all classes together.
 fn total(packing: &PressureFields, live: i64) -> u64 {
     packing.classes().map(|class| u64::from(packing.unpack(live, class))).sum()
 }
 
-/// Raises peaks to what is live.
+/// Raise peaks to the live weight.
 fn raise(packing: &PressureFields, peaks: &mut [u32], live: i64) {
     for class in packing.classes() {
         let peak = &mut peaks[class.index()];

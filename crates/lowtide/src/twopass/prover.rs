@@ -13,20 +13,21 @@ use crate::progress::Watch;
 use crate::region::Region;
 use crate::verdict::Verdict;
 
-/// Windows and searches of one graph, and what they have found.
+/// Windows and searches of one graph, with their results.
 pub(crate) struct Prover<'a> {
     windows: Windows<'a>,
     searches: Vec<Search<'a>>,
     rules: Rules,
     watch: Watch<'a>,
-    /// No schedule within the limits is shorter.
+    /// A lower bound on the length within the limits.
     pub(crate) bound: u32,
-    /// The last schedule that was found.
+    /// The last schedule found.
     pub(crate) found: Option<Vec<InstrId>>,
 }
 
 impl<'a> Prover<'a> {
-    /// `graphs` are the same region from one end of time (forwards first) or both; `known` is an order within the limits.
+    /// Make a prover. `graphs` are the same region from one end of time (forwards first) or both; `known` is
+    /// an order within the limits.
     pub(crate) fn new(
         region: &'a Region,
         graphs: &'a [Timed],
@@ -45,7 +46,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// States of all searches.
+    /// Return the states of all searches.
     pub(crate) fn nodes(&self) -> u64 {
         self.searches.iter().map(|search| search.nodes).sum()
     }
@@ -57,13 +58,13 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Raises the bound by windows: first a try to prove that nothing is shorter than `length`, then from below in growing steps, then by
-    /// bisection.
+    /// Raise the bound by windows. First try to refute all lengths below `length`, then go up from below in
+    /// growing steps, then bisect.
     pub(crate) fn refute(&mut self, length: u32, effort: &mut Effort) {
         if self.bound < length && self.is_refuted(length - 1, effort) {
             self.raise_bound(length);
         }
-        // Not refuted, as far as known.
+        // The lowest length that is known not to be refuted.
         let mut open = length - 1;
         let mut step = 1;
         while self.bound < open && !effort.is_spent() {
@@ -85,7 +86,7 @@ impl<'a> Prover<'a> {
         !self.windows.narrow(target, effort) || self.windows.needs_more_waves(effort)
     }
 
-    /// Looks for a schedule of so many cycles from one end, in so many states at most.
+    /// Look for a schedule of `target` cycles from one end, in at most `most` states.
     pub(crate) fn try_target(&mut self, end: usize, target: u32, most: u64, effort: &mut Effort) -> Verdict {
         let is_refuted = match self.rules.windows {
             true => {
@@ -111,8 +112,8 @@ impl<'a> Prover<'a> {
         verdict.map_yes(|order| self.found = Some(order))
     }
 
-    /// Raises the bound by search from one end, up to `length`, in steps that grow as long as they succeed. Tells the length of the shortest
-    /// schedule that was found on the way, or `length`.
+    /// Raise the bound by search from one end, up to `length`, in steps that grow while they succeed. Return
+    /// the length of the shortest schedule found on the way, or `length`.
     pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) -> u32 {
         let mut step = 1;
         while self.bound < length && !effort.is_spent() {

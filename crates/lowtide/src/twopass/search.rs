@@ -1,21 +1,24 @@
 //! Branch and bound for a target length (paper 2, Section 5.1), over orders.
 //!
-//! Pressure depends on the order alone, and an order issued as early as possible is as short as it can be ([`Timed`]). So the
-//! search adds instructions, not cycles: an instruction that has to wait takes the first slot it can, and the slots before it
-//! are the stalls. Those of the paper are *necessary* where nothing is ready, and *optional* where something is that
-//! should wait; here the latter are the choice of an instruction that comes later although another one is ready.
+//! Pressure depends on the order alone, and issuing an order as early as possible gives its shortest schedule
+//! ([`Timed`]). So the search adds instructions, not cycles. An instruction that has to wait takes its first
+//! possible slot, and the slots before it are the stalls. The paper's stalls are *necessary* where nothing is
+//! ready, and *optional* where a ready instruction should wait. Here an optional stall is the choice of a
+//! later instruction although another one is ready.
 //!
-//! A state is the set of instructions so far, the next free slot, and when the results on their way are available. It is given up if
-//! - an instruction can no longer issue in time (*ranges*: its release has passed what its tail leaves of the target);
+//! A state is the set of issued instructions, the next free slot, and the times at which pending results
+//! become available. The search gives up a state if
+//! - an instruction can no longer issue in time (*ranges*: its release is beyond the target less its tail);
 //! - a similar state has failed that was at least as well placed ([`History`]);
-//! - Rim and Jain's relaxed problem of all instructions that are left has no solution;
-//! - a bound that knows of registers says so.
+//! - Rim and Jain's relaxed problem of all remaining instructions has no solution;
+//! - a bound that includes registers refutes it.
 //!
-//! *No idling.* A candidate x that would issue in slot s is dropped if a ready instruction y could issue in an earlier slot and does
-//! not raise the pressure. Take any schedule in which x comes next. Move y from its later place into the empty slot: everything else stays where
-//! it is, y's successors have more time than before, and the pressure of every set on the way grows by what y adds to it, which is no more
-//! than what it adds now (pressure is submodular): nothing. So if there is a way with x next, there is one with y before it. (Not if
-//! y needs a unit that can make others wait.)
+//! *No idling.* A candidate x that would issue in slot s is dropped if a ready instruction y could issue in
+//! an earlier slot and does not raise the pressure. *Proof.* Take any schedule in which x comes next, and
+//! move y from its later place into the empty slot. Everything else stays in place, and y's successors have
+//! more time than before. The pressure of every set on the way grows by what y adds to it. Pressure is
+//! submodular, so that is no more than y adds now: nothing. So a schedule with x next implies one with y
+//! before it. ∎ (The rule does not apply if y needs a unit that can make others wait.)
 
 use super::Rules;
 use super::history::{COSTS, History, Known, Pending};
@@ -28,12 +31,12 @@ use crate::index::InstrId;
 use crate::random::Random;
 use crate::verdict::Verdict;
 
-/// A choice that is open: the instruction and its slot.
+/// An open choice: the instruction and its slot.
 #[derive(Clone, Copy, Debug)]
 struct Child {
     instr: u32,
     slot: u32,
-    /// How urgent it is, for the order of the children.
+    /// The urgency, for the order of the children.
     latest: i64,
 }
 
@@ -46,7 +49,7 @@ struct Frame {
     /// The state before the instruction that led here.
     slot: u32,
     log: u32,
-    /// Whether anything below was given up for lack of time.
+    /// Whether a state below was given up for lack of time.
     is_timed: bool,
     /// The instruction that the relaxed problem issues next, if it was solved.
     pick: u32,
@@ -54,10 +57,10 @@ struct Frame {
 
 const NONE: u32 = u32::MAX;
 
-/// After so many solutions in a row the relaxed problem is looked at less often.
+/// After this number of solutions in a row, the relaxed problem is solved less often.
 const PATIENCE: u32 = 64;
 
-/// A search from one end of time, which can be asked for one target after the other.
+/// A search from one end of time, for one target after the other.
 pub(crate) struct Search<'g> {
     graph: &'g Timed,
     rules: Rules,
@@ -68,7 +71,7 @@ pub(crate) struct Search<'g> {
     is_issued: Vec<bool>,
     /// Values of `available` to restore.
     log: Vec<(u32, u32)>,
-    /// The target length in cycles, and the first and the last cycle of each instruction that it allows.
+    /// The target length in cycles, and the first and last cycle of each instruction for it.
     target: u32,
     earliest: Vec<u32>,
     latest: Vec<i64>,
@@ -82,9 +85,9 @@ pub(crate) struct Search<'g> {
     relaxed: Relaxed,
     /// How often in a row the relaxed problem had a solution.
     solved_in_a_row: u32,
-    /// What a path costs, where that depends on more than single moments.
+    /// The cost of a path, if it depends on more than single moments.
     pub(crate) meter: Option<Meter<'g>>,
-    /// Whether the last run would have found more with more time.
+    /// Whether the last run gave up a state for lack of time.
     pub(crate) is_timed: bool,
     /// States so far, in all runs.
     pub(crate) nodes: u64,
@@ -119,12 +122,13 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// What has been built, from first to last.
+    /// Return the order built so far, from first to last.
     fn order(&self) -> Vec<InstrId> {
         self.graph.in_time(self.walk.trail())
     }
 
-    /// Sets a target, in cycles, and the windows of all instructions for it, first cycles and last cycles (in time that runs forwards).
+    /// Set a target, in cycles, and the windows of all instructions for it: first and last cycles, in forward
+    /// time.
     pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
         self.target = target;
         for instr in 0..self.graph.len() {
@@ -136,7 +140,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Looks for a schedule that meets the target, in so many states at most.
+    /// Search for a schedule that meets the target, in at most `most` states.
     pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
@@ -211,7 +215,7 @@ impl<'g> Search<'g> {
         Verdict::No(())
     }
 
-    /// Issues an instruction; false if that leaves another one too little time.
+    /// Issue an instruction. Return false if another one then has too little time.
     fn issue(&mut self, instr: u32, slot: u32) -> bool {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
@@ -258,7 +262,8 @@ impl<'g> Search<'g> {
         self.target * self.graph.width - self.clock.slot.min(self.target * self.graph.width)
     }
 
-    /// Looks at the current state: a new frame if it has to be searched; else whether it was given up for lack of time.
+    /// Examine the current state. Push a frame and return `None` if it has to be searched. Otherwise return
+    /// whether it was given up for lack of time.
     fn open(&mut self, slot: u32, log: u32, is_pick: bool) -> Option<bool> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
@@ -291,7 +296,8 @@ impl<'g> Search<'g> {
             }
         }
         let mut pick = NONE;
-        // It takes most of the time: where it says nothing for long, it is asked now and then.
+        // The relaxed problem takes most of the time: after many solutions in a row, it is solved now and
+        // then.
         let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
         if self.rules.dynamic_bound && !is_pick && is_due {
             let windows = (&self.earliest[..], &self.latest[..]);
@@ -321,7 +327,7 @@ impl<'g> Search<'g> {
         None
     }
 
-    /// Adds the children of the current state; tells whether one was left out for lack of time.
+    /// Add the children of the current state. Return whether one was left out for lack of time.
     fn add_children(&mut self) -> bool {
         let graph = self.graph;
         let packing = graph.live.packing();
@@ -362,7 +368,7 @@ impl<'g> Search<'g> {
         is_timed
     }
 
-    /// Remembers that the current state has failed.
+    /// Remember that the current state has failed.
     fn remember(&mut self, is_timed: bool) {
         if !self.rules.memory {
             return;
@@ -391,9 +397,10 @@ impl<'g> Search<'g> {
     }
 }
 
-/// Rim and Jain's relaxed problem of the instructions that are left: [`crate::analysis::length_bound`] has the proof.
+/// Rim and Jain's relaxed problem of the remaining instructions: [`crate::analysis::length_bound`] has the
+/// proof.
 struct Relaxed {
-    /// The instructions, each after all that it waits for, and the place of each; those that are left, by place.
+    /// The instructions in topological order, the place of each, and the remaining ones by place.
     topological: Vec<u32>,
     place: Vec<u32>,
     left: BitSet,
@@ -402,7 +409,7 @@ struct Relaxed {
     rank: Vec<u32>,
     left_by_latest: BitSet,
     release: Vec<u32>,
-    /// For each cycle from now on, the first one from there that may have room, and slots taken.
+    /// For each cycle from now on, the first cycle from there that may have room, and the slots taken.
     room: Vec<u32>,
     taken: Vec<u32>,
 }
@@ -427,7 +434,7 @@ impl Relaxed {
         relaxed
     }
 
-    /// Sorts the instructions by their last cycles. Nothing has been issued then.
+    /// Sort the instructions by their last cycles. All of them are open then.
     fn restart(&mut self, latest: &[i64]) {
         self.by_latest.sort_by_key(|&instr| latest[instr as usize]);
         self.left.clear();
@@ -439,7 +446,7 @@ impl Relaxed {
         }
     }
 
-    /// Counts an instruction as issued, or as left again.
+    /// Mark an instruction as issued, or as open again.
     #[inline]
     fn flip(&mut self, instr: u32) {
         let (place, rank) = (self.place[instr as usize], self.rank[instr as usize]);
@@ -447,7 +454,8 @@ impl Relaxed {
         self.left_by_latest.toggle(rank);
     }
 
-    /// None if there is no solution; else what it issues first. `windows` are the first and the last cycles.
+    /// Return the instruction that a solution issues first. `None` if there is no solution. `windows` are the
+    /// first and the last cycles.
     fn solve(
         &mut self,
         graph: &Timed,
@@ -500,7 +508,7 @@ impl Relaxed {
     }
 }
 
-/// The first cycle from one on that has room. All cycles on the way lead there at once from now on.
+/// Return the first cycle from `from` on that has room, and shorten the path for later calls.
 #[inline]
 fn first_room(room: &mut [u32], from: u32) -> u32 {
     let mut end = from;
@@ -532,7 +540,8 @@ mod tests {
         }
     }
 
-    /// At the whole pass, lists find most schedules before the search does; a rule that prunes too much might not be seen. Here the search is alone.
+    /// In the whole pass, lists find most schedules before the search does, which could hide a rule that
+    /// prunes too much. Here the search is alone.
     #[test]
     fn a_schedule_is_found_exactly_where_there_is_one() {
         let mut random = Random::new(1);
@@ -549,7 +558,7 @@ mod tests {
                 let rules = rules(bits);
                 let mut windows = Windows::new(&case.region, &graphs[0], &case.limits, &known);
                 let mut search = Search::new(&graphs[end], rules);
-                // What has failed for one target is remembered for the next one, whichever is higher.
+                // Failures for one target are remembered for the next one, in either direction.
                 let lowest = case.lowest_target().max(case.optimum.saturating_sub(3));
                 let mut targets: Vec<u32> = (lowest..case.optimum + 3).collect();
                 (1..targets.len()).for_each(|place| targets.swap(place, own.below(place + 1)));

@@ -1,9 +1,10 @@
 //! A problem as seen from one end of time.
 //!
-//! A schedule can grow from its first instruction or, mirrored, from its last one. Either way the same things count: what waits for
-//! what and for how long, what is live, and how far it still is to the other end. Pressure depends on the order alone. So schedules are
-//! built as orders: each instruction takes the first slot that its operands, the issue width and the units allow. For a given
-//! order no schedule is shorter, from whichever end it is built.
+//! A schedule can grow from its first instruction or, mirrored, from its last one. Either way the same data
+//! count: the dependences with their latencies, the live weight, and the distance to the other end. Pressure
+//! depends on the order alone. So schedules are built as orders: each instruction takes the first slot that
+//! its operands, the issue width and the units allow. For a given order no schedule is shorter, from either
+//! end.
 //!
 //! A *slot* is a place to issue in: cycle `c` has the slots `c * width .. (c + 1) * width`.
 
@@ -18,7 +19,7 @@ use crate::region::Edge;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
     pub(crate) instr: u32,
-    /// Cycles between the two issues, at least.
+    /// The least cycles between the two issues.
     pub(crate) cycles: u32,
 }
 
@@ -27,23 +28,24 @@ pub(crate) struct Link {
 pub(crate) struct Timed {
     pub(crate) direction: Direction,
     pub(crate) live: LiveGraph,
-    /// The most that may be live.
+    /// The limit on the live weight.
     pub(crate) limit: i64,
-    /// What waits for an instruction, and what it waits for.
+    /// The instructions that wait for an instruction, and those that it waits for.
     pub(crate) next: Rows<Link>,
     pub(crate) prev: Rows<Link>,
-    /// For each instruction, cycles from this end of the schedule to its issue, and from its issue to the other end, at least.
+    /// For each instruction, the least cycles from this end of the schedule to its issue, and from its issue
+    /// to the other end.
     pub(crate) head: Vec<u32>,
     pub(crate) tail: Vec<u32>,
     pub(crate) width: u32,
-    /// Units that can make an instruction wait, as far as they are taken into account: how many copies there are, and for each
-    /// instruction which ones it needs for how long.
+    /// The units that can make an instruction wait: their copies, and for each instruction its units with
+    /// busy cycles.
     units: Vec<u32>,
     needs: Rows<(u32, u32)>,
 }
 
 impl Timed {
-    /// `limits` are those that `packing` was made for. Units are known only to time that runs forwards.
+    /// Make the graph. `limits` are those of `packing`. Units count only in forward time.
     pub(crate) fn new(
         problem: &Problem,
         direction: Direction,
@@ -89,7 +91,7 @@ impl Timed {
             }
             needs.end_row();
         }
-        // More copies than instructions are never needed, however many the target claims.
+        // More copies than instructions are never needed.
         let units = binding.iter().map(|unit| unit.count.min(region.len() as u32)).collect();
         Timed {
             direction,
@@ -122,7 +124,7 @@ impl Timed {
         (0..count).map(move |place| if is_forward { place } else { count - 1 - place })
     }
 
-    /// An order that was built from this end, from first to last.
+    /// Convert an order that was built from this end to forward time.
     pub(crate) fn in_time(&self, trail: &[u32]) -> Vec<InstrId> {
         let order = trail.iter().map(|&instr| InstrId(instr));
         match self.direction {
@@ -131,7 +133,7 @@ impl Timed {
         }
     }
 
-    /// The other way round: an order as it would be built from this end.
+    /// Convert an order to the direction of this end.
     pub(crate) fn as_built(&self, order: &[InstrId]) -> Vec<u32> {
         let order = order.iter().map(|instr| instr.0);
         match self.direction {
@@ -141,16 +143,16 @@ impl Timed {
     }
 }
 
-/// The next free slot, and when units are free.
+/// The next free slot, and the times at which units become free.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     /// The first slot after the last issue.
     pub(crate) slot: u32,
     /// For each copy of each unit the first cycle in which it is free, all copies of a unit in one row.
     free: Vec<u32>,
-    /// Where the copies of each unit start.
+    /// The start of the copies of each unit.
     starts: Vec<u32>,
-    /// What [`Clock::take_back`] has to restore: a copy, and when it was free.
+    /// The changes that [`Clock::take_back`] undoes: a copy, and its free cycle before.
     undo: Vec<(u32, u32)>,
 }
 
@@ -182,7 +184,7 @@ impl Clock {
         slot
     }
 
-    /// Issues in a slot that [`Clock::first_slot`] allows.
+    /// Issue in a slot that [`Clock::first_slot`] returns.
     #[inline]
     pub(crate) fn issue(&mut self, graph: &Timed, instr: u32, slot: u32) {
         self.slot = slot + 1;
@@ -195,7 +197,7 @@ impl Clock {
         }
     }
 
-    /// Takes back the last issue; `slot` is what [`Clock::slot`] was before it.
+    /// Undo the last issue. `slot` is the value of [`Clock::slot`] before it.
     #[inline]
     pub(crate) fn take_back(&mut self, graph: &Timed, instr: u32, slot: u32) {
         self.slot = slot;
@@ -206,7 +208,8 @@ impl Clock {
         }
     }
 
-    /// When units are free: what a state has to be compared by. Empty if none ever makes anything wait.
+    /// Return the free cycles of all copies, by which states are compared. Empty if no unit ever makes an
+    /// instruction wait.
     pub(crate) fn free(&self) -> &[u32] {
         &self.free
     }

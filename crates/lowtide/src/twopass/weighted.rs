@@ -1,6 +1,8 @@
-//! One pass for both: the lowest sum of length and pressure, the latter with a weight (paper 2, Section 4.1: its previous algorithm).
+//! One pass for both goals: the lowest weighted sum of length and pressure (paper 2, Section 4.1: its
+//! previous algorithm).
 //!
-//! This is a baseline. It knows one region only, not its kernel, and so it is what the two passes have to beat (paper 2, Table 4).
+//! This is a baseline for the two passes (paper 2, Table 4). It works on one region alone, without its
+//! kernel.
 //!
 //! # Steps
 //! 1. The order to start from with the lowest sum is the best schedule so far.
@@ -34,12 +36,12 @@ use crate::twopass::search::Search;
 use crate::twopass::timed::Timed;
 use crate::verdict::Verdict;
 
-/// What to add up: the length in cycles, and the cost of pressure with a weight.
+/// The sum to minimise: the length in cycles, plus the weighted cost of pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Objective {
-    /// How pressure is counted.
+    /// The cost of pressure.
     pub cost: PressureCost,
-    /// What a unit of it is worth in cycles.
+    /// The weight: cycles for a unit of cost.
     pub weight: u32,
 }
 
@@ -57,16 +59,18 @@ impl Objective {
     }
 }
 
-/// How the pressure of a schedule is counted.
+/// The definition of the cost of pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PressureCost {
-    /// Waves that do not fit. A register that has to be spilled is as bad as no wave at all.
+    /// Waves that do not fit. A register that has to be spilled costs as much as the loss of all waves.
     Occupancy,
-    /// Peaks of all classes that can cost a wave, added up (peak register pressure).
+    /// The sum of the peaks of all classes that can cost a wave (peak register pressure).
     Prp,
-    /// By how much the peaks exceed the problem's limits, all classes together (peak excess register pressure).
+    /// The excess of the peaks over the problem's limits, summed over all classes (peak excess register
+    /// pressure).
     Perp,
-    /// Registers that are live, summed over all moments between instructions and at both ends (sum of live interval lengths).
+    /// Live registers, summed over all moments between instructions and at both ends (sum of live interval
+    /// lengths).
     Slil,
 }
 
@@ -86,7 +90,7 @@ impl PressureCost {
         self.of_peaks(problem, &peaks).unwrap_or(sum)
     }
 
-    /// The cost of peaks, one for each class; none if it takes more than these to tell.
+    /// Return the cost of peaks, one for each class. `None` if peaks alone do not determine the cost.
     fn of_peaks(self, problem: &Problem, peaks: &[u32]) -> Option<u64> {
         let registers = problem.registers();
         let cost = match self {
@@ -110,16 +114,16 @@ impl PressureCost {
     }
 }
 
-/// What is known about the lowest sum.
+/// The result: the schedule with the lowest sum found, and the bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The order of the best schedule that was found.
     pub order: Vec<InstrId>,
-    /// Length and cost of pressure of all schedules on the way to it, from the one to start from to the best one.
+    /// Length and cost of pressure of all improvements, from the start to the best one.
     pub found: Vec<(u32, u64)>,
     /// Its sum.
     pub sum: u64,
-    /// No schedule has a lower one.
+    /// A lower bound on the sum.
     pub bound: u64,
     /// The last target length.
     pub target: u32,
@@ -127,8 +131,9 @@ pub struct Answer {
     pub nodes: u64,
 }
 
-/// Looks for the schedule with the lowest sum, from the best of some orders, or from the source order if none is given. Every
-/// order has at least the peaks `least`, one for each class. What it finds is noted where `watch` says.
+/// Find the schedule with the lowest sum, starting from the best of some orders. Without orders, start from
+/// the source order. `least` are lower bounds on the peaks, one for each class. `watch` logs the
+/// improvements.
 pub fn lowest_sum(
     problem: &Problem,
     least: &[u32],
@@ -146,7 +151,7 @@ pub fn lowest_sum(
     pass.answer
 }
 
-/// The limits that a cost means, and whether they are enough to keep it.
+/// The limits that follow from a cost, and whether they are sufficient for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Limits {
     each: Vec<Option<u32>>,
@@ -160,7 +165,7 @@ struct Pass<'a> {
     /// For each class, the lowest and the highest peak that an order can have.
     least: Vec<u32>,
     highest: Vec<u32>,
-    /// What is live in every order just before each instruction, if that matters.
+    /// The weight that is live in every order just before each instruction, if needed.
     certain: Vec<u64>,
     end: u64,
     least_cost: u64,
@@ -211,14 +216,15 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The highest cost that improves the sum at the current target; none if there is no such cost, at this target or a longer one.
+    /// Return the highest cost that improves the sum at the current target. `None` if no cost improves it, at
+    /// this target or a longer one.
     fn most_cost(&self) -> Option<u64> {
         let cheaper = self.answer.sum.checked_sub(u64::from(self.answer.target) + 1)?;
         let most = cheaper.checked_div(u64::from(self.objective.weight)).unwrap_or(u64::MAX);
         (most >= self.least_cost).then_some(most)
     }
 
-    /// What a cost leaves each class at most.
+    /// Return the most registers that a cost leaves to each class.
     fn limits(&self, most: u64) -> Limits {
         let is_fine =
             |peaks: &[u32]| self.objective.cost.of_peaks(self.problem, peaks).is_none_or(|cost| cost <= most);
@@ -236,14 +242,14 @@ impl<'a> Pass<'a> {
             each[class] = low;
         }
         let are_enough = self.objective.cost != PressureCost::Slil && is_fine(&each);
-        // What nothing can exceed need not be looked at; but a meter looks at all.
+        // A limit that nothing can exceed is dropped, but a meter needs all of them.
         let can_exceed = |(&limit, &highest): (&u32, &u32)| (!are_enough || limit < highest).then_some(limit);
         Limits { each: each.iter().zip(&self.highest).map(can_exceed).collect(), are_enough }
     }
 
     /// Searches at one target after the other.
     fn search(&mut self, times: &LengthBound) {
-        // What is left to spend is remembered in 32 bits.
+        // The remaining budget is stored in 32 bits.
         let highest_sum = self
             .highest
             .iter()
@@ -252,7 +258,7 @@ impl<'a> Pass<'a> {
             .saturating_mul(self.problem.region().len() as u64 + 1);
         let is_sum = self.objective.cost == PressureCost::Slil;
         let rules = Rules {
-            // An instruction that comes earlier can prolong the lives of others, even if it frees something.
+            // An earlier instruction can prolong the lives of others, even if it frees something.
             no_idling: !is_sum,
             memory: !is_sum || highest_sum <= u64::from(u32::MAX),
             ..Rules::ALL
@@ -292,7 +298,7 @@ impl<'a> Pass<'a> {
         self.raise_bound();
     }
 
-    /// Whether there is more to ask after the current target.
+    /// Search at the current target. Return whether there is more to ask.
     fn try_target(&mut self, graph: &Timed, search: &mut Search) -> bool {
         let target = self.answer.target;
         if self.effort.is_spent() || u64::from(target) * u64::from(graph.width) > MOST_SLOTS {
@@ -323,12 +329,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The lowest sum that targets from the current one on can have.
+    /// Return the lowest sum that targets from the current one on can have.
     fn least_from_here(&self) -> u64 {
         self.objective.sum(self.answer.target, self.least_cost).min(self.answer.sum)
     }
 
-    /// Shorter targets have nothing better; longer ones cost at least so much.
+    /// Raise the bound: shorter targets have nothing better, and longer ones cost at least this much.
     fn raise_bound(&mut self) {
         self.answer.bound = self.answer.bound.max(self.least_from_here());
         self.watch.proved(self.answer.nodes, self.answer.bound);
@@ -341,7 +347,7 @@ fn measure(problem: &Problem, objective: Objective, order: &[InstrId]) -> (u32, 
     (length, objective.cost.of(problem, order))
 }
 
-/// The registers that are live just before each instruction in every order, and those at the end.
+/// Return the registers that are live just before each instruction in every order, and those at the end.
 fn certainly_live(region: &Region) -> (Vec<u64>, u64) {
     let through: u64 = region.class_ids().map(|class| u64::from(region.through(class))).sum();
     let mut before = vec![through; region.len()];
@@ -352,7 +358,7 @@ fn certainly_live(region: &Region) -> (Vec<u64>, u64) {
     }
     let closure = Closure::new(region);
     for (number, value) in region.values().iter().enumerate() {
-        // All that comes after the definition and not after all uses.
+        // All instructions after the definition that do not come after all uses.
         let count = region.len();
         let mut moments = if value.live_out { BitSet::full(count) } else { BitSet::new(count) };
         for &user in region.value_uses(ValueId::at(number)) {

@@ -1,9 +1,11 @@
-//! When each instruction can issue, if the schedule is to meet a target within the limits on registers.
+//! Windows: the cycles in which each instruction can issue, if the schedule is to meet a target within the
+//! limits on registers.
 //!
-//! For a target length every instruction has a *window*: from its release to what its tail leaves of the target. Windows say more than
-//! when: at any moment, everything whose window has closed has been issued, and everything whose window has not opened
-//! has not. So the set of instructions issued so far lies between two downsets, and a minimum cut tells the least pressure of all sets
-//! between them. If that is over a limit, there is no such moment, and a window can be narrowed:
+//! For a target length every instruction has a *window*: from its release to the target less its tail. At any
+//! moment, every instruction whose window has closed has been issued, and every one whose window has not
+//! opened has not. So the set of issued instructions lies between two downsets, and a minimum cut gives the
+//! least pressure of all sets between them. If that is over a limit, no schedule has such a moment, and a
+//! window can be narrowed:
 //!
 //! - Suppose that b issues in cycle h or later. Just before it, all of its ancestors have been issued, and all whose windows close by h;
 //!   none of its descendants, and none whose window opens only when that of b has closed. If no such set is within the limits, b
@@ -11,25 +13,29 @@
 //! - Mirrored: suppose that b issues in cycle l or earlier. Just after it, the same holds for those whose windows close
 //!   before that of b opens, and those whose windows open from l on.
 //!
-//! A narrower window narrows those of predecessors and successors, and makes the next cuts higher. If a window becomes empty, no
-//! schedule meets the target: a *destructive* bound. It knows what neither latencies nor registers know alone: that all of several
-//! results would have to be on their way at once, say, when only some of them can be.
+//! A narrower window narrows those of predecessors and successors, and makes the next cuts higher. If a
+//! window becomes empty, no schedule meets the target: a *destructive* bound. It proves facts that neither
+//! latencies nor registers imply alone. An example is that several results would have to be pending at once
+//! when only some of them can be.
 //!
 //! # Counting
-//! The set also has a size. What has not been issued at a moment must fit into the slots that are left, and what has been must have
-//! fitted into those before. A cut can weigh instructions as well as registers: if every set between the bounds has
-//! `f + (instructions outside)` over the limit plus the most that may be outside, none of them has few enough of both. That tells where a schedule
-//! would have to wait for registers with work left to do.
+//! The set also has a size. The instructions that are not issued at a moment must fit into the remaining
+//! slots, and the issued ones must have fitted into the slots before. A cut can weigh instructions as well as
+//! registers. Suppose every set between the bounds has `f + (instructions outside)` over the limit plus the
+//! most that may be outside. Then no set is within the limit and large enough at the same time. That detects
+//! schedules that would have to wait for registers with work left to do.
 //!
 //! # Waves
-//! Results of long latency d are on their way for d cycles or more. Let u be one of them with w registers, and let k(u) be the most
-//! results that can be on their way at once with u: with f' the least pressure that everything else has then, k(u) is at most `(limit - f') / w`.
-//! (The pressure of the set as a whole may count twice or more for that, as long as the results count once less: a larger multiple
-//! makes it dear to have too many of them. The least of the quotients is taken.)
-//! Give u the share 1/k(u): at no moment do the shares of all that is on its way add up to more than 1. The times for which they are on their way are intervals; if no
-//! set of W - 1 moments meets them all, there are W of them that are disjoint (intervals are perfect), and that is so if
-//! all shares together are more than W - 1. Disjoint ones follow each other in d + 1 cycles: a use of the first, then the load of the
-//! next, unless that is the same instruction.
+//! Results of long latency d are pending for d cycles or more. Let u be one of them with w registers, and let
+//! k(u) be the most results that can be pending at once with u. If f' is the least pressure of everything
+//! else then, k(u) is at most `(limit - f') / w`. (The pressure of the whole set may count twice or more in
+//! f', as long as the results count once less: a larger multiple makes too many of them expensive. The least
+//! of the quotients is taken.)
+//!
+//! Give u the share 1/k(u): at no moment do the shares of all pending results add up to more than 1. Their
+//! pending times are intervals. If no set of W - 1 moments meets them all, W of them are disjoint (intervals
+//! are perfect). That is so if all shares together are more than W - 1. Disjoint ones follow each other in d
+//! + 1 cycles: a use of the first, then the load of the next, unless that is the same instruction.
 
 use super::timed::Timed;
 use crate::analysis::closure::Closure;
@@ -39,24 +45,24 @@ use crate::budget::Effort;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
-/// Weights of registers and instructions with which a set is looked for that is large enough, or small enough.
+/// Weights of registers and instructions by which a large enough, or small enough, set is sought.
 const COUNTING: [Weights; 2] =
     [Weights { live: 1, inside: 0, outside: 1 }, Weights { live: 1, inside: 1, outside: 0 }];
 
-/// Which of the two moments next to an instruction.
+/// One of the two moments next to an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Beside {
     Before,
     After,
 }
 
-/// Finds windows for one target after the other.
+/// A finder of windows for one target after the other.
 pub(crate) struct Windows<'a> {
     region: &'a Region,
     graph: &'a Timed,
     closure: Closure,
     cuts: Vec<Cut<'a>>,
-    /// What has been issued at a moment, and what has not.
+    /// The instructions that are issued at a moment, and those that are not.
     inside: BitSet,
     outside: BitSet,
     found: BitSet,
@@ -77,35 +83,35 @@ struct Cut<'a> {
     /// Pressure and number of instructions together, by their weights.
     counting: Vec<(DownsetMin<'a>, Weights)>,
     limit: u32,
-    /// For each instruction and both moments next to it a downset that was possible then when last asked. As long as
-    /// it is still between the bounds there is nothing to compute.
+    /// For each instruction and both moments next to it, a downset that was possible at the last query. While
+    /// it lies between the bounds, no cut is needed.
     witnesses: BitMatrix,
 }
 
 /// Results of long latency that take the same number of registers.
 struct Fetches<'a> {
-    /// Cycles that each is on its way, at least.
+    /// The least cycles for which each is pending.
     cycles: u32,
     weight: u32,
     limit: u32,
-    /// The loads, each with what waits for it so long.
+    /// The loads, each with the instructions that wait for it that long.
     spans: Vec<(InstrId, Vec<InstrId>)>,
-    /// Whether something that waits for one is itself one.
+    /// Whether an instruction that waits for one of the loads is itself one.
     touch: bool,
-    /// The pressure, each register counted so many times, but those of these results once less.
+    /// The pressure with each register counted a number of times, and those of these results once less.
     minima: Vec<(DownsetMin<'a>, u32)>,
 }
 
-/// Latencies below this are not worth waves.
+/// The least latency for waves.
 const LONG: u32 = 5;
 
-/// So many groups at most, those of the longest latencies.
+/// The most groups: those of the longest latencies.
 const MOST_GROUPS: usize = 4;
 
-/// Windows to keep.
+/// The most windows to keep.
 const MOST_KEPT: usize = 4;
 
-/// All that can be on its way at once.
+/// The share of all results that can be pending at once.
 const WHOLE: u64 = 1 << 32;
 
 fn fetches<'a>(
@@ -172,7 +178,7 @@ fn fetches<'a>(
 }
 
 impl<'a> Windows<'a> {
-    /// `graph` runs forwards; `known` is an order within the limits.
+    /// Make the finder. `graph` is in forward time; `known` is an order within the limits.
     pub(crate) fn new(
         region: &'a Region,
         graph: &'a Timed,
@@ -221,7 +227,8 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Sets the windows that latencies and issue slots alone leave for a target; false if there are none.
+    /// Set the windows that latencies and issue slots alone leave for a target. Return false if there are
+    /// none.
     pub(crate) fn open(&mut self, target: u32) -> bool {
         let graph = self.graph;
         self.target = target;
@@ -235,7 +242,7 @@ impl<'a> Windows<'a> {
         true
     }
 
-    /// Goes back to windows that were kept for a target; false if there are none.
+    /// Restore the windows that were kept for a target. Return false if there are none.
     pub(crate) fn recall(&mut self, target: u32) -> bool {
         let Some((_, first, last)) = self.kept.iter().find(|(known, _, _)| *known == target) else {
             return false;
@@ -246,7 +253,7 @@ impl<'a> Windows<'a> {
         true
     }
 
-    /// Keeps the windows, so that they need not be found again; a few of them only, the latest ones.
+    /// Keep the windows for later. Only the latest few are kept.
     pub(crate) fn keep(&mut self) {
         if self.kept.iter().any(|(known, _, _)| *known == self.target) {
             return;
@@ -257,8 +264,8 @@ impl<'a> Windows<'a> {
         self.kept.push((self.target, self.first.clone(), self.last.clone()));
     }
 
-    /// Narrows the windows for a target until nothing changes or the effort is spent; false if none are left, so that no schedule meets
-    /// the target.
+    /// Narrow the windows for a target until nothing changes or the effort is spent. Return false if a window
+    /// is empty: no schedule meets the target.
     pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> bool {
         if !self.open(target) {
             return false;
@@ -296,7 +303,8 @@ impl<'a> Windows<'a> {
         true
     }
 
-    /// Whether results cannot all be fetched in time, as only some of them can be on their way at once.
+    /// Return whether the results cannot all be fetched in time, since only some of them can be pending at
+    /// once.
     pub(crate) fn needs_more_waves(&mut self, effort: &mut Effort) -> bool {
         for position in 0..self.fetches.len() {
             if effort.is_spent() {
@@ -322,7 +330,7 @@ impl<'a> Windows<'a> {
         }
         let group = &self.fetches[position];
         let apart = group.cycles + u32::from(self.graph.width == 1 && !group.touch);
-        // All loads that start from some cycle on and must be over by another.
+        // All loads that start from some cycle on and must be complete by another.
         shares.sort_unstable_by_key(|share| share.1);
         for &(from, _, _) in &shares {
             let mut sum = 0;
@@ -341,7 +349,8 @@ impl<'a> Windows<'a> {
         false
     }
 
-    /// The share of what can be on its way at once that a load takes, of [`WHOLE`]: with it on its way, so many others of the same weight can be.
+    /// Return the share of a load, of [`WHOLE`]: one over the number of loads of its weight that can be
+    /// pending together with it.
     fn share(&mut self, position: usize, span: usize, effort: &mut Effort) -> Option<u64> {
         let group = &mut self.fetches[position];
         let (load, uses) = &group.spans[span];
@@ -377,7 +386,7 @@ impl<'a> Windows<'a> {
         Some(WHOLE / u64::from(at_once))
     }
 
-    /// The last cycle of an instruction, if that is earlier than known.
+    /// Return the last cycle of an instruction, if it is earlier than known.
     fn earlier_last(&mut self, instr: InstrId, effort: &mut Effort) -> Option<i64> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
         if self.is_possible(instr, Beside::Before, last, last, effort) {
@@ -394,7 +403,7 @@ impl<'a> Windows<'a> {
         Some(possible)
     }
 
-    /// The first cycle of an instruction, if that is later than known.
+    /// Return the first cycle of an instruction, if it is later than known.
     fn later_first(&mut self, instr: InstrId, effort: &mut Effort) -> Option<u32> {
         let (first, last) = (self.first[instr.index()], self.last[instr.index()]);
         if self.is_possible(instr, Beside::After, first, first, effort) {
@@ -411,7 +420,7 @@ impl<'a> Windows<'a> {
         Some(possible)
     }
 
-    /// Whether an instruction may issue in a cycle of `from..=to`, as far as the moment before or after it is concerned.
+    /// Return whether the moment before or after an instruction allows its issue in a cycle of `from..=to`.
     fn is_possible(
         &mut self,
         instr: InstrId,
@@ -422,7 +431,8 @@ impl<'a> Windows<'a> {
     ) -> bool {
         self.bound_moment(instr, moment, from, to);
         let place = 2 * instr.index() + usize::from(moment == Beside::After);
-        // How many instructions have been issued then: what is left must fit into the slots that are left, and what is not must have.
+        // The number of instructions issued then: the rest must fit into the remaining slots, and the issued
+        // ones must have fitted.
         let (count, width) = (self.first.len() as u32, self.graph.width);
         let own = u32::from(moment == Beside::After);
         let least = (count + own).saturating_sub(width.saturating_mul(self.target - from));
@@ -479,8 +489,8 @@ impl<'a> Windows<'a> {
         true
     }
 
-    /// What has been issued next to an instruction that issues in `from..=to`, and what has not. With one instruction in a cycle, two
-    /// that have only one cycle to share are in order.
+    /// Set the instructions that are issued next to an instruction that issues in `from..=to`, and those that
+    /// are not. With one instruction in a cycle, two instructions with only one common cycle are in order.
     fn bound_moment(&mut self, instr: InstrId, moment: Beside, from: u32, to: u32) {
         let one = u32::from(self.graph.width == 1);
         self.inside.copy_from(self.closure.ancestors(instr));
@@ -535,7 +545,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// The cycles of an order if all issue as late as possible, with units left aside.
+    /// Return the latest cycles of an order, without regard to units.
     fn latest(case: &Case, order: &[InstrId], target: u32) -> Vec<u32> {
         let width = case.target.issue().width;
         let mut cycles = vec![0; order.len()];

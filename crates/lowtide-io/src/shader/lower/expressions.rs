@@ -1,4 +1,4 @@
-//! Expressions: what each of them stands for, and the operations that compute it.
+//! Expressions: the value of each, and the operations that compute it.
 
 use naga::{Expression, Function, Handle, Literal, Module, ScalarKind, Type, TypeInner};
 
@@ -8,7 +8,7 @@ use super::{
 use crate::shader::code::{Effect, Lane};
 
 impl<'a> Lower<'a> {
-    /// The value of an expression that was computed, or that needs no computing.
+    /// Return the value of an expression that was computed, or that needs no operation.
     pub(super) fn value(&mut self, frame: &mut Frame<'a>, expression: Handle<Expression>) -> Fallible<Val> {
         if let Some((block, val)) = frame.values.get(&expression) {
             let (block, val) = (*block, val.clone());
@@ -65,7 +65,7 @@ impl<'a> Lower<'a> {
         self.constant(text)
     }
 
-    /// A constant expression of the module.
+    /// Return a constant expression of the module.
     pub(super) fn global_expression(&mut self, expression: Handle<Expression>) -> Fallible<Val> {
         self.step()?;
         self.deeper(|this| this.global_value(expression))
@@ -86,7 +86,7 @@ impl<'a> Lower<'a> {
                 Val::Lanes(lanes) => Ok(Val::Lanes(vec![lanes[0]; *size as usize])),
                 other => Ok(other),
             },
-            // Constants that are chosen when a pipeline is made, and what is computed of them.
+            // Constants that are chosen when a pipeline is made, and expressions of them.
             _ => match &self.info[expression] {
                 naga::proc::TypeResolution::Handle(ty) => {
                     let one = self.folded();
@@ -151,7 +151,7 @@ impl<'a> Lower<'a> {
             }
             Expression::AccessIndex { base, index } => {
                 match frame.values.get(base) {
-                    // Not all of a large array for one element.
+                    // Do not copy all of a large array for one element.
                     Some((block, val @ Val::Group(_))) => {
                         let (block, part) = (*block, part(val, *index as usize));
                         match part {
@@ -323,7 +323,7 @@ impl<'a> Lower<'a> {
                     (ScalarKind::Sint, ScalarKind::Float) => "i2f",
                     (_, ScalarKind::Float) => "u2f",
                     (_, ScalarKind::Bool) => "sne",
-                    // Numbers of the same bits, or the numbers that stand for true and false.
+                    // Numbers of the same bits, or the numbers for true and false.
                     _ => return Ok(val),
                 };
                 self.map(&val, &mut |this, lanes| this.op(opcode, lanes.len(), &[lanes]))
@@ -374,7 +374,7 @@ impl<'a> Lower<'a> {
                 Some(part) => Ok(part),
                 None => self.fault("an access to a part that does not exist"),
             },
-            // A part that is known only when the shader runs: all of it must be at hand.
+            // The index is known only at run time: all parts must be available.
             (Val::Lanes(lanes), Step::By(index)) => {
                 let lanes = self.gathered(lanes);
                 Ok(Val::Lanes(self.op("idx", 1, &[&lanes, &index])))
@@ -392,7 +392,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The same for each vector of a value.
+    /// Apply `work` to each vector of a value.
     pub(in crate::shader) fn map(
         &mut self,
         val: &Val,
@@ -408,7 +408,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The same for each pair of vectors; a scalar goes with every lane.
+    /// Apply `work` to each pair of vectors. A scalar is paired with every lane.
     pub(in crate::shader) fn zip(&mut self, a: &Val, b: &Val, work: &mut Pairwise<'a, '_>) -> Fallible<Val> {
         match (a, b) {
             (Val::Lanes(a), Val::Lanes(b)) => {

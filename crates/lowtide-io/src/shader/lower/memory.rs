@@ -1,4 +1,4 @@
-//! What values look like by their types; variables, buffers and inputs; loads and stores.
+//! The shape of values by their types; variables, buffers and inputs; loads and stores.
 
 use std::hash::Hash;
 
@@ -21,7 +21,8 @@ impl<'a> Lower<'a> {
         &self.module.types[ty].inner
     }
 
-    /// A tree of the shape of a type; `leaf` makes its vectors, given their number of lanes and the way there.
+    /// Make a tree in the shape of a type; `leaf` makes its vectors, given their number of lanes and their
+    /// path.
     pub(super) fn tree(
         &mut self,
         ty: Handle<Type>,
@@ -80,7 +81,7 @@ impl<'a> Lower<'a> {
         self.tree(ty, &mut Vec::new(), &mut { MOST_LANES }, &mut |_, lanes, _| vec![zero; lanes])
     }
 
-    /// A variable with homes of its own.
+    /// Make a variable with home registers.
     pub(super) fn variable(&mut self, name: &str, ty: Handle<Type>) -> Fallible<u32> {
         let number = self.variables.len() as u32;
         let mut leaf = |this: &mut Self, lanes: usize, path: &[u32]| {
@@ -216,7 +217,7 @@ impl<'a> Lower<'a> {
         indices.collect()
     }
 
-    /// The shape of what a pointer points at, with vectors by `leaf`.
+    /// Make a tree in the shape of a pointer's target, with vectors by `leaf`.
     pub(super) fn pointee(&mut self, ty: Pointee, leaf: &mut MakeLeaf<'a, '_>) -> Fallible<Val> {
         match ty {
             Pointee::Type(ty) => self.tree(ty, &mut Vec::new(), &mut { MOST_LANES }, leaf),
@@ -227,7 +228,7 @@ impl<'a> Lower<'a> {
     pub(super) fn load(&mut self, pointer: &Val) -> Fallible<Val> {
         let pointer = match pointer {
             Val::Pointer(pointer) => pointer,
-            // Textures and samplers are handed on as they are.
+            // Textures and samplers are passed on unchanged.
             other => return Ok(other.clone()),
         };
         let address = self.address(pointer);
@@ -264,7 +265,8 @@ impl<'a> Lower<'a> {
                         Some(reg) => *reg,
                         None => {
                             let name = format!("{name}{}", dotted(&full));
-                            // Of a vector of which a component is read, nothing is known but that it has up to four.
+                            // For an access to a component, the width of the vector is unknown: assume the
+                            // maximum of four.
                             let all = if component.is_some() { 4 } else { lanes };
                             let reg = this.register(Class::Uniform, all, name);
                             this.uniforms.insert((global, full), reg);
@@ -339,7 +341,7 @@ impl<'a> Lower<'a> {
         found.and_then(|(_, global)| global.name.clone()).unwrap_or_else(|| format!("uniform{global}"))
     }
 
-    /// The indices that choose among textures, samplers or buffers.
+    /// Return the indices that choose among textures, samplers or buffers.
     pub(super) fn choice(
         &mut self,
         frame: &mut Frame<'a>,
@@ -360,7 +362,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// The way to what a pointer points at, if all of it is known.
+/// Return the path of a pointer, if all its indices are constants.
 fn fixed(pointer: &Pointer) -> Option<Vec<usize>> {
     let at = |step: &Step| if let Step::At(index) = step { Some(*index as usize) } else { None };
     pointer.path.iter().map(at).collect()
@@ -370,7 +372,7 @@ fn dotted(path: &[u32]) -> String {
     path.iter().map(|step| format!(".{step}")).collect()
 }
 
-/// Puts a value in the place of a part; false if there is no such part.
+/// Replace a part of a value. Return false if there is no such part.
 fn replace(val: &mut Val, path: &[usize], value: Val) -> bool {
     match (val, path, value) {
         (val, [], value) => {
@@ -388,7 +390,7 @@ fn replace(val: &mut Val, path: &[usize], value: Val) -> bool {
     }
 }
 
-/// The variables that are accessed at a place that varies, or handed to a function.
+/// Return the variables that are accessed by a varying index, or passed to a function.
 fn indexed<V: Copy + Eq + Hash>(
     module: &Module,
     function: &Function,
@@ -410,7 +412,7 @@ fn indexed<V: Copy + Eq + Hash>(
         };
         derived.extend(of.map(|of| (handle, of)));
     }
-    // A function that gets a pointer may do anything with it.
+    // A function may do anything with a pointer.
     if !derived.is_empty() {
         add_handed_on(&function.body, &derived, &mut found);
     }

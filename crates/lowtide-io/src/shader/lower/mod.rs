@@ -1,10 +1,9 @@
-//! From naga's module to [`Code`]: one entry point with all functions that it calls put into it.
+//! From naga's module to [`Code`]: one entry point with all its functions inlined.
 //!
-//! naga has trees of expressions, which are computed where a statement says so, and structured control flow. Here,
-//! a vector is a list of lanes, so that swizzles and accesses cost nothing; matrices, structures and arrays are
-//! groups of vectors. Variables that are only accessed at fixed places are groups of lanes as well; others are
-//! memory. What differs between fragments only by an index is loaded, all else that does not differ is a
-//! register of class `uniform`.
+//! naga has trees of expressions, which a statement evaluates, and structured control flow. Here a vector is
+//! a list of lanes, so swizzles and accesses cost nothing. Matrices, structures and arrays are groups of
+//! vectors. Variables with only constant indices are groups of lanes; other variables are memory. Uniform
+//! data with a varying index is loaded. All other uniform data is a register of class `uniform`.
 
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{Expression, Function, Handle, Module, ShaderStage, Span, Type, TypeInner};
@@ -27,13 +26,13 @@ const MOST_PAIRS: usize = 1 << 28;
 /// How deep blocks, calls and types may be nested.
 const MOST_DEPTH: usize = 1000;
 
-/// What cannot be read, and where.
+/// An unsupported construct, with its place.
 pub(super) struct Fault {
     pub(super) place: Option<Place>,
     pub(super) message: String,
 }
 
-/// What an expression stands for.
+/// The value of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Val {
     /// A scalar or a vector.
@@ -46,7 +45,7 @@ pub(super) enum Val {
     Opaque(Option<u32>),
 }
 
-/// Where a pointer points to.
+/// The target of a pointer.
 #[derive(Clone, Debug)]
 pub(super) struct Pointer {
     root: Root,
@@ -60,7 +59,7 @@ enum Step {
     By(Vec<Lane>),
 }
 
-/// What a pointer points at: a type, or a component of a vector.
+/// The type of a pointer's target: a type, or a component of a vector.
 #[derive(Clone, Copy, Debug)]
 enum Pointee {
     Type(Handle<Type>),
@@ -74,33 +73,34 @@ enum Root {
     Memory { number: u32, is_written: bool, load: &'static str, store: &'static str },
 }
 
-/// A variable that is no memory: its home registers, as a tree.
+/// A variable outside memory: its home registers, as a tree.
 struct Variable {
     home: Val,
 }
 
-/// What an operation does, beside its opcode, where functions that differ have the same one.
+/// A number that separates functions with the same opcode.
 pub(super) type Variant = u8;
-/// What an operation is known by.
+/// The key of a result that can be used again.
 type Key = (&'static str, Variant, usize, Vec<Vec<Lane>>);
 
-/// A function at work.
+/// The state of a function during lowering.
 struct Frame<'a> {
     function: &'a Function,
     info: &'a FunctionInfo,
-    /// What was computed, and in which block: home registers in it are those at the start of that block.
+    /// The computed values with their blocks. Home registers in a value mean their contents at the start of
+    /// that block.
     values: FxHashMap<Handle<Expression>, (Option<usize>, Val)>,
     arguments: Vec<Val>,
     /// The block of the call.
     start: Option<usize>,
     locals: Vec<Root>,
-    /// Where the result goes; none in the entry point.
+    /// The variable of the result. `None` in the entry point.
     result: Option<u32>,
-    /// Blocks that end with a return before the end.
+    /// Blocks with a return before the end of the function.
     returns: Vec<usize>,
 }
 
-/// Where `break` and `continue` come from.
+/// The blocks that end with `break` and `continue`.
 #[derive(Default)]
 struct Jumps {
     breaks: Vec<usize>,
@@ -108,24 +108,24 @@ struct Jumps {
     is_switch: bool,
 }
 
-/// Lowers one entry point.
+/// The lowering of one entry point.
 pub(super) struct Lower<'a> {
     module: &'a Module,
     info: &'a ModuleInfo,
     source: &'a str,
-    /// Where each line begins.
+    /// The start of each line.
     lines: Vec<usize>,
     pub(super) code: Code,
-    /// The block being filled; none after a jump.
+    /// The current block. `None` after a jump.
     current: Option<usize>,
     loop_depth: u32,
     depth: usize,
     variables: Vec<Variable>,
     /// The home registers of all variables.
     homes: FxHashSet<u32>,
-    /// What keeps the contents of a home register at the start of a block, and the lanes kept.
+    /// The registers that keep home registers from the start of a block, with the lanes kept.
     kept: FxHashMap<(usize, u32), (u32, u8)>,
-    /// What variables hold, as far as this block knows.
+    /// The contents of variables that this block knows.
     held: FxHashMap<u32, Val>,
     /// Results of this block that can be used again.
     known: FxHashMap<Key, u32>,
@@ -141,19 +141,19 @@ pub(super) struct Lower<'a> {
 }
 
 type Fallible<T> = Result<T, Fault>;
-/// Makes a vector of so many lanes, given the way to it.
+/// Make a vector of a number of lanes, given its path.
 type MakeLeaf<'a, 'b> = dyn FnMut(&mut Lower<'a>, usize, &[u32]) -> Vec<Lane> + 'b;
-/// Makes a vector of two.
+/// Combine two vectors.
 type Pairwise<'a, 'b> = dyn FnMut(&mut Lower<'a>, &[Lane], &[Lane]) -> Vec<Lane> + 'b;
 
-/// The name of a builtin input, in lower case.
+/// Return the name of a builtin input, in lower case.
 fn builtin_name(builtin: &naga::BuiltIn) -> String {
     let debug = format!("{builtin:?}");
     debug.split([' ', '{']).next().unwrap_or("builtin").to_lowercase()
 }
 
 impl<'a> Lower<'a> {
-    /// Lowers entry point number `entry`.
+    /// Lower entry point number `entry`.
     pub(super) fn entry(
         module: &'a Module,
         info: &'a ModuleInfo,
@@ -208,7 +208,7 @@ impl<'a> Lower<'a> {
         Ok(lower.code)
     }
 
-    /// Values are trees of the shape of their types.
+    /// Limit the nesting of types: values are trees of their shape.
     fn check_types(&self) -> Fallible<()> {
         let mut depths: Vec<usize> = Vec::new();
         for (_, ty) in self.module.types.iter() {
@@ -268,7 +268,7 @@ impl<'a> Lower<'a> {
         self.known.clear();
     }
 
-    /// Ends the current block: variables go home.
+    /// End the current block and store its variables in their home registers.
     fn leave(&mut self, boundary: &'static str) -> Option<usize> {
         let block = self.current.take()?;
         let mut held: Vec<(u32, Val)> = self.held.drain().collect();
@@ -316,7 +316,8 @@ impl<'a> Lower<'a> {
         (0..lanes).map(|lane| Lane::Reg(reg, lane as u8)).collect()
     }
 
-    /// What a value of a block is now: what home registers held then is kept if the block has ended.
+    /// Return a value of an earlier block for the current one. Home registers in it are kept if that block
+    /// has ended.
     fn as_of(&mut self, block: Option<usize>, mut val: Val) -> Val {
         match block {
             Some(block) if self.current != Some(block) => self.keep_homes(block, &mut val),
@@ -369,13 +370,13 @@ impl<'a> Lower<'a> {
         Lane::Const(number)
     }
 
-    /// A constant that follows from others. Its value does not matter here.
+    /// Make a constant that is computed from constants. Its value is irrelevant here.
     fn folded(&mut self) -> Lane {
         let text = format!("folded{}", self.code.constants.len());
         self.constant(text)
     }
 
-    /// The same with a minus sign.
+    /// Negate the lanes.
     pub(super) fn minus(&mut self, lanes: &[Lane]) -> Vec<Lane> {
         let mut minus = |lane: &Lane| match *lane {
             Lane::Reg(reg, at) => Lane::Minus(reg, at),
@@ -389,7 +390,7 @@ impl<'a> Lower<'a> {
         lanes.iter().map(&mut minus).collect()
     }
 
-    /// One over constants.
+    /// Return one over constants.
     pub(super) fn inverse(&mut self, lanes: &[Lane]) -> Vec<Lane> {
         let mut inverse = |lane: &Lane| match *lane {
             Lane::Const(number) => {
@@ -403,12 +404,13 @@ impl<'a> Lower<'a> {
         lanes.iter().map(&mut inverse).collect()
     }
 
-    /// An operation without effects. One of constants is none, and one that was done before is not done again.
+    /// Emit an operation without effects. Operations on constants are folded, and repeated operations are
+    /// reused.
     pub(super) fn op(&mut self, opcode: &'static str, lanes: usize, operands: &[&[Lane]]) -> Vec<Lane> {
         self.op_of(opcode, 0, lanes, operands)
     }
 
-    /// One of several operations with the same opcode.
+    /// Emit one of several operations with the same opcode.
     pub(super) fn op_of(
         &mut self,
         opcode: &'static str,
@@ -432,7 +434,7 @@ impl<'a> Lower<'a> {
         result
     }
 
-    /// An operation that reads or writes memory; `lanes` is 0 for none to return.
+    /// Emit an operation that reads or writes memory. `lanes` is 0 without a result.
     fn emit(
         &mut self,
         opcode: &'static str,
@@ -452,7 +454,7 @@ impl<'a> Lower<'a> {
         result.map_or(Vec::new(), |reg| Self::whole(reg, lanes))
     }
 
-    /// Lanes as one operand: what comes from several registers is put together first.
+    /// Return the lanes as one operand. Lanes of several registers are first moved into one.
     fn gathered(&mut self, lanes: Vec<Lane>) -> Vec<Lane> {
         let regs: FxHashSet<u32> = lanes.iter().filter_map(|lane| Some(lane.register()?.0)).collect();
         match regs.len() > 1 {
@@ -462,7 +464,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Where each line of a text begins; none without text.
+/// Return the start of each line of a text. Empty without a text.
 fn lines_of(source: &str) -> Vec<usize> {
     if source.is_empty() {
         return Vec::new();
@@ -478,7 +480,7 @@ fn part(val: &Val, index: usize) -> Option<Val> {
     }
 }
 
-/// All lanes of a value, in order.
+/// Append all lanes of a value, in order.
 pub(super) fn flatten(val: &Val, lanes: &mut Vec<Lane>) {
     match val {
         Val::Lanes(own) => lanes.extend(own),
@@ -487,7 +489,7 @@ pub(super) fn flatten(val: &Val, lanes: &mut Vec<Lane>) {
     }
 }
 
-/// How many vectors a value has, and how many things beside.
+/// Count the vectors and other parts of a value.
 fn size(val: &Val) -> usize {
     match val {
         Val::Group(parts) => parts.iter().map(size).sum::<usize>() + 1,
@@ -495,7 +497,7 @@ fn size(val: &Val) -> usize {
     }
 }
 
-/// All vectors of a value, in order.
+/// Append all vectors of a value, in order.
 pub(super) fn leaf_lanes(val: &Val, leaves: &mut Vec<Vec<Lane>>) {
     match val {
         Val::Lanes(own) => leaves.push(own.clone()),

@@ -1,4 +1,4 @@
-//! Statements: control flow ends blocks, calls are put in place.
+//! Statements: control flow ends blocks, and calls are inlined.
 
 use naga::{AtomicFunction, Expression, Function, Handle, Statement, SwitchValue};
 
@@ -6,7 +6,7 @@ use super::{Fallible, Frame, Jumps, Lower, MOST_DEPTH, Root, Val, Variable, leaf
 use crate::shader::code::Effect;
 
 impl<'a> Lower<'a> {
-    /// Lowers a block; `is_tail`: nothing of the function follows it.
+    /// Lower a block. `is_tail` says that it ends the function.
     pub(super) fn block(
         &mut self,
         block: &'a naga::Block,
@@ -16,7 +16,7 @@ impl<'a> Lower<'a> {
         self.deeper(|this| this.statements(block, frame, is_tail))
     }
 
-    /// One level deeper: what recurses on the shader does so here.
+    /// Run `work` one level deeper: all recursion on the shader passes here.
     pub(super) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Fallible<T>) -> Fallible<T> {
         if self.depth == MOST_DEPTH {
             return self.fault(format!("blocks and calls are nested over {MOST_DEPTH} deep"));
@@ -243,7 +243,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Starts the block where these blocks meet; none if none of them gets there.
+    /// Start the block in which these blocks meet. Without a predecessor, there is no current block.
     pub(super) fn join(&mut self, ends: &[Option<usize>]) {
         self.current = None;
         if ends.iter().all(Option::is_none) {

@@ -8,12 +8,12 @@ use crate::index::Names;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interner {
     pub(super) names: Names,
-    /// By hash, the first name that has it; filled once there are too many names to compare with each.
+    /// The first name of each hash. Filled once there are too many names to compare one by one.
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// Up to so many names are compared one by one.
+    /// Up to this number, names are compared one by one.
     pub(super) const FEW: usize = 12;
 
     pub(super) fn clear(&mut self) {

@@ -1,8 +1,8 @@
-//! From what was collected to the tables of a region, or to what is wrong with it.
+//! Validation: from the collected parts to the tables of a region, or to the first error.
 //!
-//! The checks go from the simple to the subtle, and each relies on those before it: counts and names, units, operands, references,
-//! the source order, sums that must fit into 32 bits, recorded orders; last the values, whose derivation finds undefined uses
-//! and hazards that no dependence covers.
+//! The checks go from the simple to the subtle, and each relies on those before it. They cover counts and
+//! names, units, operands, references, the source order, sums that must fit into 32 bits, and recorded
+//! orders. Last come the values: their derivation finds undefined uses and hazards that no dependence covers.
 
 use rustc_hash::FxHashSet;
 
@@ -158,7 +158,8 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Source order must respect the dependences. If it does not, a cycle is the more telling message.
+    /// Check that the source order respects the dependences. On failure, report a cycle if there is one: it
+    /// explains more.
     fn check_order(&self) -> Result<(), RegionError> {
         let Some(backwards) = self.deps.iter().find(|dep| dep.from >= dep.to) else {
             return Ok(());
@@ -169,7 +170,7 @@ impl RegionBuilder {
         Err(RegionError::Backwards { from: self.describe(backwards.from), to: self.describe(backwards.to) })
     }
 
-    /// A shortest cycle through some instruction, with that instruction at both ends.
+    /// Find a shortest cycle through some instruction, with that instruction at both ends.
     fn find_cycle(&self) -> Option<Vec<InstrId>> {
         let count = self.len();
         let succs = Rows::group(count, self.deps.iter().map(|dep| (dep.from.index(), dep.to)));
@@ -216,7 +217,7 @@ impl RegionBuilder {
         None
     }
 
-    /// Keeps pressures and cycle counts within 32 bits, whatever the order.
+    /// Check that pressures and cycle counts fit into 32 bits in every order.
     fn check_sums(&self, slowest: &mut Vec<u32>) -> Result<(), RegionError> {
         let at_most = |what, sum: u64| match sum <= limits::TOTAL {
             true => Ok(()),
@@ -268,7 +269,7 @@ impl RegionBuilder {
                 Some(position) => *position = place as u32,
             }
         }
-        // Whoever replays the order must not have to ask whether it is legal.
+        // Users of the recorded order rely on its legality.
         let is_broken = |dep: &&Dependence| positions[dep.from.index()] > positions[dep.to.index()];
         if let Some(Dependence { from, to, .. }) = self.deps.iter().find(is_broken) {
             let (by, from, to) = (by.to_string(), self.describe(*from), self.describe(*to));
