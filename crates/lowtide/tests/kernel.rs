@@ -475,7 +475,7 @@ fn logs_tell_how_the_result_was_found() {
                         None => assert!(region.optimal),
                     },
                     (_, weighted) if weighted == Algorithm::WEIGHTED => {
-                        assert!(logs.iter().all(|log| log.quantity == Quantity::Sum))
+                        assert!(logs.iter().all(|log| log.quantity == Quantity::Sum));
                     }
                     _ => match last(Quantity::Length) {
                         Some(step) => {

@@ -59,7 +59,10 @@ impl Row {
 
     fn source(&self) -> String {
         match (self.paper, self.section) {
-            (Some(paper), Some(section)) => format!("paper {paper}, {section}"),
+            // The remark behind the colon is for --json.
+            (Some(paper), Some(section)) => {
+                format!("paper {paper}, {}", section.split(':').next().unwrap_or_default())
+            }
             _ => String::new(),
         }
     }

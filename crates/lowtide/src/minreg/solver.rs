@@ -2,8 +2,8 @@
 //!
 //! # Parts
 //! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
-//! is the order that passes through Ti & M first and through Ti | M then. *Proof.* f(Ti & M) <= f(Ti) + f(M)
-//! - f(Ti | M) <= f(Ti), and the same for the union. ∎ So the region can be split at M, and each part
+//! is the order that passes through Ti & M first and through Ti | M then. *Proof.* f(Ti & M) <=
+//! f(Ti) + f(M) - f(Ti | M) <= f(Ti), and the same for the union. ∎ So the region can be split at M, and each part
 //! ([`Part`]) be solved alone: the optimum is the highest of theirs. Between M and the ends, the search
 //! commits only in one direction of time: towards M. Without the split, either direction is the wrong one for
 //! one of the parts.
