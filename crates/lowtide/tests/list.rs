@@ -1,4 +1,4 @@
-//! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `default`.
+//! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `few-registers`.
 
 use lowtide::algorithm::Algorithm;
 use lowtide::analysis::pressure::{ReverseTracker, Tracker};
@@ -222,7 +222,7 @@ fn the_policies_leave_alone_what_cannot_be_improved() {
     assert!(changed > 50 && left > 50, "{changed} changed, {left} left");
 }
 
-/// Every algorithm, on 100 thousand random graphs (searches on a fifth of them), through the independent checker; `default` is never worse than its input, `auto` never
+/// Every algorithm, on 100 thousand random graphs (searches on a fifth of them), through the independent checker; `few-registers` is never worse than its input, `auto` never
 /// worse than the source order for its goal.
 #[test]
 fn every_schedule_of_every_algorithm_is_legal() {
@@ -279,7 +279,7 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     }
 }
 
-/// `default` against the optimum on small graphs: what it misses, it must say so by other means; here the share is kept in check.
+/// `few-registers` against the optimum on small graphs: what it misses, it must say so by other means; here the share is kept in check.
 #[test]
 fn default_is_nearly_always_optimal_on_small_graphs() {
     let target = vega();
