@@ -218,7 +218,7 @@ fn the_benchmark_takes_the_same_sample_on_any_number_of_threads() {
     let output = run(&words.replace("--sample 3", "--sample 1"));
     let text = String::from_utf8(output.stdout).expect("tables are UTF-8");
     assert!(text.starts_with("Against constraint models, on 1 of "), "{text}");
-    for part in ["1 s for each model and region", "100,000 steps", "cp-paper", "No two of them disagree"] {
+    for part in ["1 s for each model and region", "100,000 steps", "cp-paper", "No two methods disagree"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -97,7 +97,9 @@ impl Chart {
             });
             curves.push(Curve { name, points: points.collect() });
         }
-        let numbers = numbers.note("Each column: the value that so many percent of all do not exceed.");
+        let numbers = numbers.note(
+            "Each column has a percentile: the value that this percentage of all results do not exceed.",
+        );
         Chart::new(title, axes, Shape::Sorted(curves), Some(numbers))
     }
 

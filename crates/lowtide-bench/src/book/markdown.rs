@@ -8,13 +8,15 @@ pub(super) fn text(book: &Book) -> String {
     let mut lines = vec![
         format!("# {}", book.title),
         String::new(),
-        "Made, with `--markdown FILE`, by".to_string(),
+        "This page has Lowtide's results on the code in this repository, beside the papers' figures. The following \
+         command, with `--markdown FILE`, writes it:"
+            .to_string(),
         "```sh".to_string(),
         book.command.clone(),
         "```".to_string(),
-        "Budgets are search steps, and what depends on the machine (times, speed-ups) is left out: every figure is the same on \
-         every machine. With `--html FILE` the same command makes a page that has the rest, too, and charts. How to read it: \
-         [experiments.md](experiments.md)."
+        "Budgets are search steps, and figures that depend on the machine (times, speed-ups) are left out. So every \
+         figure is the same on every machine. With `--html FILE`, the same command writes a page with these figures \
+         and charts. [experiments.md](experiments.md) explains how to read both."
             .to_string(),
     ];
     for chapter in &book.chapters {

@@ -22,9 +22,10 @@ pub(crate) mod chen {
         number: 1,
         authors: "Gang Chen (Intel)",
         title: "Optimal and heuristic min-reg scheduling algorithms for GPU programs",
-        setting: "The paper has 4,437 basic blocks of shaders for rendering, taken from a GPU compiler, and counts only those whose \
-                  optimum a constraint solver proved within two hours. The input here is other code, from another compiler, for \
-                  other GPUs. What can be compared is the order of the algorithms, and about how far they are from the optimum.",
+        setting: "The paper has 4,437 basic blocks of shaders for rendering, taken from a GPU compiler. It counts only \
+                  blocks whose optimum a constraint solver proved within two hours. The input here is other code, from \
+                  another compiler, for other GPUs. The ranking of the algorithms can be compared, and roughly their \
+                  distance from the optimum.",
     };
 
     /// Tables I and IV, first line: graphs, their mean size, and edges for each node. Section III: the smallest and the largest.
@@ -82,12 +83,12 @@ pub(crate) mod shobaki_2020 {
         number: 2,
         authors: "Ghassan Shobaki, Austin Kerbow, Stanislav Mekhanoshin",
         title: "Optimizing occupancy and ILP on the GPU using a combinatorial approach",
-        setting: "The paper compiles 13 programs for machine learning (PlaidML) with LLVM 9 for an AMD Vega 64, and counts \
-                  every region; what is searched there starts from another heuristic. Here the input is other code, from a \
-                  later LLVM, and each graph counts once. `production` is the scheduler of the compiler that made the \
-                  regions, a later one than the paper's AMD scheduler; `weighted` follows the paper's previous search, with \
-                  better bounds. The paper's third comparison, with LLVM's generic scheduler, has no counterpart here: no \
-                  region file records its orders.",
+        setting: "The paper compiles 13 programs for machine learning (PlaidML) with LLVM 9 for an AMD Vega 64. It counts \
+                  every region, and its searches start from another heuristic. Here the input is other code, from a later \
+                  LLVM, and each graph counts once. `production` is the scheduler of the compiler that made the regions, \
+                  which is later than the paper's AMD scheduler. `weighted` follows the paper's previous search, with better \
+                  bounds. The paper's third comparison, with LLVM's generic scheduler, has no counterpart here: no region \
+                  file records its orders.",
     };
 
     /// Table 2.
@@ -174,16 +175,16 @@ pub(crate) mod fayyazi {
         number: 3,
         authors: "Morteza Fayyazi, Norman Rubin, Chris Reeve (Northeastern University, ATI Research)",
         title: "Integrating splitting transformations into an ILP instruction scheduler",
-        setting: "The paper packs 568 shaders of games and tools, which are not public, for an ATI GPU with a vector and a \
-                  scalar unit, starting from the schedule of ATI's production compiler. The generated blocks are as many and \
-                  as large as its shaders and are packed for a GPU described like it (`vs`), but their operations are made \
-                  up and our list schedule is not ATI's: sums of cycles and registers can be compared with each other, not \
-                  with the paper's.",
+        setting: "The paper packs 568 shaders of games and tools, which are not public. Its target is an ATI GPU with a \
+                  vector and a scalar unit, and it starts from the schedule of ATI's production compiler. The generated \
+                  blocks here have the number and sizes of those shaders, and are packed for a GPU with the same description \
+                  (`vs`). But their operations are generated, and the list schedule is not ATI's. So sums of cycles and \
+                  registers can be compared with each other, not with the paper's.",
     };
 
     /// The setting if the blocks are real code.
-    pub(crate) const REAL_CODE: &str = "The paper's figures are those of other code for another GPU, and stand beside generated \
-                                        blocks only (`--generated`).";
+    pub(crate) const REAL_CODE: &str = "The paper's figures are for other code and another GPU. They stand beside generated blocks only \
+                                        (`--generated`).";
 
     /// A column of Table 6.
     pub(crate) struct Group {
@@ -256,10 +257,10 @@ pub(crate) mod shobaki_2024 {
         number: 4,
         authors: "Ghassan Shobaki, Pinar Muyan-Özçelik, Josh Hutton, Bruce Linck and others",
         title: "Instruction scheduling for the GPU on the GPU",
-        setting: "The paper compiles 341 benchmarks of rocPRIM with LLVM 15 for an AMD Radeon VII, which also runs the ants, \
-                  one region at a time; one core is that of a Threadripper 1950X. Here all regions of a pass go to the GPU at \
-                  once, and both sides do exactly the same work with the same result, where the paper compares runs with an \
-                  equal number of iterations.",
+        setting: "The paper compiles 341 benchmarks of rocPRIM with LLVM 15 for an AMD Radeon VII. The same GPU runs the \
+                  ants, one region at a time. The single core is that of a Threadripper 1950X. Here all regions of a pass go \
+                  to the GPU at once, and both sides do exactly the same work with the same result. The paper compares runs \
+                  with an equal number of iterations.",
     };
 
     /// Table 1: kernels, regions, and for each pass the regions that ants work on, their mean and largest size.
@@ -317,9 +318,9 @@ pub(crate) mod heirich {
         number: 5,
         authors: "Alan Heirich (Sony)",
         title: "Optimal automatic multi-pass shader partitioning by dynamic programming",
-        setting: "The paper partitions 10 vertex and 3 fragment shaders for a GPU that it does not name, with a cost function \
-                  that it does not print, and reports branching factors only: neither costs nor passes. The shaders here are \
-                  other ones, for a GPU described in this repository.",
+        setting: "The paper partitions 10 vertex and 3 fragment shaders. It neither names its GPU nor prints its cost \
+                  function. It reports branching factors only, and neither costs nor passes. The shaders here are other \
+                  ones, for a GPU described in this repository.",
     };
 
     /// Section 4: mean branching factor over all shaders, which is also the exponent that the paper gives for its time.

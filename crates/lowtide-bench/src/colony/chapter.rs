@@ -53,7 +53,7 @@ fn devices(document: &Document) -> Vec<(&'static str, String)> {
 
 fn input(document: &Document) -> Table {
     let mut table =
-        Table::new("The input, and what is left to ants (Table 1)").name("").paper("paper").ours("here");
+        Table::new("The input, and the regions left to ants (Table 1)").name("").paper("paper").ours("here");
     let mut row = |name: &str, paper, ours| table.side_by_side(name, paper, ours);
     row("kernels", grouped(paper::KERNELS), grouped(document.kernels));
     row("regions", grouped(paper::REGIONS), grouped(document.regions));
@@ -71,13 +71,13 @@ fn input(document: &Document) -> Table {
         row(&format!("pass {pass}: largest"), grouped(paper::LARGEST[pass - 1]), largest);
     }
     table.note(
-        "Ants are asked where a heuristic does not meet the lower bound. The bounds here are better than the paper's, and equal \
-         graphs are asked about once, so that less is left to them.",
+        "Ants run where a heuristic does not meet the lower bound. The bounds here are better than the paper's, and \
+         equal graphs are solved once. So fewer regions are left to ants.",
     )
 }
 
 fn effect(document: &Document) -> Table {
-    let mut table = Table::new("What ants gain over the production scheduler (Table 2)")
+    let mut table = Table::new("Gain of ants over the production scheduler (Table 2)")
         .name("")
         .paper("paper")
         .ours("here");
@@ -110,7 +110,7 @@ fn effect(document: &Document) -> Table {
 
 /// Return the work of the ants, which is the same on every machine.
 fn work(document: &Document) -> Table {
-    let mut table = Table::new("What the ants did")
+    let mut table = Table::new("Work of the ants")
         .name("pass")
         .name("instructions")
         .ours("regions")
@@ -130,7 +130,7 @@ fn work(document: &Document) -> Table {
             ]);
         }
     }
-    table.note("Threads and GPUs make the same schedules as one thread, which was checked for every region.")
+    table.note("Threads and GPUs make the same schedules as one thread. The benchmark checked this for every region.")
 }
 
 fn speed_ups(document: &Document, device: &str, name: &str) -> Table {

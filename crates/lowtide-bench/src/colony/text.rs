@@ -40,13 +40,13 @@ pub(super) fn text(document: &Document) -> String {
         }
     }
     let budget = match document.nodes {
-        Some(nodes) => format!("at most {} choices a region and pass", grouped(nodes)),
+        Some(nodes) => format!("at most {} choices per region and pass", grouped(nodes)),
         None => "no limit on choices".to_string(),
     };
     let mut text = format!(
-        "{} kernels; {budget}; choices/s are those of one thread\n\n\
+        "{} kernels; {budget}; choices/s: on one thread\n\n\
          Speed-up over one thread, region by region (paper 4, Tables 3.a and 3.b)\n{}\n\n\
-         All of them at once: one thread {:.2} s, {} threads {:.2} s (speed-up {:.2})",
+         All regions at once: one thread {:.2} s, {} threads {:.2} s (speed-up {:.2})",
         grouped(document.kernels),
         trimmed(&rows),
         document.whole.seconds[ONE_THREAD],

@@ -40,8 +40,8 @@ fn graphs(document: &Document) -> Table {
     row("smallest", chen::SMALLEST.to_string(), grouped(sizes().min().unwrap_or(0)));
     row("largest", chen::LARGEST.to_string(), grouped(sizes().max().unwrap_or(0)));
     table.note(
-        "The paper leaves out what its solver does not prove; here such graphs are counted among the graphs, and left out of \
-         the next table.",
+        "The paper leaves out graphs that its solver does not prove. Here this table counts them, and the next \
+         table leaves them out.",
     )
 }
 
@@ -73,13 +73,13 @@ fn algorithms(document: &Document) -> Table {
         ]);
     }
     table.note(
-        "Shares of the graphs whose optimum is proven. source is the order of the file, production the one that its compiler \
-         chose; default and exact are Lowtide's own.",
+        "Shares of the graphs whose optimum is proven. source is the order of the file, and production is the order \
+         of its compiler. few-registers and exact are Lowtide's own.",
     )
 }
 
 fn sizes_of(document: &Document) -> Table {
-    let mut table = Table::new("Sizes of what is optimal and of what is far from it (Tables I and IV)")
+    let mut table = Table::new("Sizes of optimal graphs and of outliers (Tables I and IV)")
         .name("algorithm")
         .paper("optimal, paper")
         .ours("optimal")
@@ -117,7 +117,8 @@ fn curves(document: &Document) -> Chart {
         series.collect(),
     )
     .note(
-        "Drawn like the paper's Figure 6, which is about estimated cycles of whole shaders; this is about registers of single graphs.",
+        "Drawn like the paper's Figure 6. That figure shows estimated cycles of whole shaders; this one shows \
+         registers of single graphs.",
     )
 }
 
@@ -128,7 +129,7 @@ fn sizes(document: &Document) -> Chart {
     let series =
         [("proven".to_string(), of(Row::is_proved)), ("open".to_string(), of(|row| !row.is_proved()))];
     Chart::sizes(
-        "Sizes of the graphs (Figure 1 has those of a collection of pixel shaders)",
+        "Sizes of the graphs (Figure 1 shows a collection of pixel shaders)",
         "instructions",
         &series,
     )
@@ -144,7 +145,7 @@ fn gaps(document: &Document) -> Chart {
 }
 
 fn proofs(document: &Document) -> Table {
-    let mut table = Table::new("What proves the optimum").name("").ours("graphs").ours("share");
+    let mut table = Table::new("Proofs of the optimum").name("").ours("graphs").ours("share");
     let mut row = |name: &str, count: u64| {
         table.row([name.to_string(), grouped(count), percent(count, document.regions)]);
     };
@@ -159,7 +160,7 @@ fn families(document: &Document) -> Part {
         .name("family")
         .ours("size")
         .ours("source")
-        .ours("default")
+        .ours("few-registers")
         .ours("exact")
         .ours("bound")
         .name("proven")
@@ -169,7 +170,7 @@ fn families(document: &Document) -> Part {
             family.name.clone(),
             grouped(family.n as u64),
             family.source.to_string(),
-            family.default.to_string(),
+            family.few_registers.to_string(),
             family.best.to_string(),
             family.bound.to_string(),
             match (family.proved, family.by_search) {
@@ -181,5 +182,5 @@ fn families(document: &Document) -> Part {
             format!("{:.3}", family.seconds),
         ]);
     }
-    table.note("Peaks of classical graphs; the paper has none of them.").into()
+    table.note("Peaks of classical graphs, which are not in the paper.").into()
 }

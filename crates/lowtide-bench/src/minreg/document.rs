@@ -33,8 +33,8 @@ pub(super) struct Document {
     /// Over all regions, against the lower bound instead of the optimum.
     #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) against_bound: BTreeMap<&'static str, Totals>,
-    /// The time of `default` grows with this power of the size, on regions of 100 instructions and more.
-    pub(super) default_exponent: Option<f64>,
+    /// The time of `few-registers` grows with this power of the size, on regions of 100 instructions and more.
+    pub(super) few_registers_exponent: Option<f64>,
     pub(super) proofs: Proofs,
     pub(super) sizes: Vec<SizeRange>,
     /// Every region whose optimum is not known.
@@ -61,9 +61,9 @@ pub(super) struct Document {
 pub(super) struct Family {
     pub(super) name: String,
     pub(super) n: usize,
-    /// Peaks of the source order and of `default`.
+    /// Peaks of the source order and of `few-registers`.
     pub(super) source: u32,
-    pub(super) default: u32,
+    pub(super) few_registers: u32,
     pub(super) bound: u32,
     pub(super) best: u32,
     pub(super) proved: bool,
@@ -133,7 +133,7 @@ impl Document {
             let (_, seconds) = row.of(Algorithm::FEW_REGISTERS)?;
             Some((row.size as f64, seconds))
         });
-        self.default_exponent = exponent(&times.collect::<Vec<_>>(), 10, 0.1);
+        self.few_registers_exponent = exponent(&times.collect::<Vec<_>>(), 10, 0.1);
         self.proofs = Proofs::new(rows.iter());
         self.sizes = proofs::by_size(&rows, self.least, self.most);
         self.open = proofs::open(&rows);

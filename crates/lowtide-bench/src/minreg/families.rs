@@ -26,7 +26,7 @@ pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {
                 name: region.name().to_string(),
                 n: region.len(),
                 source: peak(Algorithm::SOURCE),
-                default: peak(Algorithm::FEW_REGISTERS),
+                few_registers: peak(Algorithm::FEW_REGISTERS),
                 bound: row.bound,
                 best: row.best(),
                 proved: row.is_proved(),

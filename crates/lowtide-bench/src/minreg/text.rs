@@ -50,7 +50,7 @@ fn algorithms_text(document: &Document) -> String {
         "{} distinct graphs of {} to {most} instructions ({} instructions; {} regions were repetitions)\n\
          the optimum is proven for {}, with {} for exact\n\n\
          Against the optimum, where it is proven:\n{}\n\n\
-         Against the lower bound, on all regions (the optimum may be higher, so these are upper limits):\n{}",
+         Against the lower bound, on all regions (upper limits, since the optimum may be higher):\n{}",
         grouped(document.regions),
         document.least,
         grouped(document.instructions),
@@ -60,9 +60,9 @@ fn algorithms_text(document: &Document) -> String {
         totals_table(&document.algorithms, document.proved, 0),
         totals_table(&document.against_bound, document.regions, document.instructions),
     );
-    if let Some(exponent) = document.default_exponent {
+    if let Some(exponent) = document.few_registers_exponent {
         text += &format!(
-            "\n\nThe time of default grows as n^{exponent:.2} on regions of 100 instructions and more."
+            "\n\nThe time of few-registers grows as n^{exponent:.2} on regions of 100 instructions and more."
         );
     }
     text
@@ -70,8 +70,8 @@ fn algorithms_text(document: &Document) -> String {
 
 fn proofs_text(document: &Document) -> String {
     let mut text = format!(
-        "Regions that exact proves, within so many ms for each instruction and within its whole budget:\n{}\n\n\
-         The median is the time for each instruction until the proof.",
+        "Regions that exact proves, within each time per instruction and within its whole budget:\n{}\n\n\
+         The last column has the median time per instruction until the proof.",
         sizes_table(&document.sizes, &document.proofs)
     );
     if !document.open.is_empty() {
@@ -163,7 +163,8 @@ fn open_table(open: &[Open]) -> String {
 }
 
 fn families_table(families: &[Family]) -> String {
-    let mut lines = table(1, &["family", "size", "source", "default", "bound", "best", "proven", "seconds"]);
+    let mut lines =
+        table(1, &["family", "size", "source", "few-registers", "bound", "best", "proven", "seconds"]);
     for family in families {
         let proven = match (family.proved, family.by_search) {
             (false, _) => "no",
@@ -174,7 +175,7 @@ fn families_table(families: &[Family]) -> String {
             family.name.clone(),
             grouped(family.n as u64),
             family.source.to_string(),
-            family.default.to_string(),
+            family.few_registers.to_string(),
             family.bound.to_string(),
             family.best.to_string(),
             proven.to_string(),

@@ -58,7 +58,7 @@ fn input(document: &Document) -> Table {
 }
 
 fn improvements(document: &Document) -> Table {
-    let mut table = Table::new("What the two passes gain (Table 4)")
+    let mut table = Table::new("Gain of the two passes (Table 4)")
         .name("against")
         .name("in the paper")
         .paper("waves, paper")
@@ -96,13 +96,14 @@ fn sums(document: &Document) -> Table {
         String::new(),
     ]);
     table.note(
-        "Sums over all kernels and over all regions. The bound on the length is for as many waves as twopass has; filtered is \
-         twopass where a few waves more must not cost many cycles; list takes no search, default looks at registers only.",
+        "Sums over all kernels and over all regions. The bound on the length is for the waves of twopass. filtered \
+         is twopass with the filter: a few extra waves must not cost many cycles. list uses no search, and \
+         few-registers minimises registers only.",
     )
 }
 
 fn passes(document: &Document) -> Table {
-    let mut table = Table::new("What the two passes search, and what comes of it (Table 3)")
+    let mut table = Table::new("What the two passes search, and with which result (Table 3)")
         .name("")
         .paper("pass 1, paper")
         .ours("pass 1")
@@ -131,14 +132,15 @@ fn passes(document: &Document) -> Table {
         table.push(row);
     }
     table.note(
-        "The first line is a share of all regions (here: of the distinct graphs), the others are shares of what was searched. A region \
-         is searched in pass 1 if its known orders have fewer waves than the kernel could have otherwise, and in pass 2 if the order of \
-         pass 1 is longer than the bound known beforehand. Here better bounds settle many of them without any search.",
+        "The first line is a share of all regions (here: of the distinct graphs). The other lines are shares of the \
+         searched regions. Pass 1 searches a region if its known orders have fewer waves than the other regions of \
+         the kernel allow. Pass 2 searches a region if the order of pass 1 is longer than the bound known \
+         beforehand. Here better bounds settle many of these regions without any search.",
     )
 }
 
 fn proven(document: &Document) -> Table {
-    let mut table = Table::new("What is proven").name("").ours("distinct graphs").ours("share");
+    let mut table = Table::new("Proofs").name("").ours("distinct graphs").ours("share");
     let counts = &document.distinct;
     for (name, count) in
         [("waves", counts.proved_waves), ("length", counts.proved_length), ("both", counts.proved)]
@@ -166,7 +168,7 @@ fn waves(document: &Document) -> Chart {
     });
     let rows = rows.collect();
     let labels = range.clone().map(label).collect();
-    Chart::bars("Waves more than production has, kernel by kernel", ["waves", "kernels"], labels, rows)
+    Chart::bars("Waves gained over production, by kernel", ["waves", "kernels"], labels, rows)
 }
 
 fn curves(document: &Document) -> Chart {
@@ -181,7 +183,10 @@ fn curves(document: &Document) -> Chart {
         ["share of the graphs, %", "length / bound"],
         series.collect(),
     )
-    .note("Each algorithm on the distinct graphs where it keeps the waves that twopass keeps: with fewer waves, less would do.")
+    .note(
+        "Each algorithm counts on the distinct graphs where it keeps the waves of twopass, since fewer waves allow \
+         shorter schedules.",
+    )
 }
 
 fn gaps(document: &Document) -> Chart {
@@ -194,7 +199,7 @@ fn gaps(document: &Document) -> Chart {
             )
         });
     Chart::gaps("How far lengths are above their bound", &series)
-        .note("On the distinct graphs where an algorithm keeps the waves that twopass keeps.")
+        .note("Each algorithm counts on the distinct graphs where it keeps the waves of twopass.")
 }
 
 fn sizes(document: &Document) -> Chart {

@@ -64,15 +64,15 @@ pub(super) fn text(document: &Document) -> String {
     let [first, second] = document.states_per_second.map(|states| grouped(states.round() as u64));
     let mut text = format!(
         "{} kernels, {} regions ({} without a production order), {} instructions, {} threads\n\n\
-         All kernels, and what twopass has more or less than each other (paper 2, Table 4):\n{}\n\n\
-         The bound on the length is for as many waves as twopass has. filtered is twopass where a few\n\
-         waves more must not cost many cycles: it gives up waves of {} kernels.\n\n\
+         All kernels, and the change from each algorithm to twopass (paper 2, Table 4):\n{}\n\n\
+         The bound on the length is for the waves of twopass. filtered is twopass with the filter: a few\n\
+         extra waves must not cost many cycles. The filter gives up waves of {} kernels.\n\n\
          {} distinct graphs of {} to {most} instructions ({} instructions):\n{}\n\n\
-         What was searched of them, and what came of it (paper 2, Table 3):\n{}\n\n\
-         Searched: pass 1, if the known orders have fewer waves than the kernel could have otherwise;\n\
-         pass 2, if the order of pass 1 is longer than the bound that is known beforehand.\n\
+         What the two passes search, and with which result (paper 2, Table 3):\n{}\n\n\
+         Pass 1 searches a graph if its known orders have fewer waves than the rest of the kernel allows.\n\
+         Pass 2 searches a graph if the order of pass 1 is longer than the bound known beforehand.\n\
          Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
-         list takes {:.2} µs for each instruction, and {:.4} times the length of twopass.",
+         list takes {:.2} µs per instruction. Its schedules have {:.4} times the length of those of twopass.",
         grouped(document.kernels),
         grouped(document.regions),
         grouped(document.not_recorded),
@@ -124,7 +124,7 @@ fn proofs_in_words(counts: &Counts) -> String {
     let share = |count: u64| format!("{:.2} %", 100.0 * count as f64 / counts.regions.max(1) as f64);
     format!(
         "proven: waves of {} ({}), length of {} ({}), both of {} ({})\n\
-         length: {} cycles in all, at least {} are needed ({:.4} times as many)",
+         length: {} cycles in all; lower bound: {} cycles; ratio: {:.4}",
         grouped(counts.proved_waves),
         share(counts.proved_waves),
         grouped(counts.proved_length),

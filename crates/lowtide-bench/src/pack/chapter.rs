@@ -92,7 +92,7 @@ fn groups(document: &Document) -> Table {
     }
     match document.generated {
         true => table.note(
-            "The paper split 240 of the hand-written shaders only; its last figure is a share of those.",
+            "The paper split only 240 of the hand-written shaders. Its last figure is a share of these 240.",
         ),
         false => table,
     }
@@ -107,7 +107,7 @@ fn by_size(document: &Document) -> Chart {
             .figure_2
             .iter()
             .map(|group| FIGURE_2.iter().find(|(least, _)| *least == group.least).map(|(_, share)| *share));
-        rows.push(("the paper, as far as its text tells".to_string(), theirs.collect()));
+        rows.push(("the paper, from its text".to_string(), theirs.collect()));
     }
     rows.push((
         "without splits".to_string(),

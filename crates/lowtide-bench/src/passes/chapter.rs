@@ -100,7 +100,7 @@ fn branching(document: &Document) -> Table {
         format!("{:.0}", document.operations as f64 / document.shaders.max(1) as f64),
         format!("{:.5}", document.branching),
     ]);
-    table.note("Operations are means. The paper takes the factor for the exponent of its time.")
+    table.note("Operations are means. The paper uses the factor as the exponent of its running time.")
 }
 
 fn sums(document: &Document) -> Table {
@@ -126,9 +126,9 @@ fn sums(document: &Document) -> Table {
         ]);
     }
     let note = format!(
-        "The optimum is proven for {} of {} blocks. The paper reports no costs. It calls its algorithm, dpmpp, globally optimal; \
-         it looks at some of the orders only, and here has the proven optimum as often as the column says. mio and rds are the methods \
-         that it compares itself with.",
+        "The optimum is proven for {} of {} blocks. The paper reports no costs. It calls its algorithm, dpmpp, \
+         globally optimal. But dpmpp tries only some of the orders; the last column counts how often it finds the \
+         proven optimum here. mio and rds are the paper's baselines.",
         grouped(document.proved),
         grouped(document.shaders)
     );
@@ -163,7 +163,7 @@ fn sizes(document: &Document) -> Chart {
 }
 
 fn generated(document: &Document) -> Table {
-    let mut table = Table::new("Growth on made-up shaders")
+    let mut table = Table::new("Growth on generated shaders")
         .name("operations")
         .ours("cost")
         .ours("passes")

@@ -51,11 +51,11 @@ pub(super) fn text(document: &Document) -> String {
     }
     let growth = |growth: Option<f64>| growth.map_or("-".to_string(), |growth| format!("n^{growth:.3}"));
     let mut text = format!(
-        "{rows}\n\nbound: where the optimum is not proven; passes, ms: of exact;\nb: mean branching factor of dpmpp, \
-         width: its widest stage\n\n{sums}\n\n\
+        "{rows}\n\nbound: lower bound, where the optimum is not proven; passes and ms: of exact;\nb: mean branching factor of dpmpp; \
+         width: widest stage of dpmpp\n\n{sums}\n\n\
          {} distinct blocks, {} operations for {}\noptimum proven for {}; with fewer than 100 operations: {} of {}\n\
          dpmpp: mean branching factor {:.4}, time grows with {} (the paper: {BRANCHING} and n^{BRANCHING})\n\
-         dpmpp has the optimum of {} of the {} blocks where it is proven\n\n{}",
+         dpmpp finds the optimum of {} of the {} blocks whose optimum is proven\n\n{}",
         document.shaders,
         grouped(document.operations),
         document.target,
@@ -69,7 +69,7 @@ pub(super) fn text(document: &Document) -> String {
         document.figure_2.as_ref().map_or_else(String::new, plot),
     );
     if !document.generated.is_empty() {
-        let mut rows = table(0, &["made-up operations", "cost", "passes", "b", "seconds"]);
+        let mut rows = table(0, &["generated operations", "cost", "passes", "b", "seconds"]);
         for row in &document.generated {
             rows.add_row([
                 grouped(row.n as u64),
@@ -80,7 +80,7 @@ pub(super) fn text(document: &Document) -> String {
             ]);
         }
         text += &format!(
-            "\n\n{rows}\n\ntime on made-up shaders grows with {}",
+            "\n\n{rows}\n\ntime on generated shaders grows with {}",
             growth(document.generated_growth)
         );
     }

@@ -8,7 +8,7 @@
 //! # The times
 //! The time of a method covers all work from the bare region to its result:
 //! - `exact`: the initial order and all bounds, in the first run on the region, without any cached result.
-//! - `cp`: the order of `default`, the bound by cuts, and the construction of the model. The initial order is that of `default` as the
+//! - `cp`: the order of `few-registers`, the bound by cuts, and the construction of the model. The initial order is that of `few-registers` as the
 //!   cuts improve it. Where this order meets the bound, the solver is not needed, and the time belongs to the heuristic rather than to
 //!   the model. The figures are therefore also given for the other regions alone.
 //! - `cp-paper`: the construction of the model. It has neither an initial order nor a bound, as in the paper.

@@ -10,8 +10,8 @@ pub(in super::super) fn text(comparison: &Comparison, budget: &str) -> String {
         "Against constraint models, on {} of {} distinct graphs{}:\n\
          {} s for each model and region on one thread; {budget} for exact\n\n\
          {}\n\n\
-         No two of them disagree. \"median\" and \"most\" are sizes of the regions that are proven.\n\n\
-         Time as a multiple of that of exact, where both prove the optimum; and where only exact does, at least:\n{}",
+         No two methods disagree. \"median\" and \"most\" are sizes of the proven regions.\n\n\
+         Time of each model, as a multiple of the time of exact. Where only exact proves the optimum, the multiple is a lower bound:\n{}",
         grouped(comparison.regions),
         grouped(comparison.distinct),
         comparison.sizes.as_ref().map_or_else(String::new, size_range),
@@ -21,7 +21,7 @@ pub(in super::super) fn text(comparison: &Comparison, budget: &str) -> String {
     );
     for (name, model) in comparison.models.iter().filter(|(_, model)| model.without_solver > 0) {
         text += &format!(
-            "\n\n{name} needs no solver for {} of the regions, since the order it starts from meets the bound by cuts.",
+            "\n\n{name} needs no solver for {} of the regions, since its initial order meets the bound by cuts.",
             grouped(model.without_solver)
         );
     }
