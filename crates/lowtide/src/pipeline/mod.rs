@@ -1,7 +1,7 @@
 //! Which algorithm when: the one place where algorithms are put together, and the entry points of the library.
 //!
-//! [`schedule_kernel`] schedules all regions of a kernel, [`schedule_region`] one region. Both start from the source order and keep the better schedule, so
-//! that no result is worse than its input, and both return only what the independent checker accepts.
+//! [`schedule_kernel`] schedules all regions of a kernel, [`schedule_region`] one region. Both return only schedules that the independent checker accepts. Searches start from
+//! the source order and keep the better schedule, so that their result is never worse than the input. A list scheduler chosen by name returns its own schedule.
 //!
 //! | file | content |
 //! |---|---|
@@ -131,11 +131,7 @@ pub fn schedule_kernel<'a>(
     options: &Options,
     context: impl Into<Context<'a>>,
 ) -> Result<KernelOutcome, ScheduleError> {
-    let mut plan = KernelPlan::new(kernel, target, options, context.into())?;
-    while !plan.is_done() {
-        plan.advance()?;
-    }
-    plan.finish()
+    KernelPlan::new(kernel, target, options, context.into())?.finish()
 }
 
 /// Schedules one region and proves what can be proven within the budget.
@@ -148,9 +144,7 @@ pub fn schedule_region<'a>(
     context: impl Into<Context<'a>>,
 ) -> Result<Outcome, ScheduleError> {
     let shared = SharedProblem::new(problem.clone(), budget, context.into());
-    let settings = Settings::new(algorithm, budget);
-    let outcome = plan::schedule_alone(shared, settings)?;
-    Ok(outcome)
+    plan::schedule_alone(shared, Settings::new(algorithm, budget))
 }
 
 /// The schedule of one algorithm, checked, without bounds: for comparing algorithms.
