@@ -267,7 +267,9 @@ impl Search<'_> {
                     )));
                 }
             }
-            Status::Infeasible => return Err(SolverError::Refused("it claims that no order exists".to_string())),
+            Status::Infeasible => {
+                return Err(SolverError::Refused("it claims that no order exists".to_string()));
+            }
             Status::Unknown | Status::ModelInvalid => {}
         }
         self.raise_bound(response.bound);

@@ -47,7 +47,7 @@ impl Quantity {
         }
     }
 
-    /// Whether a value is better than another one.
+    /// Return whether a value is better than another one.
     pub fn is_better(self, value: u64, other: u64) -> bool {
         match self {
             Quantity::Waves => value > other,
@@ -176,7 +176,7 @@ impl fmt::Debug for Log<'_> {
 }
 
 impl<'a> Log<'a> {
-    /// A log that starts now.
+    /// Make a log that starts now.
     ///
     /// ```
     /// use lowtide::generate::{Shape, region};

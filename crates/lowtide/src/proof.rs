@@ -88,7 +88,7 @@ impl Rules {
         superiority: true,
     };
 
-    /// The names of the rules that are on.
+    /// Return the names of the enabled rules.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("free-moves", self.free_moves),

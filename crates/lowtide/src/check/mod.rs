@@ -280,7 +280,7 @@ impl Findings {
     }
 }
 
-/// Checks the order alone. Returns the position of each instruction if each has exactly one.
+/// Check the order alone. Return the position of each instruction if each has exactly one.
 fn check_positions(region: &Region, order: &[InstrId], found: &mut Findings) -> Option<Vec<usize>> {
     const NOWHERE: usize = usize::MAX;
     let count = region.len();
@@ -320,7 +320,7 @@ fn check_positions(region: &Region, order: &[InstrId], found: &mut Findings) -> 
     Some(positions)
 }
 
-/// Checks the cycles of a permutation, one for each instruction.
+/// Check the cycles of a permutation, one for each instruction.
 fn check_cycles(
     region: &Region,
     target: &Target,
@@ -426,7 +426,7 @@ struct Liveness<'a> {
 }
 
 impl Liveness<'_> {
-    /// Adds the lanes that are not live yet.
+    /// Add the lanes that are not live yet.
     fn add(&mut self, operand: Operand) {
         let register = &self.region.registers()[operand.register.index()];
         let live = &mut self.live[operand.register.index()];
@@ -435,7 +435,7 @@ impl Liveness<'_> {
         self.pressure[register.class.index()] += lanes * u64::from(register.lane_weight);
     }
 
-    /// Removes the lanes that are live.
+    /// Remove the lanes that are live.
     fn remove(&mut self, operand: Operand) {
         let register = &self.region.registers()[operand.register.index()];
         let live = &mut self.live[operand.register.index()];
@@ -451,7 +451,7 @@ impl Liveness<'_> {
     }
 }
 
-/// Peak pressure of each class in an order of all instructions: the scan of the module comment.
+/// Return the peak pressure of each class in an order of all instructions: the scan of the module comment.
 fn peaks(region: &Region, order: &[InstrId]) -> Vec<Peak> {
     let through: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
     let mut now = Liveness { region, live: vec![0; region.registers().len()], pressure: through };
@@ -493,7 +493,7 @@ fn classes_without_file<'a>(region: &'a Region, target: &'a Target) -> impl Iter
     region.classes().iter().map(|class| &**class).filter(move |class| !any && !named(class))
 }
 
-/// Waves that fit, and registers that have to be spilled. All classes have a file.
+/// Return the waves that fit, and the registers that have to be spilled. All classes have a file.
 fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
     // The validation of targets excludes 0 for all of its numbers.
     let pressure_of = |name: &str| {

@@ -404,7 +404,7 @@ impl<'a> Finder<'a> {
         z.live_out || !y.live_out && uses_y.iter().filter(outside).all(is_passed)
     }
 
-    /// Adds the dependences between the pairs.
+    /// Add the dependences between the pairs.
     fn accept(&mut self, found: &mut Vec<(InstrId, InstrId)>) {
         for position in 0..self.pairs.len() {
             let (a, b) = self.pairs[position];

@@ -23,7 +23,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// A shader in the proportions of real ones.
+    /// Return the shape of a shader in the proportions of real ones.
     pub fn real(size: usize) -> Look {
         Look { size, textures: 8, interpolants: 8, outputs: 1, effects: 0, is_local: true }
     }
@@ -103,5 +103,5 @@ pub fn shader(look: Look, seed: u64) -> Region {
         }
     }
     builder.depend_on_registers();
-    builder.build().expect("made-up shaders are valid (tested)")
+    builder.build().expect("generated shaders are valid (tested)")
 }

@@ -1,9 +1,10 @@
 //! The issue model of a machine with two units: the section `[pack]` of a target file.
 //!
-//! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a *format*; a table of
-//! formats (Γ in the paper) may also have operations taken apart into several smaller ones (*splits*). Some pairs of
-//! operations cannot share a cycle although they take different units (F in the paper): by their names, by how many
-//! registers they read together, or by the banks of their registers.
+//! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a
+//! *format*. A table of formats (Γ in the paper) may also split operations into several smaller ones
+//! (*splits*). Some pairs of operations cannot share a cycle although they take different units (F in the
+//! paper). The reasons are their names, the number of registers that they read together, or the banks of
+//! their registers.
 //!
 //! ```
 //! use lowtide::pack::PackModel;
@@ -132,7 +133,7 @@ struct Section {
 }
 
 impl PackModel {
-    /// The issue model of a target, if it has one.
+    /// Return the issue model of a target, if it has one.
     pub fn of(target: &Target) -> Result<Option<PackModel>, TargetError> {
         let Section { pack } = target.section()?;
         if let Some(model) = &pack {
@@ -166,16 +167,16 @@ impl OperationRule {
             return Err(format!("unit {unit:?} is not one of {:?}", model.units));
         }
         if self.formats.is_empty() {
-            return Err("there must be a format; one without units is []".to_string());
+            return Err("an operation needs at least one format; a format without units is []".to_string());
         }
         if self.formats.iter().any(|units| units.len() == 2 && units[0] == units[1] || units.len() > 2) {
-            return Err("a format names each unit once at most".to_string());
+            return Err("a format names each unit at most once".to_string());
         }
         for split in &self.splits {
             let parts = split.units.values().map(|count| u64::from(*count)).sum::<u64>();
             if split.parts.len() < 2 || split.parts.len() as u64 != parts {
                 return Err(format!(
-                    "a split has {} parts, and units for {parts}: they must be as many, and at least two",
+                    "a split has {} parts, and units for {parts}: the numbers must be equal and at least two",
                     split.parts.len()
                 ));
             }
@@ -190,7 +191,7 @@ impl OperationRule {
             return Err(format!("an operation has at most {MOST_SPLITS} splits"));
         }
         if self.latency.is_some_and(|latency| latency > MOST_LATENCY) {
-            return Err(format!("latencies end at {MOST_LATENCY}"));
+            return Err(format!("the latency must be at most {MOST_LATENCY}"));
         }
         Ok(())
     }

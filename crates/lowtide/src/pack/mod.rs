@@ -82,7 +82,7 @@ impl Packing {
         &self.placed
     }
 
-    /// Cycle of the last issue, plus one.
+    /// Return the cycle of the last issue, plus one.
     pub fn length(&self) -> u32 {
         self.placed.last().map_or(0, |last| last.cycle.saturating_add(1))
     }
