@@ -1,8 +1,8 @@
 //! Sets of small numbers, one bit for each: instructions, operations, values or places.
 //!
-//! A [`BitSet`] owns its words, a [`BitMatrix`] has many sets of the same size in one allocation, and [`Bits`] is a view of either.
-//! All arithmetic on the words is in this module. No set ever holds a number at or above its size: the spare bits of the last
-//! word are 0.
+//! A [`BitSet`] owns its words. A [`BitMatrix`] has many sets of the same size in one allocation. [`Bits`] is
+//! a view of either. All arithmetic on the words is in this module. No set ever holds a number at or above
+//! its size: the spare bits of the last word are 0.
 
 use crate::index::InstrId;
 

@@ -2,8 +2,8 @@
 //!
 //! A long search keeps a [`Log`]: its start, every improvement of the best schedule or of the bound, and its
 //! end. An [`Observer`] receives the same steps while the search runs
-//! ([`Session::observed_by`](crate::session::Session::observed_by)). The outcome contains them afterwards
-//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). A search logs a few steps, never
+//! ([`Context::observed_by`](crate::session::Context::observed_by)). The outcome contains them afterwards
+//! ([`RegionOutcome::searches`](crate::outcome::RegionOutcome::searches)). A search logs a few steps, never
 //! in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.

@@ -12,9 +12,9 @@
 //! f(Ti + v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S. ∎
 //!
 //! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states
-//! between S and Y, in every class. If S is good, so is Y. *Proof.* For a continuation Ti of S, the states Ti
-//! | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies between S and Y. ∎ So
-//! the search can forget all alternatives between S and Y. If Y fails, S fails with all states reached from
+//! between S and Y, in every class. If S is good, so is Y. *Proof.* Let Ti be a continuation of S.
+//! Then the states Ti | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies
+//! between S and Y. ∎ So the search can forget all alternatives between S and Y. If Y fails, S fails with all states reached from
 //! it. For one class the minimum is a minimum cut. It may lie at a smaller state X, which can be reached,
 //! too: for a state Ti of the path from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search
 //! then commits to X, from the earliest state on its path that has no less pressure. With several classes it

@@ -103,5 +103,5 @@ pub fn shader(look: Look, seed: u64) -> Region {
         }
     }
     builder.depend_on_registers();
-    builder.build().expect("generated shaders are valid (tested)")
+    builder.build().expect("made-up shaders are valid (tested)")
 }

@@ -167,16 +167,16 @@ impl OperationRule {
             return Err(format!("unit {unit:?} is not one of {:?}", model.units));
         }
         if self.formats.is_empty() {
-            return Err("an operation needs at least one format; a format without units is []".to_string());
+            return Err("there must be a format; one without units is []".to_string());
         }
         if self.formats.iter().any(|units| units.len() == 2 && units[0] == units[1] || units.len() > 2) {
-            return Err("a format names each unit at most once".to_string());
+            return Err("a format names each unit once at most".to_string());
         }
         for split in &self.splits {
             let parts = split.units.values().map(|count| u64::from(*count)).sum::<u64>();
             if split.parts.len() < 2 || split.parts.len() as u64 != parts {
                 return Err(format!(
-                    "a split has {} parts, and units for {parts}: the numbers must be equal and at least two",
+                    "a split has {} parts, and units for {parts}: they must be as many, and at least two",
                     split.parts.len()
                 ));
             }
@@ -191,7 +191,7 @@ impl OperationRule {
             return Err(format!("an operation has at most {MOST_SPLITS} splits"));
         }
         if self.latency.is_some_and(|latency| latency > MOST_LATENCY) {
-            return Err(format!("the latency must be at most {MOST_LATENCY}"));
+            return Err(format!("latencies end at {MOST_LATENCY}"));
         }
         Ok(())
     }
