@@ -178,7 +178,7 @@ impl<'a> Bits<'a> {
 /// The members of a set, smallest first.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
-    /// What is left of the current word.
+    /// The rest of the current word.
     word: u64,
     base: usize,
     rest: std::slice::Iter<'a, u64>,

@@ -3,7 +3,7 @@
 //! A long search keeps a [`Log`]: its start, every improvement of the best schedule or of the bound, and its
 //! end. An [`Observer`] receives the same steps while the search runs
 //! ([`Context::observed_by`](crate::session::Context::observed_by)). The outcome contains them afterwards
-//! ([`RegionOutcome::searches`](crate::outcome::RegionOutcome::searches)). A search logs a few steps, never
+//! ([`Outcome::searches`](crate::outcome::Outcome::searches)). A search logs a few steps, never
 //! in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.
@@ -100,7 +100,7 @@ impl SearchLog {
 pub enum Phase {
     /// The search starts from known values.
     Start,
-    /// The search has found or proven something.
+    /// The search has improved the best value or the bound.
     Improvement,
     /// The search has ended.
     End,

@@ -1,10 +1,10 @@
 //! A lower bound on the peak pressure of every order.
 //!
-//! Let f(T) be the pressure of a class after a downset T. Every order passes, for every instruction v,
-//! through a downset that holds all ancestors of v and neither v nor a descendant (just before v), and
-//! through one that also holds v (just after). So its peak is at least the minimum of f over all such
-//! downsets, a minimum cut ([`DownsetMin`]). The bound is the largest of these 2n minima and of the pressure
-//! at the two ends of the region, which every order shares.
+//! Let f(T) be the pressure of a class after a downset T. For every instruction v, every order passes through
+//! two downsets. Just before v, the downset holds all ancestors of v and neither v nor a descendant. Just
+//! after v, it also holds v. So the peak of an order is at least the minimum of f over all such downsets, a
+//! minimum cut ([`DownsetMin`]). The bound is the largest of these 2n minima and of the pressure at the two
+//! ends of the region, which every order shares.
 //!
 //! # Few cuts instead of 2n
 //! Call "before v" and "after v" *moments*. Any downset that is possible at a moment bounds its minimum from

@@ -252,7 +252,7 @@ impl Shader {
         }
     }
 
-    /// What nobody has used is a result.
+    /// Make every unused value a result.
     fn finish(mut self) -> Region {
         for at in 0..self.values.len() {
             let value = self.values[at];

@@ -267,7 +267,7 @@ impl Run<'_> {
     }
 }
 
-/// What each pass loads.
+/// Return the loads of each pass.
 fn loads(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<u32>> {
     drafts.iter().map(|draft| problem.loads(&draft.ops)).collect()
 }

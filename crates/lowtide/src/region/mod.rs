@@ -118,7 +118,7 @@ pub struct Hint {
     pub from: InstrId,
     /// The later instruction; none for the end of the region.
     pub to: Option<InstrId>,
-    /// What kind of preference.
+    /// The kind of preference.
     pub kind: HintKind,
     /// Cycles between the two issues.
     pub latency: u32,
@@ -344,17 +344,17 @@ impl Region {
         &self.registers
     }
 
-    /// What the front end calls a register, for messages and files.
+    /// Return the front end's name of a register, for messages and files.
     pub fn register_name(&self, register: RegisterId) -> &str {
         self.register_names.get(register.index())
     }
 
-    /// What an instruction writes.
+    /// Return the operands that an instruction writes.
     pub fn defs(&self, instr: InstrId) -> &[Def] {
         self.defs.row(instr.index())
     }
 
-    /// What an instruction reads, one entry for each register.
+    /// Return the operands that an instruction reads, one entry for each register.
     pub fn uses(&self, instr: InstrId) -> &[Operand] {
         self.uses.row(instr.index())
     }

@@ -117,7 +117,7 @@ impl Timed {
         !self.needs.row(instr as usize).is_empty()
     }
 
-    /// Return the instructions, each after all that it waits for.
+    /// Return the instructions in topological order.
     pub(crate) fn topological(&self) -> impl Iterator<Item = u32> + use<> {
         let count = self.len() as u32;
         let is_forward = self.direction == Direction::TopDown;
