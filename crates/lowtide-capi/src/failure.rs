@@ -1,4 +1,4 @@
-//! What can go wrong, and that nothing else does: panics end here.
+//! Failures of exported functions. A panic becomes a failure here and does not cross into C.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -54,8 +54,8 @@ unsafe impl Send for Running {}
 
 impl CpSat {
     pub(crate) fn load(path: &Path) -> Result<CpSat, libloading::Error> {
-        // SAFETY: loading runs the initialisers of OR-Tools and of the libraries beside it, which have no preconditions.
-        // That the file is OR-Tools at all is the word of whoever installed it or named it in the environment.
+        // SAFETY: loading runs the initialisers of OR-Tools and of the libraries beside it, which have no
+        // preconditions. The user who installed or named the file vouches that it is OR-Tools.
         let library = unsafe { Library::new(path) }?;
         // SAFETY: the four types are those of `ortools/sat/c_api/cp_solver_c.h`, version 9.15.
         let new_environment = *unsafe { library.get::<NewEnvironment>(b"SolveCpNewEnv") }?;

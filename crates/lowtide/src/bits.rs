@@ -1,8 +1,8 @@
 //! Sets of small numbers, one bit for each: instructions, operations, values or places.
 //!
-//! A [`BitSet`] owns its words, a [`BitMatrix`] has many sets of the same size in one allocation, and [`Bits`] is a view of either.
-//! All arithmetic on the words is in this module. No set ever holds a number at or above its size: the spare bits of the last
-//! word are 0.
+//! A [`BitSet`] owns its words. A [`BitMatrix`] has many sets of the same size in one allocation. [`Bits`] is
+//! a view of either. All arithmetic on the words is in this module. No set ever holds a number at or above
+//! its size: the spare bits of the last word are 0.
 
 use crate::index::InstrId;
 
@@ -10,7 +10,7 @@ const WORD: usize = u64::BITS as usize;
 
 /// A number that can be a member of a set.
 pub trait Member: Copy {
-    /// The position of its bit.
+    /// Return the position of its bit.
     fn position(self) -> usize;
 }
 
@@ -59,38 +59,38 @@ impl<'a> From<&'a BitSet> for Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// Whether the set has a member.
+    /// Return whether a number is a member.
     #[inline]
     pub fn contains(self, member: impl Member) -> bool {
         self.words[word_of(member)] & bit_of(member) != 0
     }
 
-    /// Whether the set has no members.
+    /// Return whether the set has no members.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// The number of members.
+    /// Return the number of members.
     #[inline]
     pub fn count(self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The members, smallest first.
+    /// Return the members, smallest first.
     #[inline]
     pub fn iter(self) -> Members<'a> {
         let mut rest = self.words.iter();
         Members { word: rest.next().copied().unwrap_or(0), rest, base: 0 }
     }
 
-    /// The members as instructions, in source order.
+    /// Return the members as instructions, in source order.
     #[inline]
     pub fn instrs(self) -> impl Iterator<Item = InstrId> + 'a {
         self.iter().map(InstrId::at)
     }
 
-    /// The smallest member that is not below `from`.
+    /// Return the smallest member that is not below `from`.
     #[inline]
     pub fn next_from(self, from: impl Member) -> Option<usize> {
         let mut at = word_of(from);
@@ -102,7 +102,7 @@ impl<'a> Bits<'a> {
         Some(at * WORD + word.trailing_zeros() as usize)
     }
 
-    /// The largest member that is not above `to`, which must be below the size of the set.
+    /// Return the largest member that is not above `to`, which must be below the size of the set.
     #[inline]
     pub fn last_up_to(self, to: impl Member) -> Option<usize> {
         let mut at = word_of(to);
@@ -114,13 +114,13 @@ impl<'a> Bits<'a> {
         Some(at * WORD + word.ilog2() as usize)
     }
 
-    /// Whether all members are in `other`, too.
+    /// Return whether all members are in `other`, too.
     #[inline]
     pub fn is_subset<'b>(self, other: impl Into<Bits<'b>>) -> bool {
         self.words.iter().zip(other.into().words).all(|(own, other)| own & !other == 0)
     }
 
-    /// Whether no member is in `other`.
+    /// Return whether no member is in `other`.
     #[inline]
     pub fn is_disjoint<'b>(self, other: impl Into<Bits<'b>>) -> bool {
         self.words.iter().zip(other.into().words).all(|(own, other)| own & other == 0)
@@ -134,13 +134,13 @@ impl<'a> Bits<'a> {
         self.words[first..].iter().zip(&other.into().words[first..]).all(|(own, other)| own & other == 0)
     }
 
-    /// The number of members that are in `other`, too.
+    /// Return the number of members that are in `other`, too.
     #[inline]
     pub fn overlap<'b>(self, other: impl Into<Bits<'b>>) -> u32 {
         self.words.iter().zip(other.into().words).map(|(own, other)| (own & other).count_ones()).sum()
     }
 
-    /// The number of members that are in both other sets, too.
+    /// Return the number of members that are in both other sets, too.
     #[inline]
     pub fn overlap_with_both<'b, 'c>(self, one: impl Into<Bits<'b>>, other: impl Into<Bits<'c>>) -> u32 {
         let words = self.words.iter().zip(one.into().words).zip(other.into().words);
@@ -160,14 +160,14 @@ impl<'a> Bits<'a> {
         counts
     }
 
-    /// The number of members that are in `inside`, too, but not in `outside`.
+    /// Return the number of members that are in `inside`, too, but not in `outside`.
     #[inline]
     pub fn overlap_without<'b, 'c>(self, inside: impl Into<Bits<'b>>, outside: impl Into<Bits<'c>>) -> u32 {
         let words = self.words.iter().zip(inside.into().words).zip(outside.into().words);
         words.map(|((own, inside), outside)| (own & inside & !outside).count_ones()).sum()
     }
 
-    /// The members as the bits of a number: only for sets of a size up to 64.
+    /// Return the members as the bits of a number: only for sets of a size up to 64.
     #[cfg(test)]
     pub(crate) fn as_number(self) -> u64 {
         assert!(self.words.len() <= 1);
@@ -178,7 +178,7 @@ impl<'a> Bits<'a> {
 /// The members of a set, smallest first.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
-    /// What is left of the current word.
+    /// The rest of the current word.
     word: u64,
     base: usize,
     rest: std::slice::Iter<'a, u64>,
@@ -225,137 +225,137 @@ pub struct BitSet {
 }
 
 impl BitSet {
-    /// The empty set of numbers below `size`.
+    /// Return the empty set of numbers below `size`.
     pub fn new(size: usize) -> Self {
         BitSet { words: vec![0; size.div_ceil(WORD)], size }
     }
 
-    /// The set of all numbers below `size`.
+    /// Return the set of all numbers below `size`.
     pub fn full(size: usize) -> Self {
         let mut set = BitSet::new(size);
         set.fill();
         set
     }
 
-    /// The set of these numbers, all below `size`.
+    /// Return the set of these numbers, all below `size`.
     pub fn of<M: Member>(size: usize, members: impl IntoIterator<Item = M>) -> Self {
         let mut set = BitSet::new(size);
         members.into_iter().for_each(|member| set.insert(member));
         set
     }
 
-    /// A view of the set.
+    /// Return a view of the set.
     #[inline]
     pub fn bits(&self) -> Bits<'_> {
         Bits { words: &self.words }
     }
 
-    /// The number of words that it takes.
+    /// Return the number of words that it takes.
     pub fn words(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether the set has a member.
+    /// Return whether a number is a member.
     #[inline]
     pub fn contains(&self, member: impl Member) -> bool {
         self.bits().contains(member)
     }
 
-    /// Whether the set has no members.
+    /// Return whether the set has no members.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bits().is_empty()
     }
 
-    /// The number of members.
+    /// Return the number of members.
     #[inline]
     pub fn count(&self) -> u32 {
         self.bits().count()
     }
 
-    /// The members, smallest first.
+    /// Return the members, smallest first.
     #[inline]
     pub fn iter(&self) -> Members<'_> {
         self.bits().iter()
     }
 
-    /// The members as instructions, in source order.
+    /// Return the members as instructions, in source order.
     #[inline]
     pub fn instrs(&self) -> impl Iterator<Item = InstrId> + '_ {
         self.bits().instrs()
     }
 
-    /// Adds a member.
+    /// Add a member.
     #[inline]
     pub fn insert(&mut self, member: impl Member) {
         debug_assert!(member.position() < self.size);
         self.words[word_of(member)] |= bit_of(member);
     }
 
-    /// Adds a member if a condition holds, without a branch.
+    /// Add a member if a condition holds, without a branch.
     #[inline]
     pub fn insert_if(&mut self, member: impl Member, holds: bool) {
         debug_assert!(member.position() < self.size);
         self.words[word_of(member)] |= u64::from(holds) << (member.position() % WORD);
     }
 
-    /// Takes out a member, if it is one.
+    /// Remove a member, if it is one.
     #[inline]
     pub fn remove(&mut self, member: impl Member) {
         self.words[word_of(member)] &= !bit_of(member);
     }
 
-    /// Adds a number that is no member, or takes out one that is.
+    /// Add a number that is no member, or remove one that is.
     #[inline]
     pub fn toggle(&mut self, member: impl Member) {
         debug_assert!(member.position() < self.size);
         self.words[word_of(member)] ^= bit_of(member);
     }
 
-    /// Takes out all members.
+    /// Remove all members.
     #[inline]
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
 
-    /// Adds all numbers below the size.
+    /// Add all numbers below the size.
     pub fn fill(&mut self) {
         self.words.fill(u64::MAX);
         self.clear_spare_bits();
     }
 
-    /// Swaps members and the other numbers below the size.
+    /// Swap members and the other numbers below the size.
     pub fn complement(&mut self) {
         self.words.iter_mut().for_each(|word| *word = !*word);
         self.clear_spare_bits();
     }
 
-    /// Becomes a copy of a set of the same size.
+    /// Become a copy of a set of the same size.
     #[inline]
     pub fn copy_from<'b>(&mut self, other: impl Into<Bits<'b>>) {
         self.words.copy_from_slice(other.into().words);
     }
 
-    /// Becomes what two sets share.
+    /// Become the intersection of two sets.
     #[inline]
     pub fn copy_common<'b, 'c>(&mut self, one: impl Into<Bits<'b>>, other: impl Into<Bits<'c>>) {
         let words = one.into().words.iter().zip(other.into().words);
         self.words.iter_mut().zip(words).for_each(|(word, (one, other))| *word = one & other);
     }
 
-    /// Adds all members of another set.
+    /// Add all members of another set.
     #[inline]
     pub fn unite<'b>(&mut self, other: impl Into<Bits<'b>>) {
         unite(&mut self.words, other.into().words);
     }
 
-    /// Takes out all that is not in another set.
+    /// Remove all members that are not in another set.
     #[inline]
     pub fn intersect<'b>(&mut self, other: impl Into<Bits<'b>>) {
         self.words.iter_mut().zip(other.into().words).for_each(|(word, other)| *word &= other);
     }
 
-    /// Takes out all members of another set.
+    /// Remove all members of another set.
     #[inline]
     pub fn subtract<'b>(&mut self, other: impl Into<Bits<'b>>) {
         self.words.iter_mut().zip(other.into().words).for_each(|(word, other)| *word &= !other);
@@ -397,19 +397,19 @@ impl BitMatrix {
         BitMatrix { words: vec![0; rows * width], width, size }
     }
 
-    /// Words of a row.
+    /// Return the number of words of a row.
     #[inline]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The set of a row.
+    /// Return the set of a row.
     #[inline]
     pub fn row(&self, row: impl Member) -> Bits<'_> {
         Bits { words: &self.words[row.position() * self.width..][..self.width] }
     }
 
-    /// A copy of the set of a row.
+    /// Return a copy of the set of a row.
     pub fn to_set(&self, row: impl Member) -> BitSet {
         BitSet { words: self.row(row).words.to_vec(), size: self.size }
     }
@@ -419,25 +419,25 @@ impl BitMatrix {
         &mut self.words[row * self.width..][..self.width]
     }
 
-    /// Adds a member to a row.
+    /// Add a member to a row.
     #[inline]
     pub fn insert(&mut self, row: impl Member, member: impl Member) {
         self.row_mut(row.position())[word_of(member)] |= bit_of(member);
     }
 
-    /// Makes a row a copy of a set.
+    /// Make a row a copy of a set.
     #[inline]
     pub fn copy_from<'b>(&mut self, row: impl Member, set: impl Into<Bits<'b>>) {
         self.row_mut(row.position()).copy_from_slice(set.into().words);
     }
 
-    /// Adds all members of a set to a row.
+    /// Add all members of a set to a row.
     #[inline]
     pub fn unite<'b>(&mut self, row: impl Member, set: impl Into<Bits<'b>>) {
         unite(self.row_mut(row.position()), set.into().words);
     }
 
-    /// Adds all members of another row to a row.
+    /// Add all members of another row to a row.
     #[inline]
     pub fn unite_rows(&mut self, row: impl Member, other: impl Member) {
         let (row, other) = (row.position(), other.position());

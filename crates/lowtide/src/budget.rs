@@ -19,7 +19,7 @@ impl Budget {
     /// No limit, one thread.
     pub const UNLIMITED: Budget = Budget { time_per_instr: None, nodes: None, threads: 1 };
 
-    /// Half of the budget, for one of two searches.
+    /// Return half of the budget, for one of two searches.
     pub(crate) fn half(&self) -> Budget {
         Budget {
             time_per_instr: self.time_per_instr.map(|time| time / 2),

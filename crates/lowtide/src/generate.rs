@@ -84,7 +84,7 @@ impl Code {
         self.builder.register(&format!("r{}", self.registers - 1), class, lanes, weight)
     }
 
-    /// A value from outside.
+    /// Add a live-in value.
     fn input(&mut self, random: &mut Random) -> Part {
         let class = self.classes[usize::from(random.chance(30))];
         let register = self.register(class, 1, 1 + random.below(3) as u32 / 2);
@@ -92,7 +92,7 @@ impl Code {
         (register, 1)
     }
 
-    /// An operation on `operands` with a result of some lanes.
+    /// Add an operation on `operands` with a result of some lanes.
     fn operation(&mut self, random: &mut Random, operands: &[Part], lanes: u32) -> Part {
         let (name, latency) = random.pick(&[("add", 1), ("mul", 4), ("load", 80), ("rcp", 8), ("mov", 1)]);
         let instr = self.builder.instr(InstrSpec::new(name, latency));
@@ -310,7 +310,7 @@ pub fn register_program(size: usize, seed: u64) -> Region {
     builder.build().expect("generated programs are valid")
 }
 
-/// A random legal order of a region.
+/// Make a random legal order of a region.
 pub fn random_order(region: &Region, random: &mut Random) -> Vec<InstrId> {
     let mut waiting: Vec<usize> = region.instrs().map(|instr| region.preds(instr).len()).collect();
     let mut ready: Vec<InstrId> = region.instrs().filter(|instr| waiting[instr.index()] == 0).collect();

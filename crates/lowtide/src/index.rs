@@ -7,13 +7,13 @@ macro_rules! index_type {
         pub struct $name(pub $int);
 
         impl $name {
-            /// The position in the array that this index belongs to.
+            /// Return the position in the array that this index belongs to.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// The index of array position `position`.
+            /// Return the index of array position `position`.
             ///
             /// Callers hold positions of arrays whose length the region builder has limited.
             #[inline]
@@ -69,23 +69,23 @@ impl<T: Copy> Rows<T> {
         Rows { starts, items: Vec::with_capacity(items) }
     }
 
-    /// Adds an item to the row being built.
+    /// Add an item to the row being built.
     pub(crate) fn push(&mut self, item: T) {
         self.items.push(item);
     }
 
-    /// Ends the row being built.
+    /// End the row being built.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(self.items.len() as u32);
     }
 
-    /// The items pushed since the last [`Rows::end_row`].
+    /// Return the items pushed since the last [`Rows::end_row`].
     pub(crate) fn open_row(&mut self) -> &mut [T] {
         let start = self.starts[self.starts.len() - 1] as usize;
         &mut self.items[start..]
     }
 
-    /// Sorts pairs of (row, item) into rows, keeping the order of the items within a row.
+    /// Sort pairs of (row, item) into rows, keeping the order of the items within a row.
     pub(crate) fn group(rows: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         // `starts` is one row ahead at first: each row's start then moves to its end while it is filled.
         let mut starts = vec![0u32; rows + 2];
@@ -220,7 +220,7 @@ impl Names {
         })
     }
 
-    /// The first of the longest ones.
+    /// Return the first of the longest ones.
     pub(crate) fn longest(&self) -> &str {
         let length = |number: usize| self.ends[number] - if number == 0 { 0 } else { self.ends[number - 1] };
         let longest = (0..self.len()).rev().max_by_key(|&number| length(number));
@@ -236,7 +236,7 @@ impl Names {
         (0..self.ends.len()).map(|number| self.get(number))
     }
 
-    /// Bytes of all names together.
+    /// Return the bytes of all names together.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len()
     }

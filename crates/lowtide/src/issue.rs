@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::schedule::Schedule;
 
 impl Schedule {
-    /// Issues the instructions in this order, each as early as dependences, units and issue width allow:
+    /// Issue the instructions in this order, each as early as dependences, units and issue width allow:
     /// the order with necessary stalls. `order` must be a permutation that respects the dependences.
     pub fn in_order(problem: &Problem, order: Vec<InstrId>) -> Self {
         let region = problem.region();
@@ -21,12 +21,13 @@ impl Schedule {
         Schedule::from_parts(order, cycles)
     }
 
-    /// The source order, with necessary stalls.
+    /// Return the source order, with necessary stalls.
     pub fn source(problem: &Problem) -> Self {
         Schedule::in_order(problem, problem.region().instrs().collect())
     }
 
-    /// The recorded order of the production compiler, with necessary stalls. Where none is recorded, the source order.
+    /// Return the recorded order of the production compiler, with necessary stalls. Without a recorded order,
+    /// return the source order.
     pub fn production(problem: &Problem) -> Self {
         match problem.region().production() {
             Some(production) => Schedule::in_order(problem, production.order.clone()),
@@ -47,7 +48,7 @@ pub struct IssueTable<'a> {
 }
 
 impl<'a> IssueTable<'a> {
-    /// A table with nothing reserved.
+    /// Make a table with nothing reserved.
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let units = &problem.target().issue().units;
         // More copies than instructions are never needed.
@@ -61,8 +62,8 @@ impl<'a> IssueTable<'a> {
         cycle == self.cycle && self.issued >= self.problem.target().issue().width
     }
 
-    /// The first cycle from `from` on in which the instruction finds a slot and its units. `from` must not
-    /// lie before the last reserved cycle.
+    /// Return the first cycle from `from` on in which the instruction finds a slot and its units. `from` must
+    /// not lie before the last reserved cycle.
     pub fn earliest(&self, instr: InstrId, from: u32) -> u32 {
         let full = self.issued >= self.problem.target().issue().width;
         let mut cycle = if full { from.max(self.cycle + 1) } else { from };

@@ -104,7 +104,7 @@ impl<'a> Problem<'a> {
         self
     }
 
-    /// The same problem for a region with the same graph.
+    /// Return the same problem for a region with the same graph.
     pub(crate) fn of<'b>(&self, region: &'b Region) -> Problem<'b>
     where
         'a: 'b,
@@ -112,7 +112,7 @@ impl<'a> Problem<'a> {
         Problem { region, ..self.clone() }
     }
 
-    /// The same problem with another goal.
+    /// Return the same problem with another goal.
     pub(crate) fn with_goal(mut self, goal: Goal) -> Self {
         self.goal = goal;
         self
@@ -128,22 +128,22 @@ impl<'a> Problem<'a> {
         &self.limits
     }
 
-    /// The region.
+    /// Return the region.
     pub fn region(&self) -> &'a Region {
         self.region
     }
 
-    /// The target.
+    /// Return the target.
     pub fn target(&self) -> &'a Target {
         self.target
     }
 
-    /// The goal.
+    /// Return the goal.
     pub fn goal(&self) -> Goal {
         self.goal
     }
 
-    /// The target's register files, seen from the region's classes.
+    /// Return the target's register files, seen from the region's classes.
     pub fn registers(&self) -> &Registers {
         &self.registers
     }

@@ -2,8 +2,8 @@
 //!
 //! A long search keeps a [`Log`]: its start, every improvement of the best schedule or of the bound, and its
 //! end. An [`Observer`] receives the same steps while the search runs
-//! ([`Session::observed_by`](crate::session::Session::observed_by)). The outcome contains them afterwards
-//! ([`KernelOutcome::searches`](crate::pipeline::KernelOutcome::searches)). A search logs a few steps, never
+//! ([`Context::observed_by`](crate::session::Context::observed_by)). The outcome contains them afterwards
+//! ([`Outcome::searches`](crate::outcome::Outcome::searches)). A search logs a few steps, never
 //! in its inner loops.
 //!
 //! Steps, bests and bounds are the same in every run with the same budget of nodes; times are not.
@@ -47,7 +47,7 @@ impl Quantity {
         }
     }
 
-    /// Whether a value is better than another one.
+    /// Return whether a value is better than another one.
     pub fn is_better(self, value: u64, other: u64) -> bool {
         match self {
             Quantity::Waves => value > other,
@@ -100,7 +100,7 @@ impl SearchLog {
 pub enum Phase {
     /// The search starts from known values.
     Start,
-    /// The search has found or proven something.
+    /// The search has improved the best value or the bound.
     Improvement,
     /// The search has ended.
     End,
@@ -176,7 +176,7 @@ impl fmt::Debug for Log<'_> {
 }
 
 impl<'a> Log<'a> {
-    /// A log that starts now.
+    /// Make a log that starts now.
     ///
     /// ```
     /// use lowtide::generate::{Shape, region};

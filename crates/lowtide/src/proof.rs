@@ -16,7 +16,7 @@ pub struct Bounds {
     /// A lower bound on the length, for the schedules that compete under the goal.
     /// [`Goal::MinReg`](crate::problem::Goal::MinReg): all schedules.
     /// [`Goal::Length`](crate::problem::Goal::Length): those that exceed the limits on registers
-    /// ([`Problem::limits`]) in no class by more than the schedule found.
+    /// ([`Problem::limits`](crate::problem::Problem::limits)) in no class by more than the schedule found.
     /// [`Goal::Occupancy`](crate::problem::Goal::Occupancy): of these, the ones with at least as many waves
     /// as the kernel.
     pub length: u32,
@@ -88,7 +88,7 @@ impl Rules {
         superiority: true,
     };
 
-    /// The names of the rules that are on.
+    /// Return the names of the enabled rules.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("free-moves", self.free_moves),

@@ -16,29 +16,29 @@ pub fn bits_at(seed: u64, place: u64) -> u64 {
 pub struct Random(u64);
 
 impl Random {
-    /// A generator whose numbers follow from the seed.
+    /// Make a generator whose numbers follow from the seed.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// 64 random bits.
+    /// Return 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let bits = bits_at(self.0, 0);
         self.0 = self.0.wrapping_add(STRIDE);
         bits
     }
 
-    /// A number below `end`, which must not be 0.
+    /// Return a number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
-    /// True with a probability of `percent` in a hundred.
+    /// Return true with a probability of `percent` in a hundred.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of the items, which must not be empty.
+    /// Return one of the items, which must not be empty.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }

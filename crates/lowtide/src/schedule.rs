@@ -16,17 +16,17 @@ impl Schedule {
         Schedule { order, cycles }
     }
 
-    /// The instructions in the order of issue.
+    /// Return the instructions in the order of issue.
     pub fn order(&self) -> &[InstrId] {
         &self.order
     }
 
-    /// The cycle of each instruction, by instruction.
+    /// Return the cycle of each instruction, by instruction.
     pub fn cycles(&self) -> &[u32] {
         &self.cycles
     }
 
-    /// Cycle of the last issue, plus one.
+    /// Return the cycle of the last issue, plus one.
     pub fn length(&self) -> u32 {
         self.cycles.iter().max().map_or(0, |last| last.saturating_add(1))
     }

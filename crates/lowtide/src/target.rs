@@ -154,7 +154,7 @@ impl RegisterFile {
         most
     }
 
-    /// How many waves fit if each uses this many registers.
+    /// Return the waves that fit if each uses `used` registers.
     pub fn waves(&self, used: u32) -> u32 {
         let most = self.most() as u32; // fits: validation has found it to be within `size`
         let given_out = used.clamp(1, most).next_multiple_of(self.granule);
@@ -191,7 +191,7 @@ fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, TargetError> {
 }
 
 impl Target {
-    /// Reads a target file.
+    /// Read a target file.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         let Fields { name, description, issue, files, .. } = parse_toml(text)?;
         let target = Target { name, description, issue, files, text: text.into() };
@@ -249,12 +249,12 @@ impl Target {
         Ok(())
     }
 
-    /// The built-in target of that name.
+    /// Return the built-in target of that name.
     pub fn builtin(name: &str) -> Option<Target> {
         Target::all_builtin().find(|target| target.name == name)
     }
 
-    /// All built-in targets.
+    /// Return all built-in targets.
     pub fn all_builtin() -> impl Iterator<Item = Target> {
         BUILTIN.iter().map(|text| Target::parse(text).expect("built-in targets are valid (tested)"))
     }
@@ -274,7 +274,7 @@ impl Target {
         &self.issue
     }
 
-    /// The register files.
+    /// Return the register files.
     pub fn files(&self) -> &[RegisterFile] {
         &self.files
     }
@@ -284,7 +284,7 @@ impl Target {
         self.files.iter().map(|file| file.waves).min().unwrap_or(1)
     }
 
-    /// Finds the register files of a region's classes.
+    /// Find the register files of a region's classes.
     pub fn registers(&self, classes: &[Box<str>]) -> Result<Registers, TargetError> {
         let mut registers = Registers { files: Vec::new(), max_waves: self.max_waves() };
         for file in &self.files {
@@ -358,7 +358,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The files that the region uses.
+    /// Return the files that the region uses.
     pub fn files(&self) -> &[BoundFile] {
         &self.files
     }

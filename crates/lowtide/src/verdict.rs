@@ -13,17 +13,17 @@ pub enum Verdict<Yes = (), No = ()> {
 }
 
 impl<Yes, No> Verdict<Yes, No> {
-    /// Whether the answer is yes.
+    /// Return whether the answer is yes.
     pub fn is_yes(&self) -> bool {
         matches!(self, Verdict::Yes(_))
     }
 
-    /// Whether the answer is no.
+    /// Return whether the answer is no.
     pub fn is_no(&self) -> bool {
         matches!(self, Verdict::No(_))
     }
 
-    /// Whether there is no answer.
+    /// Return whether there is no answer.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Verdict::Unknown)
     }

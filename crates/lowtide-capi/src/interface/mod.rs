@@ -1,10 +1,10 @@
-//! What C sees: the only unsafe code of this crate.
+//! The exported functions: the only unsafe code of this crate.
 //!
-//! Handles are references and boxes that may be absent, which C sees as pointers that may be NULL. Only
-//! strings and arrays have to be raw pointers, and [`text`] and [`array`] are the only ways to them.
+//! Handles are optional references and boxes, which C sees as pointers that may be NULL. Only strings and
+//! arrays are raw pointers, and only [`text`] and [`array`] read them.
 
 #![allow(unsafe_code)]
-// The names of the header, so that nothing has to be translated.
+// The names of the header, so both can be read side by side.
 #![allow(non_camel_case_types)]
 // Said once for all functions, in the crate's documentation and at the top of the header.
 #![allow(clippy::missing_safety_doc)]

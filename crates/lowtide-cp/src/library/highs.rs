@@ -14,8 +14,8 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type SetWhole = unsafe extern "C" fn(*mut c_void, *const c_char, c_int) -> c_int;
 type SetReal = unsafe extern "C" fn(*mut c_void, *const c_char, c_double) -> c_int;
 type SetText = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> c_int;
-/// Columns, rows and entries; row-wise or column-wise; the direction; an offset; costs and ranges of columns; ranges of rows; starts of rows,
-/// columns and values of entries; and which columns are whole numbers.
+/// Columns, rows and entries; row-wise or column-wise; the direction; an offset; costs and ranges of columns;
+/// ranges of rows; starts of rows, columns and values of entries; and which columns are integers.
 type PassMip = unsafe extern "C" fn(
     *mut c_void,
     c_int,
@@ -77,8 +77,8 @@ pub(crate) enum Solved {
 
 impl Highs {
     pub(crate) fn load(path: &Path) -> Result<Highs, libloading::Error> {
-        // SAFETY: loading runs the initialisers of HiGHS, which have no preconditions. That the file is HiGHS at all is the word of
-        // whoever installed it or named it in the environment.
+        // SAFETY: loading runs the initialisers of HiGHS, which have no preconditions. The user who installed
+        // or named the file vouches that it is HiGHS.
         let library = unsafe { Library::new(path) }?;
         // SAFETY: the types are those of `highs_c_api.h`, version 1.12, with numbers of 32 bits as in all builds of OR-Tools.
         let create = *unsafe { library.get::<Create>(b"Highs_create") }?;

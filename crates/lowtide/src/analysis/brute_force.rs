@@ -36,7 +36,7 @@ impl<'a> Small<'a> {
         self.live_in_both(set, set)
     }
 
-    /// The weight that is live after both of two downsets.
+    /// Return the weight that is live after both of two downsets.
     pub(crate) fn live_in_both(&self, one: u32, other: u32) -> u32 {
         let values = self.region.values().iter().enumerate();
         let live = values.filter(|(position, value)| {
@@ -50,7 +50,7 @@ impl<'a> Small<'a> {
         self.region.through(self.class) + live.map(|(_, value)| value.weight).sum::<u32>()
     }
 
-    /// The bound by its definition.
+    /// Return the bound by its definition.
     pub(crate) fn bound(&self, closure: &Closure) -> u32 {
         let all = (1 << self.region.len()) - 1;
         let moments = self.region.instrs().flat_map(|instr| {
@@ -66,7 +66,7 @@ impl<'a> Small<'a> {
         moments.chain([self.pressure(0), self.pressure(all)]).max().unwrap_or(0)
     }
 
-    /// The least peak of all orders.
+    /// Return the least peak of all orders.
     pub(crate) fn optimum(&self) -> u32 {
         let mut peaks = vec![u32::MAX; 1 << self.region.len()];
         for &set in &self.downsets {

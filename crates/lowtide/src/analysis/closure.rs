@@ -12,7 +12,7 @@ pub struct Closure {
 }
 
 impl Closure {
-    /// Computes both directions, in the time of one union of two sets for each edge.
+    /// Compute both directions, in the time of one union of two sets for each edge.
     pub fn new(region: &Region) -> Self {
         let mut ancestors = BitMatrix::new(region.len(), region.len());
         for instr in region.instrs() {
@@ -41,7 +41,7 @@ impl Closure {
         before.instrs().for_each(|instr| self.descendants.unite(instr, &after));
     }
 
-    /// Words of a set.
+    /// Return the number of words of a set.
     pub fn words(&self) -> usize {
         self.ancestors.width()
     }
@@ -56,12 +56,12 @@ impl Closure {
         self.descendants.row(instr)
     }
 
-    /// Whether `first` must come before `second`.
+    /// Return whether `first` must come before `second`.
     pub fn reaches(&self, first: InstrId, second: InstrId) -> bool {
         self.descendants(first).contains(second)
     }
 
-    /// Whether either order of the two is possible.
+    /// Return whether either order of the two is possible.
     pub fn independent(&self, one: InstrId, other: InstrId) -> bool {
         one != other && !self.reaches(one, other) && !self.reaches(other, one)
     }

@@ -20,17 +20,17 @@ const NONE: u32 = u32::MAX;
 pub struct Words(Vec<u32>);
 
 impl Words {
-    /// Appends a number.
+    /// Append a number.
     pub fn push(&mut self, number: u32) {
         self.0.push(number);
     }
 
-    /// Appends several numbers.
+    /// Append several numbers.
     pub fn extend(&mut self, numbers: impl IntoIterator<Item = u32>) {
         self.0.extend(numbers);
     }
 
-    /// Appends a name.
+    /// Append a name.
     pub fn push_name(&mut self, name: &str) {
         self.push(name.len() as u32);
         for bytes in name.as_bytes().chunks(4) {
@@ -40,7 +40,7 @@ impl Words {
         }
     }
 
-    /// Appends the graph of a region.
+    /// Append the graph of a region.
     pub fn push_graph(&mut self, region: &Region) {
         self.push(region.len() as u32);
         self.push(region.classes().len() as u32);

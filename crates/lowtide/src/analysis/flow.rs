@@ -1,10 +1,10 @@
 //! The least pressure over an interval of downsets, as a minimum cut.
 //!
-//! A *downset* is a set T of instructions closed under predecessors: what can have been scheduled at some
+//! A *downset* is a set T of instructions closed under predecessors: the instructions scheduled at some
 //! moment. Let f(T) be the live weight of one class at the boundary after T. A value with definition d, last
-//! uses U and weight w is live there if d is in T (or it is live-in) and some u of U is not (or it is
-//! live-out). [`DownsetMin`] finds the minimum of f over all downsets T with `lo <= T <= hi`, and its
-//! minimisers, by max-flow.
+//! uses U and weight w is live there under two conditions: d is in T (or the value is live-in), and some u of
+//! U is not (or the value is live-out). [`DownsetMin`] finds the minimum of f over all downsets T with `lo <=
+//! T <= hi`, and its minimisers, by max-flow.
 //!
 //! # The network
 //! A cut puts some nodes on the source's side; an arc a -> b of capacity c costs c if only a is there. Read
@@ -19,19 +19,19 @@
 //!
 //! So the cheapest cut is the minimum of f, up to the constant.
 //!
-//! # What makes it fast
-//! - *Less network.* Only a value's last uses count: if u comes before u', then u outside T implies u'
+//! # Performance
+//! - *A small network.* Only a value's last uses count: if u comes before u', then u outside T implies u'
 //!   outside T. Instructions that touch no value of the class only transport dependences. Those with at most
-//!   one predecessor, and those that nothing of interest depends on, are left out; the dependences among the
+//!   one predecessor, and those that nothing of interest depends on, are left out. The dependences among the
 //!   rest are the transitive reduction of the closure. Nothing is lost: any set that is closed within the
 //!   rest extends to a downset of the region without changing f. Opposite arcs share their storage.
 //! - *One network for all intervals.* `lo` and `hi` only name sources and sinks. The flow with everything
-//!   free is feasible for every interval, so it is found once and every question starts from it.
-//! - *Dinic's algorithm, backwards.* Distances to the sinks are found by a search that stops at sources, so
-//!   that the inside of `lo` is never looked at; the inside of `hi`'s complement is looked at once. All
-//!   sources then push along decreasing distances, not only the nearest ones.
-//! - *Any flow is a lower bound* on the minimum, so the work can end as soon as it reaches a given limit, or
-//!   when the effort is spent, and still says something.
+//!   free is feasible for every interval, so it is computed once and every query starts from it.
+//! - *Dinic's algorithm, backwards.* A search that stops at sources finds the distances to the sinks. It
+//!   never visits the inside of `lo`, and visits the inside of `hi`'s complement once. All sources then push
+//!   along decreasing distances, not only the nearest ones.
+//! - *Any flow is a lower bound* on the minimum. So the work can end as soon as the flow reaches a given
+//!   limit, or when the effort is spent, and still give a bound.
 
 use super::closure::Closure;
 use crate::bits::BitSet;
@@ -354,7 +354,7 @@ impl Weights {
 }
 
 impl<'a> DownsetMin<'a> {
-    /// Prepares the network for the pressure of one class.
+    /// Prepare the network for the pressure of one class.
     pub fn new(region: &'a Region, class: ClassId, closure: &Closure) -> Self {
         Self::weighing(region, class, closure, Weights::PRESSURE, |_| 1)
     }
@@ -542,7 +542,7 @@ fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
     kept
 }
 
-/// Calls `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
+/// Call `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
 fn nearest_ancestors(
     closure: &Closure,
     kept: &BitSet,

@@ -2,29 +2,28 @@
 //!
 //! # The relaxed problem
 //!
-//! Leave out the dependences, but keep what they imply: instruction `i` issues in cycle `release(i)` or
-//! later, and `tail(i)` or more cycles lie between its issue and the last one. Look at one resource alone:
-//! the issue slots (`width` in each cycle, one job for each instruction), or one unit (`count` copies). A
-//! need for `p` cycles of a unit becomes `p` jobs of one cycle, `k = 0 .. p`, each of which only knows that
-//! it runs `k` cycles after its instruction issues at the earliest: release `release + k`, tail `tail - k`.
-//! Every schedule of the problem gives one of the relaxed problem, so a bound on the latter is a bound on
-//! the former.
+//! Drop the dependences, but keep their consequences: instruction `i` issues in cycle `release(i)` or later,
+//! and `tail(i)` or more cycles lie between its issue and the last one. Consider one resource alone: the
+//! issue slots (`width` in each cycle, one job for each instruction), or one unit (`count` copies). A need
+//! for `p` cycles of a unit becomes `p` jobs of one cycle, `k = 0 .. p`. Job `k` runs at least `k` cycles
+//! after its instruction issues: it has release `release + k` and tail `tail - k`. Every schedule of the
+//! problem gives one of the relaxed problem, so a bound on the latter is a bound on the former.
 //!
 //! # Rim and Jain
 //!
 //! Take the jobs by decreasing tail (that is: by increasing deadline) and put each into the first slot from
 //! its release on that still has room. **If a job with tail `q` lands in slot `s`, every schedule has at
 //! least `s + q + 1` cycles.** *Proof.* Let `t <= s` be the smallest slot such that all slots of `t .. s` are
-//! full at that moment. Slot `t - 1` has room, and had it before, so that each job in `t .. s`, and the job
-//! itself, is released at `t` or later: it would have taken slot `t - 1` otherwise. These are
-//! `capacity * (s - t) + 1` jobs, all with a tail of `q` or more. Wherever a schedule has them, one of them
-//! runs in `s` or later, because `t .. s` has one place too few; after it come `q` or more cycles, and the
-//! cycle of the last issue counts itself. ∎ (For a job `k` of a unit, "runs in `s`" means that its
-//! instruction issues in `s - k`, and the tail of the instruction is `q + k`: the `k` cancels.)
+//! full at that moment. Slot `t - 1` has room, and had it before. So each job in `t .. s`, and the job
+//! itself, is released at `t` or later: otherwise it would have taken slot `t - 1`. These are `capacity * (s
+//! - t) + 1` jobs, all with a tail of `q` or more. In any schedule, one of them runs in `s` or later, because
+//! `t .. s` has one place too few. After it come `q` or more cycles, and the cycle of the last issue counts
+//! itself. ∎ (For a job `k` of a unit, "runs in `s`" means that its instruction issues in `s - k`, and the
+//! tail of the instruction is `q + k`: the `k` cancels.)
 //!
-//! The relaxed problem has a schedule that meets the largest of these numbers, the one just built, so this
-//! is the best bound that the relaxation gives, and it never falls when releases or tails rise. A job lands
-//! in its release or later: the bound is never below the critical path.
+//! The schedule just built meets the largest of these numbers, so this is the best bound that the relaxation
+//! gives. It never falls when releases or tails rise. A job lands in its release or later: the bound is never
+//! below the critical path.
 //!
 //! # Langevin and Černý
 //!
@@ -39,21 +38,20 @@
 //! Any subset of the ancestors gives a valid (weaker) release, since leaving jobs out is a relaxation. Two
 //! uses of that:
 //!
-//! * *Gateways.* If all further ancestors reach `j` only through `b`, they are left out. Nothing is lost
-//!   on the issue slots: they have landed up to `release(b)`, before all that comes after `b` (unless
-//!   latencies of 0 let both share a cycle), and what they prove about `j` they have proven about `b`. On
-//!   units it could be a loss, as `b` does not wait until they are free: there, no ancestor is left out.
-//! * *The work limit.* Ancestors are visited from the nearest in source order to the farthest, which makes
-//!   their distances exact at once. When an instruction has used up its share of the work, the rest is left
-//!   out.
+//! * *Gateways.* If all further ancestors reach `j` only through `b`, they are left out. On the issue slots
+//!   nothing is lost. These ancestors have landed up to `release(b)`, before all that comes after `b` (unless
+//!   latencies of 0 let both share a cycle), and their effect on `j` is contained in that on `b`. On units it
+//!   could be a loss, as `b` does not wait until they are free: there, no ancestor is left out.
+//! * *The work limit.* Ancestors are visited from the nearest in source order to the farthest, so their
+//!   distances are exact at once. When an instruction has used its share of the work, the rest is left out.
 //!
 //! # Resources
 //!
-//! `n` instructions need `ceil(n / width)` cycles. A unit of `c` copies with needs of `B` cycles in all: on
-//! each copy the last need issues only after all others on that copy are done. The last ones are `c` needs
-//! at most, so that some copy has `ceil((B - the c largest needs) / c)` or more cycles before its last issue.
-//! None of it starts before the smallest release of the users, and the smallest of their tails follows.
-//! How long units stay busy after the last issue never counts.
+//! `n` instructions need `ceil(n / width)` cycles. Let a unit have `c` copies, and needs of `B` cycles in
+//! all. On each copy the last need issues only after all others on that copy are done. There are at most `c`
+//! last needs, so some copy has `ceil((B - the c largest needs) / c)` or more cycles before its last issue.
+//! These cycles start at the smallest release of the users or later, and the smallest of their tails follows.
+//! Busy cycles after the last issue do not count.
 
 use crate::analysis::times::{Times, separation};
 use crate::bits::BitSet;
@@ -100,7 +98,7 @@ pub struct LengthBound {
 }
 
 impl LengthBound {
-    /// The best of all bounds.
+    /// Return the best of all bounds.
     pub fn best(&self) -> u32 {
         self.langevin_cerny
     }
@@ -248,7 +246,7 @@ pub(crate) fn binding_units(problem: &Problem) -> Vec<BindingUnit> {
         .collect()
 }
 
-/// The Rim-Jain bound for all instructions with these releases and tails.
+/// Return the Rim-Jain bound for all instructions with these releases and tails.
 fn whole_region(
     problem: &Problem,
     units: &[BindingUnit],
@@ -287,7 +285,7 @@ struct Link {
     latency: u32,
 }
 
-/// The instructions by their place in the direction of work, with their edges to earlier places.
+/// Return the instructions by their place in the direction of work, with their edges to earlier places.
 fn links(problem: &Problem, start: Start) -> Rows<Link> {
     let region = problem.region();
     let mut links = Rows::with_capacity(region.len(), region.edge_count());

@@ -116,7 +116,7 @@ impl Lifetimes {
     }
 }
 
-/// Adds a weight to the moments before and after each instruction of a set.
+/// Add a weight to the moments before and after each instruction of a set.
 fn add_around(moments: &mut [u32], set: &BitSet, weight: u32) {
     for instr in set.instrs() {
         moments[2 * instr.index()] += weight;

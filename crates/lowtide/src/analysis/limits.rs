@@ -8,19 +8,19 @@ use super::pressure::Tracker;
 use crate::index::InstrId;
 use crate::region::Region;
 
-/// The peak of each class (between instructions) along an order.
+/// Return the peak of each class (between instructions) along an order.
 pub(crate) fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
     let mut tracker = Tracker::new(region);
     order.iter().for_each(|&instr| tracker.schedule(instr));
     tracker.peaks().iter().map(|peak| peak.between).collect()
 }
 
-/// Whether no peak exceeds its limit.
+/// Return whether no peak exceeds its limit.
 pub(crate) fn fits(peaks: &[u32], limits: &[Option<u32>]) -> bool {
     peaks.iter().zip(limits).all(|(peak, limit)| limit.is_none_or(|limit| *peak <= limit))
 }
 
-/// Whether an order stays within limits.
+/// Return whether an order stays within limits.
 pub(crate) fn is_within(region: &Region, order: &[InstrId], limits: &[Option<u32>]) -> bool {
     fits(&peaks(region, order), limits)
 }

@@ -5,7 +5,7 @@ use crate::problem::{Measure, Problem};
 use crate::schedule::Schedule;
 
 impl Problem<'_> {
-    /// Peaks, occupancy and length of a schedule.
+    /// Return peaks, occupancy and length of a schedule.
     pub fn measure(&self, schedule: &Schedule) -> Measure {
         let mut tracker = Tracker::new(self.region());
         for &instr in schedule.order() {

@@ -76,7 +76,7 @@ impl<'a> OrderPressure<'a> {
         self.lower_limits();
     }
 
-    /// The moment with the highest limit, if that is above `value`.
+    /// Return the moment with the highest limit, if that is above `value`.
     pub(super) fn highest(&self, value: u32) -> Option<usize> {
         let (index, limit) = self.limits.iter().enumerate().max_by_key(|(_, limit)| **limit)?;
         (*limit > value).then_some(index)
@@ -87,14 +87,15 @@ impl<'a> OrderPressure<'a> {
         self.pressure[self.first..=self.last].iter().all(|pressure| *pressure <= limit)
     }
 
-    /// Whether all boundaries between the instruction at a position and another one have a higher pressure.
+    /// Return whether all boundaries between the instruction at a position and another one have a higher
+    /// pressure.
     pub(super) fn is_high(&self, position: usize, other: InstrId, value: u32) -> bool {
         let place = self.position[other.index()] as usize;
         let between = if place > position { position + 1..place + 1 } else { place + 1..position + 1 };
         self.pressure[between].iter().all(|pressure| *pressure > value)
     }
 
-    /// The least pressure at a boundary that has all of `done` before and all of `ahead` after it.
+    /// Return the least pressure at a boundary that has all of `done` before and all of `ahead` after it.
     pub(super) fn limit_between(&self, done: &BitSet, ahead: &BitSet) -> u32 {
         let place = |instr: InstrId| self.position[instr.index()] as usize;
         // Fixed instructions do not constrain the boundary.
@@ -109,7 +110,7 @@ impl<'a> OrderPressure<'a> {
         self.pressure.iter().copied().max().unwrap_or(0)
     }
 
-    /// Measures the pressure along the order and lowers the limits of all moments accordingly.
+    /// Measure the pressure along the order and lower the limits of all moments accordingly.
     pub(super) fn lower_limits(&mut self) {
         let region = self.region;
         self.needs_left.copy_from_slice(&self.needs);
@@ -166,7 +167,7 @@ impl<'a> OrderPressure<'a> {
         best
     }
 
-    /// Rearranges the order so that it passes through the downsets `smaller` and `larger`.
+    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`.
     pub(super) fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
         self.spare_order.clear();
         self.spare_order.extend(self.order.iter().filter(|&&instr| smaller.contains(instr)));
@@ -177,7 +178,7 @@ impl<'a> OrderPressure<'a> {
     }
 }
 
-/// Adds the next boundary, and drops those before it that have no less pressure.
+/// Add the next boundary, and drop those before it that have no less pressure.
 fn add_rising(rising: &mut Vec<u32>, pressure: &[u32], boundary: u32) {
     while rising.last().is_some_and(|&last| pressure[last as usize] >= pressure[boundary as usize]) {
         rising.pop();

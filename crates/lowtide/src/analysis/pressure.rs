@@ -23,7 +23,7 @@ pub struct Tracker<'a> {
 }
 
 impl<'a> Tracker<'a> {
-    /// The state before the first instruction.
+    /// Start before the first instruction.
     pub fn new(region: &'a Region) -> Self {
         let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
         let mut needs = Vec::with_capacity(region.values().len());
@@ -40,13 +40,13 @@ impl<'a> Tracker<'a> {
         Tracker { region, needs, now, peaks, scheduled: Vec::with_capacity(region.len()) }
     }
 
-    /// The pressure of a class at the boundary after the last scheduled instruction.
+    /// Return the pressure of a class at the boundary after the last scheduled instruction.
     #[inline]
     pub fn now(&self, class: ClassId) -> u32 {
         self.now[class.index()]
     }
 
-    /// The peaks so far, by class.
+    /// Return the peaks so far, by class.
     pub fn peaks(&self) -> Vec<Peak> {
         self.peaks[self.peaks.len() - self.now.len()..].to_vec()
     }
@@ -109,7 +109,7 @@ impl<'a> Tracker<'a> {
         self.scheduled.push(instr);
     }
 
-    /// Takes back the last scheduled instruction and returns it.
+    /// Take back the last scheduled instruction and return it.
     pub fn undo(&mut self) -> Option<InstrId> {
         let instr = self.scheduled.pop()?;
         self.peaks.truncate(self.peaks.len() - self.now.len());
@@ -143,7 +143,7 @@ pub struct ReverseTracker<'a> {
 }
 
 impl<'a> ReverseTracker<'a> {
-    /// The state after the last instruction.
+    /// Start after the last instruction.
     pub fn new(region: &'a Region) -> Self {
         let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
         let mut needed = Vec::with_capacity(region.values().len());
@@ -156,7 +156,7 @@ impl<'a> ReverseTracker<'a> {
         ReverseTracker { region, needed, now }
     }
 
-    /// The pressure of a class at the boundary before the last scheduled instruction.
+    /// Return the pressure of a class at the boundary before the last scheduled instruction.
     #[inline]
     pub fn now(&self, class: ClassId) -> u32 {
         self.now[class.index()]

@@ -1,36 +1,36 @@
 //! A lower bound on the peak pressure of every order.
 //!
-//! Let f(T) be the pressure of a class after a downset T. Every order passes, for every instruction v,
-//! through a downset that holds all ancestors of v and neither v nor a descendant (just before v), and
-//! through one that also holds v (just after). So its peak is at least the minimum of f over all such
-//! downsets, a minimum cut ([`DownsetMin`]). The bound is the largest of these 2n minima and of the pressure
-//! at the two ends of the region, which every order shares.
+//! Let f(T) be the pressure of a class after a downset T. For every instruction v, every order passes through
+//! two downsets. Just before v, the downset holds all ancestors of v and neither v nor a descendant. Just
+//! after v, it also holds v. So the peak of an order is at least the minimum of f over all such downsets, a
+//! minimum cut ([`DownsetMin`]). The bound is the largest of these 2n minima and of the pressure at the two
+//! ends of the region, which every order shares.
 //!
 //! # Few cuts instead of 2n
 //! Call "before v" and "after v" *moments*. Any downset that is possible at a moment bounds its minimum from
 //! above. An order is a chain of n + 1 downsets, and "before v" can be any of those after v's last
 //! predecessor up to v; "after v" any of those from v to its first successor. So one walk along an order
 //! gives an upper limit for every moment. Moments whose limit is not above the best minimum so far cannot
-//! improve it. The cut is sought for the moment with the highest limit:
-//! - if the flow reaches the limit, then limit and minimum agree, and no other moment has a higher one: done;
-//! - else the flow yields downsets A <= B with a smaller f, the smallest and the largest minimiser. The
+//! improve it. A cut is computed for the moment with the highest limit:
+//! - If the flow reaches the limit, then limit and minimum agree, and no other moment has a higher one: done.
+//! - If not, the flow yields downsets A <= B with a smaller f, the smallest and the largest minimiser. The
 //!   current order is rearranged to pass through both: first A, then the rest of B, then the others, each
 //!   part in its order. That is legal, and walking along the new order lowers the limits of other moments,
-//!   too. It lowers many of them: where T minimises f over an interval and P is a downset of the old order
-//!   with `P | T` (or `P & T`) in that interval, then `f(P & T) <= f(P)` (or `f(P | T) <= f(P)`), since f is
+//!   too. It lowers many of them. Let T minimise f over an interval, and let P be a downset of the old order
+//!   with `P | T` (or `P & T`) in that interval. Then `f(P & T) <= f(P)` (or `f(P | T) <= f(P)`), since f is
 //!   submodular: `f(P | T) + f(P & T) <= f(P) + f(T)`.
 //!
-//! So each cut improves the order where it is bad, and the order tells where the next cut is worth it. Two
-//! downsets of every moment need no flow: with only the ancestors done, and with all but the descendants
-//! done. Their pressures are found for all moments at once, a value at a time, by operations on rows of the
-//! closure; in real code they settle most moments that an order leaves open. Likewise, what is certainly live
+//! So each cut improves the order where it is bad, and the order determines the next useful cut. Two downsets
+//! of every moment need no flow: with only the ancestors done, and with all but the descendants done.
+//! Operations on rows of the closure find their pressures for all moments at once, one value at a time. In
+//! real code they settle most moments that an order leaves open. Likewise, the weight that is certainly live
 //! at a moment (defined by an ancestor, needed by a descendant) gives a first bound without any flow, and
 //! breaks ties.
 //!
-//! The first order only matters for speed: when there is no moment left with a limit above the best minimum,
-//! the latter is the maximum of all minima.
+//! The first order only matters for speed: when no moment has a limit above the best minimum, that minimum is
+//! the maximum of all minima.
 //!
-//! When the budget ends, the best minimum so far is a bound; and so is the flow of the unfinished cut.
+//! When the budget ends, the best minimum so far is a bound. So is the flow of the unfinished cut.
 
 use std::hash::{Hash, Hasher};
 

@@ -25,13 +25,13 @@ pub struct Times {
 }
 
 impl Times {
-    /// The times that the latencies of the region allow on any target.
+    /// Return the times that the latencies of the region allow on any target.
     pub fn new(region: &Region) -> Self {
         Times::with(region, |_, edge| edge.latency)
     }
 
-    /// The times that the [`separation`] of dependent instructions allows on the problem's target: never
-    /// below those of [`Times::new`].
+    /// Return the times that the [`separation`] of dependent instructions allows on the problem's target:
+    /// never below those of [`Times::new`].
     pub fn on(problem: &Problem) -> Self {
         Times::with(problem.region(), |from, edge| separation(problem, from, edge))
     }
@@ -54,7 +54,7 @@ impl Times {
         Times { earliest, tail }
     }
 
-    /// The smallest length that the latencies allow.
+    /// Return the smallest length that the latencies allow.
     pub fn critical_path(&self) -> u32 {
         self.earliest.iter().max().map_or(0, |last| last + 1)
     }

@@ -103,7 +103,7 @@ impl PressureFields {
         self.fields.iter().filter_map(|field| *field)
     }
 
-    /// The spare bits.
+    /// Return the spare bits.
     pub(crate) fn spare(&self) -> i64 {
         self.spare
     }
@@ -144,7 +144,7 @@ impl PressureFields {
     }
 }
 
-/// The most that one instruction reads or writes of a class.
+/// Return the most that one instruction reads or writes of a class.
 fn most_of_one_instr(region: &Region, class: ClassId) -> u64 {
     let weight = |values: &[ValueId]| {
         let values = values.iter().map(|value| &region.values()[value.index()]);
@@ -257,7 +257,7 @@ impl LiveGraph {
         }
     }
 
-    /// Number of instructions.
+    /// Return the number of instructions.
     #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
     pub fn len(&self) -> usize {
         self.count
@@ -313,7 +313,7 @@ pub struct Walk<'g> {
 }
 
 impl<'g> Walk<'g> {
-    /// The empty downset.
+    /// Return the empty downset.
     pub fn new(graph: &'g LiveGraph) -> Self {
         let mut walk = Walk {
             graph,
@@ -338,25 +338,25 @@ impl<'g> Walk<'g> {
         walk
     }
 
-    /// The weight that is live at the boundary of the downset.
+    /// Return the weight that is live at the boundary of the downset.
     #[inline]
     pub fn live(&self) -> i64 {
         self.live
     }
 
-    /// The instructions that can be added, in no particular order.
+    /// Return the instructions that can be added, in no particular order.
     #[inline]
     pub fn ready(&self) -> &[u32] {
         &self.ready
     }
 
-    /// The instructions of the downset, in the order in which they were added.
+    /// Return the instructions of the downset, in the order in which they were added.
     #[inline]
     pub fn trail(&self) -> &[u32] {
         &self.trail
     }
 
-    /// Whether the downset holds all instructions.
+    /// Return whether the downset holds all instructions.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.trail.len() == self.graph.count
@@ -368,7 +368,7 @@ impl<'g> Walk<'g> {
         self.delta[instr as usize]
     }
 
-    /// Adds a ready instruction.
+    /// Add a ready instruction.
     pub fn push(&mut self, instr: u32) {
         let graph = self.graph;
         for &value in graph.opens.row(instr as usize) {
@@ -517,7 +517,7 @@ impl<'g> Walk<'g> {
         self.improved.extend_from_slice(&self.ready);
     }
 
-    /// Declares that the current state has no free moves.
+    /// Declare that the current state has no free moves.
     pub fn forget_improved(&mut self) {
         self.improved.clear();
     }

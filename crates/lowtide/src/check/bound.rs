@@ -250,7 +250,7 @@ impl<'a> Deps<'a> {
         (0..set.len()).filter(|&instr| set[instr]).collect()
     }
 
-    /// Checks that the first of each pair comes before the second in every order.
+    /// Check that the first of each pair comes before the second in every order.
     fn check_order(&self, mut pairs: Vec<(usize, usize)>) -> Result<(), CutFault> {
         // Most pairs have a direct dependence. For the others, the ancestors of each second instruction are
         // found once.
@@ -327,7 +327,7 @@ fn lives(region: &Region, class: ClassId, deps: &Deps) -> Result<Vec<(Life, u64)
     Ok(found.into_iter().collect())
 }
 
-/// The lanes of an operand, one by one.
+/// Return the lanes of an operand, one by one.
 fn lanes(operand: &Operand) -> impl Iterator<Item = usize> + use<> {
     let mask = operand.lanes;
     (0..64).filter(move |lane| mask >> lane & 1 == 1)

@@ -6,20 +6,19 @@
 //!
 //! # Legality
 //!
-//! An *order* is legal if it holds every instruction once and, for every dependence `from -> to`, `from`
-//! before `to`. A *schedule* gives each instruction `i` of a legal order an issue cycle `c(i)` as well, and is
+//! An *order* is legal if it contains every instruction once and, for every dependence `from -> to`, `from`
+//! before `to`. A *schedule* also gives each instruction `i` of a legal order an issue cycle `c(i)`. It is
 //! legal on a target if
 //!
 //! 1. cycles do not decrease along the order;
-//! 2. `c(to) >= c(from) + latency` for every dependence. Two dependent instructions can hence share a cycle
-//!    only if the latency is 0 and, by the next rule, only if the target issues more than one at a time;
+//! 2. `c(to) >= c(from) + latency` for every dependence. So two dependent instructions share a cycle only
+//!    with latency 0 and, by the next rule, only if the target issues more than one at a time;
 //! 3. no cycle has more instructions than the issue width;
-//! 4. no unit is over-committed. A need for a unit for `b` cycles keeps one of its `k` copies busy in
-//!    `[c(i), c(i) + b)`; needs for units that the target does not list, or for no cycles, limit nothing.
-//!    Intervals can be dealt to `k` copies without overlap exactly if no point lies in more than `k` of them,
-//!    and a point that lies in most of them can be moved back to the start of one. So it is enough to look at
-//!    the starts, in order of time, with a heap of the ends of what is still busy: cycle numbers may be as
-//!    large as they like.
+//! 4. no unit is over-committed. A need for a unit for `b` cycles keeps one of its `k` copies busy in `[c(i),
+//!    c(i) + b)`. Needs for unlisted units, or for 0 cycles, limit nothing. Intervals fit on `k` copies
+//!    without overlap exactly if no point lies in more than `k` of them. A point that lies in most intervals
+//!    can be moved back to the start of one. So the checker examines only the starts, in order of time, with
+//!    a heap of the ends of the busy intervals. Its time does not depend on the size of cycle numbers.
 //!
 //! # Figures
 //!
@@ -33,19 +32,19 @@
 //! at(i)       = after(i) | D(i) | U(i)
 //! ```
 //!
-//! A lane that is read and written by the same instruction counts once in `at`: it is one register. A result
-//! that nobody needs is in no boundary, but it needs a place for a moment, so it is in `at`. The pressure of a
-//! class is the weight of the live lanes of its registers plus what only passes through the region; the peak
-//! *between* is the maximum over all boundaries, the one before the first and the one after the last
-//! instruction included, and the peak *at* is the maximum of `at(i)`, which holds both boundaries of `i`.
+//! A lane that the same instruction reads and writes counts once in `at`: it is one register. A result that
+//! nobody needs is in no boundary, but it needs a place for a moment, so it is in `at`. The pressure of a
+//! class is the weight of the live lanes of its registers, plus the weight that only passes through the
+//! region. The peak *between* is the maximum over all boundaries, with those before the first and after the
+//! last instruction. The peak *at* is the maximum of `at(i)`, which contains both boundaries of `i`.
 //!
-//! Occupancy is decided by the peaks *between*. Classes that share a register file lie in it one after the
-//! other, in the order of the file, each with its peak but at most what a wave can address; a class after
-//! another one that is used starts at a multiple of the other's alignment. A wave is given whole granules, and
-//! at least one. What exceeds the addressable registers is spilled. Every class that the target does not name
+//! The peaks *between* determine the occupancy. Classes that share a register file lie in it one after the
+//! other, in the order of the file. Each takes its peak, but at most the addressable registers. A class after
+//! another one that is used starts at a multiple of the other's alignment. A wave gets whole granules, and at
+//! least one. Registers beyond the addressable ones are spilled. Every class that the target does not name
 //! has a copy of the file for `*` to itself.
 //!
-//! All of it takes O(n log n + operands + dependences).
+//! The checker takes O(n log n + operands + dependences).
 
 pub mod bound;
 
@@ -280,7 +279,7 @@ impl Findings {
     }
 }
 
-/// Checks the order alone. Returns the position of each instruction if each has exactly one.
+/// Check the order alone. Return the position of each instruction if each has exactly one.
 fn check_positions(region: &Region, order: &[InstrId], found: &mut Findings) -> Option<Vec<usize>> {
     const NOWHERE: usize = usize::MAX;
     let count = region.len();
@@ -320,7 +319,7 @@ fn check_positions(region: &Region, order: &[InstrId], found: &mut Findings) -> 
     Some(positions)
 }
 
-/// Checks the cycles of a permutation, one for each instruction.
+/// Check the cycles of a permutation, one for each instruction.
 fn check_cycles(
     region: &Region,
     target: &Target,
@@ -426,7 +425,7 @@ struct Liveness<'a> {
 }
 
 impl Liveness<'_> {
-    /// Adds the lanes that are not live yet.
+    /// Add the lanes that are not live yet.
     fn add(&mut self, operand: Operand) {
         let register = &self.region.registers()[operand.register.index()];
         let live = &mut self.live[operand.register.index()];
@@ -435,7 +434,7 @@ impl Liveness<'_> {
         self.pressure[register.class.index()] += lanes * u64::from(register.lane_weight);
     }
 
-    /// Removes the lanes that are live.
+    /// Remove the lanes that are live.
     fn remove(&mut self, operand: Operand) {
         let register = &self.region.registers()[operand.register.index()];
         let live = &mut self.live[operand.register.index()];
@@ -451,7 +450,7 @@ impl Liveness<'_> {
     }
 }
 
-/// Peak pressure of each class in an order of all instructions: the scan of the module comment.
+/// Return the peak pressure of each class in an order of all instructions: the scan of the module comment.
 fn peaks(region: &Region, order: &[InstrId]) -> Vec<Peak> {
     let through: Vec<u64> = region.class_ids().map(|class| u64::from(region.through(class))).collect();
     let mut now = Liveness { region, live: vec![0; region.registers().len()], pressure: through };
@@ -493,7 +492,7 @@ fn classes_without_file<'a>(region: &'a Region, target: &'a Target) -> impl Iter
     region.classes().iter().map(|class| &**class).filter(move |class| !any && !named(class))
 }
 
-/// Waves that fit, and registers that have to be spilled. All classes have a file.
+/// Return the waves that fit, and the registers that have to be spilled. All classes have a file.
 fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
     // The validation of targets excludes 0 for all of its numbers.
     let pressure_of = |name: &str| {

@@ -264,7 +264,7 @@ impl Ant {
         }
     }
 
-    /// Issues an instruction.
+    /// Issue an instruction.
     #[inline]
     fn pass(&mut self, terrain: &Terrain, relief: &[u16], is_timed: bool, instr: u32) {
         self.trail.push(instr);

@@ -206,7 +206,7 @@ impl Batch {
         true
     }
 
-    /// Plans the working memory of a task.
+    /// Plan the working memory of a task.
     fn plan_work(&mut self, task: &Task, header: &mut Header) {
         let Header { count, values, levels, .. } = *header;
         let ants = u64::from(self.ants);
@@ -272,12 +272,12 @@ impl Batch {
         *items = self.add_words(rows.items().iter().map(|&item| number(item)));
     }
 
-    /// Number of tasks.
+    /// Return the number of tasks.
     pub fn len(&self) -> usize {
         self.answers.len()
     }
 
-    /// Whether there is no task.
+    /// Return whether there is no task.
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }

@@ -22,7 +22,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// The order must stay within the limit.
+    /// Make a guard of an order, which must stay within the limit.
     pub(super) fn new(terrain: &Terrain, order: &[u32], limit: i64) -> Self {
         let count = order.len();
         let mut rank = vec![0; count];

@@ -154,7 +154,7 @@ struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Whether the group explores in a step.
+    /// Return whether the group explores in a step.
     #[inline]
     fn explores(&self, step: usize) -> bool {
         bits_at(self.key, step as u64) >> 32 < self.explores_below
@@ -165,7 +165,7 @@ impl Rules<'_> {
         bits_at(self.key, u64::from(lane + 1) << 32)
     }
 
-    /// The random number of an ant for a step.
+    /// Return the random number of an ant for a step.
     #[inline]
     fn number(&self, key: u64, step: usize) -> u64 {
         bits_at(key, step as u64)

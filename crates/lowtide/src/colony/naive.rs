@@ -22,7 +22,7 @@ pub(super) struct Plain<'a> {
     pub(super) pheromones: &'a [u16],
 }
 
-/// Pressure of each class that counts, after an order.
+/// Return the pressure of each class that counts, after an order.
 fn pressures(region: &Region, limits: &[Option<u32>], order: &[InstrId]) -> BTreeMap<ClassId, u32> {
     let mut tracker = Tracker::new(region);
     order.iter().for_each(|&instr| tracker.schedule(instr));
@@ -55,7 +55,7 @@ impl Plain<'_> {
         own.map(|value| value.weight).sum()
     }
 
-    /// Whether the guard leaves room for an instruction that is not free and not the next one.
+    /// Return whether the guard leaves room for an instruction that is not free and not the next one.
     fn may_be_early(&self, guard: &[InstrId], order: &[InstrId], early: &[InstrId], instr: InstrId) -> bool {
         let region = self.problem.region();
         let rank = |instr: InstrId| guard.iter().position(|&other| other == instr).expect("in the guard");

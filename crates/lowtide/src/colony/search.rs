@@ -113,7 +113,7 @@ impl Task {
         })
     }
 
-    /// Number of instructions.
+    /// Return the number of instructions.
     #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
     pub fn len(&self) -> usize {
         self.terrain.len()
@@ -201,7 +201,7 @@ fn numbers(order: &[InstrId]) -> Vec<u32> {
     order.iter().map(|instr| instr.0).collect()
 }
 
-/// The peak of each class, as a limit.
+/// Return the peak of each class, as a limit.
 fn peaks(region: &Region, order: &[InstrId]) -> Vec<Option<u32>> {
     limits::peaks(region, order).into_iter().map(Some).collect()
 }
@@ -294,7 +294,7 @@ impl<'t> Colony<'t> {
         &self.task.options.parameters
     }
 
-    /// A guard, where registers limit the length.
+    /// Make a guard, if registers limit the length.
     fn guard(&self, order: &[u32]) -> Option<Guard> {
         match self.task.aim {
             Aim::Length { limit } if self.task.has_guards() => {

@@ -97,7 +97,7 @@ impl Terrain {
         self.waits.len()
     }
 
-    /// The values that an instruction would close if it came first.
+    /// Return the values that an instruction would close if it came first.
     fn closed_at_start(&self, instr: usize) -> impl Iterator<Item = usize> + '_ {
         let values = self.closes.row(instr).iter().map(|&value| value as usize);
         values.filter(|&value| self.left[value] == 1)

@@ -105,7 +105,7 @@ pub fn layered(nodes: usize, width: usize, seed: u64) -> Region {
 /// An instruction of a graph under construction.
 type Node = usize;
 
-/// A graph that becomes a region when it is known what is read.
+/// A graph under construction. It becomes a region when all reads are known.
 struct Graph {
     name: String,
     nodes: Vec<(&'static str, Vec<Node>)>,
@@ -301,7 +301,7 @@ mod tests {
                 assert!((2.min(width)..=3).contains(&operands.len()));
                 assert!(operands.iter().all(|edge| edge.instr.index() / width + 1 == instr.index() / width));
             }
-            // Whatever a full layer reads from is read as a whole.
+            // Every value of a layer before a full one is read.
             for instr in region.instrs().take((nodes / width).saturating_sub(1) * width) {
                 assert!(!region.succs(instr).is_empty());
             }

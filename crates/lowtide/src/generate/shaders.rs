@@ -24,7 +24,7 @@ impl Group {
     /// All of them, in the order of Table 6.
     pub const ALL: [Group; 3] = [Group::Hlsl, Group::Ide, Group::Hand];
 
-    /// The name in Table 6.
+    /// Return the name in Table 6.
     pub fn name(self) -> &'static str {
         match self {
             Group::Hlsl => "hlsl",
@@ -33,7 +33,7 @@ impl Group {
         }
     }
 
-    /// How many shaders the paper has.
+    /// Return the number of shaders in the paper.
     pub fn shaders(self) -> usize {
         match self {
             Group::Hlsl => 90,
@@ -42,7 +42,7 @@ impl Group {
         }
     }
 
-    /// Fewest and most operations. Table 6 has 5, 18 and 9 cycles for each shader.
+    /// Return the fewest and the most operations. Table 6 has 5, 18 and 9 cycles for each shader.
     fn sizes(self) -> [usize; 2] {
         match self {
             Group::Hlsl => [4, 24],
@@ -173,7 +173,7 @@ impl Shader {
         self.values.len() - 1
     }
 
-    /// An operation of the arithmetic units.
+    /// Add an operation of the arithmetic units.
     fn arithmetic(&mut self, name: &str, lanes: u32, operands: &[usize]) -> usize {
         let operands: Vec<(usize, u32)> = operands.iter().map(|at| (*at, lanes)).collect();
         self.operation(name, 1, lanes, &operands)
@@ -252,7 +252,7 @@ impl Shader {
         }
     }
 
-    /// What nobody has used is a result.
+    /// Make every unused value a result.
     fn finish(mut self) -> Region {
         for at in 0..self.values.len() {
             let value = self.values[at];

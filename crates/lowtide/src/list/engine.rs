@@ -40,13 +40,13 @@ pub type Key = [i64; CRITERIA];
 
 /// A definition of the best candidate.
 pub trait Policy {
-    /// Names of the criteria, for explanations.
+    /// Return the names of the criteria, for explanations.
     fn criteria(&self) -> &'static [&'static str];
 
-    /// The key of a candidate in the current state.
+    /// Return the key of a candidate in the current state.
     fn key(&mut self, state: &State, instr: InstrId) -> Key;
 
-    /// Whether the key of an instruction stays the same from when it becomes ready.
+    /// Return whether the key of an instruction stays the same from when it becomes ready.
     fn is_static(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub trait Policy {
         true
     }
 
-    /// Whether to take an instruction at once when it becomes ready, before all others.
+    /// Return whether to take an instruction at once when it becomes ready, before all others.
     fn is_eager(&mut self, _state: &State, _instr: InstrId) -> bool {
         false
     }
@@ -101,7 +101,7 @@ enum Pressure<'a> {
 }
 
 impl State<'_> {
-    /// The pressure of a class at the open end of the schedule.
+    /// Return the pressure of a class at the open end of the schedule.
     pub fn pressure(&self, class: ClassId) -> u32 {
         match &self.pressure {
             Pressure::Forward(tracker) => tracker.now(class),
@@ -122,22 +122,22 @@ impl State<'_> {
         &self.ready
     }
 
-    /// Whether an instruction is among [`State::ready`].
+    /// Return whether an instruction is among [`State::ready`].
     pub fn is_ready(&self, instr: InstrId) -> bool {
         self.place[instr.index()] != NOWHERE
     }
 
-    /// Whether an instruction has been scheduled.
+    /// Return whether an instruction has been scheduled.
     pub fn is_scheduled(&self, instr: InstrId) -> bool {
         self.is_scheduled[instr.index()]
     }
 
-    /// How many instructions have been scheduled.
+    /// Return the number of scheduled instructions.
     pub fn scheduled(&self) -> usize {
         self.scheduled
     }
 
-    /// Cycles until latencies allow a ready instruction to issue.
+    /// Return the cycles until latencies allow a ready instruction to issue.
     pub fn stall(&self, instr: InstrId) -> u32 {
         self.available[instr.index()].saturating_sub(self.cycle)
     }
@@ -343,7 +343,7 @@ impl Queue {
         None
     }
 
-    /// The next cycle in which there may be a candidate when there is none now.
+    /// Return the next cycle in which there may be a candidate when there is none now.
     fn next_cycle(&self) -> u32 {
         match self.later.peek() {
             Some(&(Reverse(cycle), _)) if self.open.is_empty() && self.unfit.is_empty() => cycle,
@@ -352,7 +352,7 @@ impl Queue {
     }
 }
 
-/// The best candidate and the next best.
+/// Return the best candidate and the next best.
 fn best_two(
     state: &State,
     policy: &mut dyn Policy,

@@ -1,4 +1,4 @@
-//! `default`: few registers in near-linear time.
+//! `few-registers`: an order with few registers in near-linear time.
 //!
 //! The pressure f of downsets is submodular, so two moves lose nothing. A *free move* takes an instruction
 //! that does not raise f. A *valley* is a downset with no more live weight than now, reached over the lowest
@@ -180,7 +180,7 @@ impl<'g> Search<'g> {
         found
     }
 
-    /// Moves the walk to a node.
+    /// Move the walk to a node.
     fn go_to(&mut self, base: usize, node: u32) {
         self.walk.undo_to(base);
         self.path.clear();

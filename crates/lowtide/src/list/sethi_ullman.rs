@@ -1,20 +1,21 @@
 //! Sethi-Ullman numbering on dependence graphs (paper 1, Section IV).
 //!
-//! On a tree, the number of registers needed to evaluate a node follows from its children, and so does the best order of
-//! the children: largest `MaxRP - DefSZ`, the *SU-number*, first. On a graph with shared results this is only a heuristic. All
-//! variants schedule bottom-up and take the ready instruction with the *smallest* SU-number, so that it ends
-//! up last:
+//! On a tree, the registers of a node follow from its children, and so does the best order of the children:
+//! largest `MaxRP - DefSZ`, the *SU-number*, first. On a graph with shared results this is only a heuristic.
+//! All variants schedule bottom-up and take the ready instruction with the *smallest* SU-number, which
+//! therefore comes last:
 //! - **Algorithm 1** (`sethi-ullman`): just that.
 //! - **Algorithm 2** (`su-rp`): an instruction that does not raise the pressure when it becomes ready is taken at
 //!   once (RP-reduction).
-//! - **MaxRP adjustment** (`su-rp-adjust`, Table III): `MaxRP` of a node is divided by the number of its uses, since each user
-//!   pays only a part of it.
-//! - **Algorithm 3** (`su-cluster`): instructions that share an operand with the best one are a cluster. If all of
-//!   them are ready, they are taken together; else one that keeps the cluster from becoming ready is taken.
+//! - **MaxRP adjustment** (`su-rp-adjust`, Table III): `MaxRP` of a node is divided by the number of its
+//!   uses, since each user pays only a part of it.
+//! - **Algorithm 3** (`su-cluster`): instructions that share an operand with the best one are a cluster. If
+//!   all of them are ready, they are taken together. If not, an instruction that keeps the cluster from
+//!   becoming ready is taken.
 //! - Clusters and adjustment together (`su-cluster-adjust`, Table V).
 //!
-//! Sizes are those of the target's first register class. Operands that are live-in have no node in the graph and form no clusters: whatever
-//! the order, they are live from the start.
+//! Sizes are those of the target's first register class. Live-in operands have no node in the graph and form
+//! no clusters: in all orders, they are live from the start.
 
 use super::engine::{CRITERIA, Direction, Key, Policy, State, Timing, run};
 use crate::index::InstrId;
@@ -83,7 +84,7 @@ impl<'a> SethiUllman<'a> {
     }
 }
 
-/// Registers of the first class that an instruction's results take.
+/// Return the registers of the first class that an instruction's results take.
 fn result_size(problem: &Problem, instr: InstrId) -> i64 {
     let region = problem.region();
     let results = region.defined_values(instr).iter().filter(|value| !region.is_dead(**value));

@@ -260,7 +260,7 @@ impl<'g> LocalMin<'g> {
         amount
     }
 
-    /// Marks in `by` all nodes that still reach the sink.
+    /// Mark in `by` all nodes that still reach the sink.
     fn find_sink_side(&mut self) {
         self.by.fill(NOWHERE);
         self.by[SINK as usize] = 0;
@@ -280,7 +280,7 @@ impl<'g> LocalMin<'g> {
     }
 }
 
-/// The node of a free instruction, by its position among the moves.
+/// Return the node of a free instruction, by its position among the moves.
 fn node(position: usize, length: usize) -> usize {
     position - length + 2
 }

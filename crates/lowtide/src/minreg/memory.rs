@@ -18,7 +18,7 @@ const SIZE: usize = 4;
 struct Bucket([u128; SIZE]);
 
 impl Memory {
-    /// An empty table that may grow to `most` states (a power of two).
+    /// Make an empty table that may grow to `most` states (a power of two).
     pub(crate) fn new(most: usize) -> Self {
         let most = (most / SIZE).max(2);
         Memory { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }

@@ -128,8 +128,8 @@ impl Part {
     }
 }
 
-/// All instructions in an order that respects all dependences, as near to `guide` as possible. None if there
-/// is a cycle.
+/// Return all instructions in an order that respects all dependences, as near to `guide` as possible. None if
+/// there is a cycle.
 fn topological(
     region: &Region,
     additional: &[(InstrId, InstrId)],

@@ -135,7 +135,7 @@ pub(super) fn race(
     std::mem::replace(&mut verdicts[winner], Verdict::Unknown)
 }
 
-/// Strides that double and make up a turn.
+/// Return the strides that double and make up a turn.
 fn strides(turn: u64) -> Vec<u64> {
     let mut strides = Vec::new();
     let (mut next, mut left) = (FIRST_STRIDE, turn);

@@ -1,33 +1,32 @@
 //! Is there an order within the limits? Depth-first search over downsets, from one end of time.
 //!
-//! A *state* is the set of instructions passed so far: a downset, or, from the other end, the complement of
-//! one. What can come after it depends on the set only, not on the order in which it was passed. Let f(T) be
-//! the pressure at the boundary of a state T, one number for each class; f is submodular in each class: f(S |
-//! T) + f(S & T) <= f(S) + f(T). A state is *good* if an order within the limits continues it to the end,
-//! else it *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the
-//! same.
+//! A *state* is the set of instructions passed so far: a downset or, from the other end, the complement of
+//! one. The possible continuations depend on the set only, not on its order. Let f(T) be the pressure at the
+//! boundary of a state T, one number for each class. f is submodular in each class: f(S | T) + f(S & T) <=
+//! f(S) + f(T). A state is *good* if an order within the limits continues it to the end. Otherwise it
+//! *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the same.
 //!
 //! # Rules
 //! *Free moves.* If v can follow S and f(S + v) <= f(S) in every class, then S is good exactly if S + v is.
-//! For let S = T0, T1, ... be a continuation. Passing v first turns each Ti without v into Ti + v, and f(Ti +
-//! v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S.
+//! *Proof.* Let S = T0, T1, ... be a continuation. Passing v first turns each Ti without v into Ti + v, and
+//! f(Ti + v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S. ∎
 //!
 //! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states
-//! between S and Y, in every class. If S is good, so is Y: for a continuation Ti of S, the states Ti | Y
-//! continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies between S and Y. So the
-//! search can forget all alternatives between S and Y; and if Y fails, S fails with all that was reached from
-//! it. For one class the minimum is a minimum cut; where it lies at a smaller state X of the way, X can be
-//! reached, too: for a state Ti of the way from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The
-//! search commits to X instead, from the earliest state on its way that has no less pressure. With several
-//! classes it commits only where Y itself is minimal in all.
+//! between S and Y, in every class. If S is good, so is Y. *Proof.* Let Ti be a continuation of S.
+//! Then the states Ti | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies
+//! between S and Y. ∎ So the search can forget all alternatives between S and Y. If Y fails, S fails with all states reached from
+//! it. For one class the minimum is a minimum cut. It may lie at a smaller state X, which can be reached,
+//! too: for a state Ti of the path from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search
+//! then commits to X, from the earliest state on its path that has no less pressure. With several classes it
+//! commits only where Y itself is minimal in all.
 //!
 //! *Memory.* A state that has failed fails again, under the same limits or lower ones, and under more
 //! dependences.
 //!
-//! *Cuts.* Every continuation passes moments ([`Moment`](crate::analysis::pressure_bound::Moment)) after the
-//! state. If at one of them every possible downset that holds the state has a pressure above the limit, the
-//! state fails. This is looked at where a subtree has turned out to be large. The order that the cuts are
-//! guided by may turn out to be within the limits; then it is the answer.
+//! *Cuts.* Every continuation passes moments ([`Moment`](crate::proof::Moment)) after the state. If at one of
+//! them every possible downset that holds the state has a pressure above the limit, the state fails. The
+//! search computes cuts only where a subtree has turned out to be large. The order that guides the cuts may
+//! turn out to be within the limits; then it is the answer.
 //!
 //! Children are tried with the least pressure first, then in the order of the best schedule known.
 

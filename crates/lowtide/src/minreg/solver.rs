@@ -91,7 +91,7 @@ impl<'a> Solver<'a> {
         Solver { options, limits, pieces, states: 0 }
     }
 
-    /// The bound by cuts of the parts with all their dependences.
+    /// Return the bound by cuts of the parts with all their dependences.
     pub(super) fn bound(&self, class: ClassId, effort: &mut Effort) -> u32 {
         let bound = |piece: &Piece| {
             let region = &piece.part.region;
@@ -101,7 +101,7 @@ impl<'a> Solver<'a> {
         self.pieces.iter().map(bound).max().unwrap_or(0)
     }
 
-    /// The peak of the best order known.
+    /// Return the peak of the best order known.
     pub(super) fn peak(&self, class: ClassId) -> u32 {
         self.pieces.iter().map(|piece| piece.peaks[class.index()]).max().unwrap_or(0)
     }
@@ -262,7 +262,7 @@ fn tighten_within(
     Verdict::Unknown
 }
 
-/// The empty set and the set of all instructions.
+/// Return the empty set and the set of all instructions.
 fn ends(region: &Region) -> Vec<BitSet> {
     vec![BitSet::new(region.len()), BitSet::full(region.len())]
 }

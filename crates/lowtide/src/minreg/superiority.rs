@@ -42,13 +42,13 @@
 //! says first is free in T' if it is in T: all of its users are in T, with all partners.
 //!
 //! # With latencies
-//! In terms of time, the exchange lets a issue at the earlier of the two times of a and b, and b at the later one. Where
-//! the length counts as well, the new schedule must respect all latencies, and it does if "before" in 1 to 5 means: by at least the
-//! latency of the dependence in question. (If a depends on p of A with a latency of l, say, then p issues at the earlier time of its
-//! pair, l or more before a's own time, and before that of b, by 3.) The last issue is as late as before. Partners must need the same units.
+//! In terms of time, the exchange lets a issue at the earlier of the two times of a and b, and b at the later
+//! one. Where the length counts as well, the new schedule must respect all latencies. It does if "before" in
+//! 1 to 5 means: by at least the latency of the dependence in question. (An example: a depends on p of A with
+//! a latency of l. Then p issues at the earlier time of its pair, l or more before a's own time, and before
+//! that of b, by 3.) The last issue is as late as before. Partners must need the same units.
 //!
-//! Dependences that were found are added one after the other; each time the conditions are checked with those
-//! added before.
+//! Dependences are added one after the other. Each time the conditions are checked with those added before.
 
 use rustc_hash::FxHashMap;
 
@@ -404,7 +404,7 @@ impl<'a> Finder<'a> {
         z.live_out || !y.live_out && uses_y.iter().filter(outside).all(is_passed)
     }
 
-    /// Adds the dependences between the pairs.
+    /// Add the dependences between the pairs.
     fn accept(&mut self, found: &mut Vec<(InstrId, InstrId)>) {
         for position in 0..self.pairs.len() {
             let (a, b) = self.pairs[position];

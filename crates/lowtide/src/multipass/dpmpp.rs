@@ -38,7 +38,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The mean of the branching factors w(i+1)/w(i) over all stages: the paper's b.
+    /// Return the mean of the branching factors w(i+1)/w(i) over all stages: the paper's b.
     pub fn branching(&self) -> f64 {
         let factors = self.widths.windows(2).map(|pair| f64::from(pair[1]) / f64::from(pair[0]));
         let count = self.widths.len().saturating_sub(1);

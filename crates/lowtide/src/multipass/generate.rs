@@ -23,7 +23,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// A shader in the proportions of real ones.
+    /// Return the shape of a shader in the proportions of real ones.
     pub fn real(size: usize) -> Look {
         Look { size, textures: 8, interpolants: 8, outputs: 1, effects: 0, is_local: true }
     }

@@ -1,14 +1,16 @@
 //! A shader in several passes (paper 5, Heirich). A shader that exceeds the registers, instructions,
 //! textures, interpolants or outputs of one pass runs in several, which pass values on through storage.
 //!
-//! **The problem.** A [`PassProblem`] is a region in single-assignment form on a target with a [`PassModel`]. A [`Pass`] runs
-//! operations in an order, each at most once; it loads what it reads and does not compute itself, each value once and right
-//! before its first use, and stores results. A later pass may load what an earlier one stored, or compute it again.
-//! Everything is legal that keeps to the [`Limits`] of each pass, and the cheapest by [`Costs`] is wanted: the paper's COST().
+//! **The problem.** A [`PassProblem`] is a region in single-assignment form on a target with a [`PassModel`].
+//! A [`Pass`] runs operations in an order, each at most once. It loads the values that it reads and does not
+//! compute, each once and right before its first use, and it stores results. A later pass may load a value
+//! that an earlier one stored, or compute it again. A partition is legal if each pass keeps the [`Limits`].
+//! The goal is the least cost by [`Costs`]: the paper's COST().
 //!
-//! - Registers hold values from the operation (or load) to the last use in the pass; stored values go to outputs of their own.
-//! - Texture requests are waited for together: one wait before the first use of a result that is still pending, for all that are. No
-//!   more than [`Limits::pending`] are pending; there is a wait before one too many.
+//! - Registers hold values from the operation (or load) to the last use in the pass. Stored values go to
+//!   outputs of their own.
+//! - One wait covers all pending texture requests. There is a wait before the first use of a pending result,
+//!   and before a request that would exceed [`Limits::pending`].
 //! - A load takes an instruction and a texture request for each register of the value, but no wait.
 //! - An operation with effects or an order in memory runs exactly once, and in that order over all passes.
 //!

@@ -140,7 +140,7 @@ impl<'a> Inside<'a> {
                 && progress.pending.len() as u64 >= u64::from(self.problem.caps.pending)
     }
 
-    /// Registers right before and right after an operation.
+    /// Return the registers right before and right after an operation.
     fn registers(&self, progress: &Progress, place: u32) -> (u32, u32) {
         let problem = self.problem;
         let op = self.ops[place as usize] as usize;
@@ -189,7 +189,7 @@ impl<'a> Inside<'a> {
         progress.before[place as usize] = ABSENT;
     }
 
-    /// Waits of a complete order.
+    /// Return the waits of a complete order.
     fn all_waits(&self, progress: &Progress) -> u32 {
         let is_awaited = |place: &u32| {
             let op = self.ops[*place as usize] as usize;

@@ -269,17 +269,17 @@ impl<'a> PassProblem<'a> {
         Ok(())
     }
 
-    /// The region.
+    /// Return the region.
     pub fn region(&self) -> &'a Region {
         self.region
     }
 
-    /// The pass model.
+    /// Return the pass model.
     pub fn model(&self) -> &PassModel {
         &self.model
     }
 
-    /// Number of operations.
+    /// Return the number of operations.
     #[allow(clippy::len_without_is_empty)] // a region has at least one
     pub fn len(&self) -> usize {
         self.op_cost.len()
@@ -294,7 +294,7 @@ impl<'a> PassProblem<'a> {
         values.iter().fold(0, |sum: u32, value| sum.saturating_add(self.size[*value as usize]))
     }
 
-    /// The values that must be stored in the end.
+    /// Return the values that must be stored in the end.
     pub(super) fn outputs(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.value_count() as u32).filter(|value| self.is_output[*value as usize])
     }
@@ -306,7 +306,7 @@ impl<'a> PassProblem<'a> {
         data.chain(self.before.row(op).iter().copied())
     }
 
-    /// The operations that must come after `op`, some twice.
+    /// Return the operations that must come after `op`, some twice.
     pub(super) fn succs(&self, op: usize) -> impl Iterator<Item = u32> + '_ {
         let data = self.defs.row(op).iter().flat_map(|value| self.users.row(*value as usize).iter().copied());
         data.chain(self.after.row(op).iter().copied())
@@ -332,7 +332,7 @@ impl<'a> PassProblem<'a> {
         waits + u32::from(stores.iter().any(|value| self.is_of(*value, &pending)))
     }
 
-    /// Whether one of these operations defines the value.
+    /// Return whether one of these operations defines the value.
     fn is_of(&self, value: u32, ops: &[u32]) -> bool {
         !ops.is_empty() && self.def[value as usize].is_some_and(|def| ops.contains(&def))
     }

@@ -1,4 +1,5 @@
-//! Cuts with recomputation: RDS for one output (Chan et al. 2002) and MRDS for several (Foley et al. 2004), as described in paper 5.
+//! Cuts with recomputation: RDS for one output (Chan et al. 2002) and MRDS for several (Foley et al. 2004),
+//! as described in paper 5.
 //!
 //! A set of *saved* operations, whose results are stored, cuts the graph. The pass of a saved operation
 //! computes it and all its ancestors back to other saved ones. Two passes that need the same unsaved
@@ -266,7 +267,7 @@ impl Run<'_> {
     }
 }
 
-/// What each pass loads.
+/// Return the loads of each pass.
 fn loads(problem: &PassProblem, drafts: &[Draft]) -> Vec<Vec<u32>> {
     drafts.iter().map(|draft| problem.loads(&draft.ops)).collect()
 }

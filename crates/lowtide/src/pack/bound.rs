@@ -54,7 +54,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Analyses a block.
+    /// Analyse a block.
     pub fn new(problem: &PackProblem) -> Ranges {
         let count = problem.len();
         let mut resources = by_weights(problem);
@@ -107,7 +107,8 @@ impl Ranges {
         path.max(window.bound(&by_weights(problem)))
     }
 
-    /// Ranges as in equations 10 and 11 of the paper, for a given length: first and last cycle of each operation.
+    /// Return the ranges as in equations 10 and 11 of the paper, for a given length: first and last cycle of
+    /// each operation.
     pub fn cycles(&self, length: u32) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
         let last = move |tail: &u32| length.checked_sub(tail + 1);
         self.heads.iter().zip(&self.tails).map(move |(head, tail)| (*head, last(tail)))

@@ -118,7 +118,7 @@ struct Found<'a> {
     cycles: Vec<u32>,
 }
 
-/// Checks a packing and measures it.
+/// Check a packing and return its figures.
 pub fn check(region: &Region, target: &Target, packing: &Packing) -> Result<PackReport, Vec<PackViolation>> {
     let model = PackModel::of(target).map_err(|error| vec![PackViolation::Target(error)])?;
     let model = &model.ok_or_else(|| vec![PackViolation::NoModel])?;
@@ -353,7 +353,7 @@ fn excluded(
     None
 }
 
-/// The most registers at any boundary, by class: lane by lane.
+/// Return the most registers at any boundary, by class: lane by lane.
 fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
     // Boundary b is before cycle b. Only boundaries with a change are kept.
     let mut changes: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); region.classes().len()];

@@ -1,11 +1,12 @@
 //! The choice of formats: which operations to split, decided by branch and bound before the search for
 //! cycles.
 //!
-//! With a given length, every decision sharpens the bound: an operation that stays whole takes its unit, and one that is split takes the other
-//! one several times and needs more time. Where the bound exceeds the length, no decision on the other operations can help. What is
-//! left when all is decided is a block without choices, for which both bound and [`search`](super::search) are strong.
+//! For a given length, every decision tightens the bound. An operation that stays whole takes its unit; one
+//! that is split takes the other unit several times and needs more time. If the bound exceeds the length, no
+//! decision on the other operations can help. After all decisions, the block has no choices left, and both
+//! bound and [`search`](super::search) are strong.
 //!
-//! Operations with the least slack come first, and are rather left whole.
+//! Operations with the least slack come first, and the whole format is tried first.
 
 use rustc_hash::FxHashMap;
 
@@ -62,7 +63,7 @@ impl<'a> Formats<'a> {
         answer
     }
 
-    /// Tries decisions again with more states.
+    /// Try decisions again with more states.
     fn again(
         &mut self,
         leaves: Vec<Vec<Option<usize>>>,

@@ -1,9 +1,10 @@
 //! The issue model of a machine with two units: the section `[pack]` of a target file.
 //!
-//! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a *format*; a table of
-//! formats (Γ in the paper) may also have operations taken apart into several smaller ones (*splits*). Some pairs of
-//! operations cannot share a cycle although they take different units (F in the paper): by their names, by how many
-//! registers they read together, or by the banks of their registers.
+//! The machine of paper 3 has two units. Each operation takes one of them, either, both or none, in a
+//! *format*. A table of formats (Γ in the paper) may also split operations into several smaller ones
+//! (*splits*). Some pairs of operations cannot share a cycle although they take different units (F in the
+//! paper). The reasons are their names, the number of registers that they read together, or the banks of
+//! their registers.
 //!
 //! ```
 //! use lowtide::pack::PackModel;
@@ -132,7 +133,7 @@ struct Section {
 }
 
 impl PackModel {
-    /// The issue model of a target, if it has one.
+    /// Return the issue model of a target, if it has one.
     pub fn of(target: &Target) -> Result<Option<PackModel>, TargetError> {
         let Section { pack } = target.section()?;
         if let Some(model) = &pack {

@@ -1,16 +1,16 @@
 //! Two operations at a time: the shortest schedule for a machine with two unlike units (paper 3).
 //!
-//! A [`PackProblem`] is a region on a target with a part `[pack]`: each operation takes the first unit, the second, either, both
-//! or none, some can be split into several smaller ones, and some pairs cannot share a cycle. [`pack`] finds the shortest
-//! [`Packing`], in this order:
+//! A [`PackProblem`] is a region on a target with a section `[pack]`. Each operation takes the first unit,
+//! the second, either, both or none. Some operations can be split into several smaller ones, and some pairs
+//! cannot share a cycle. [`pack`] finds the shortest [`Packing`], in this order:
 //!
 //! 1. a list schedule ([`list`]), the paper's upper bound;
-//! 2. what every packing needs ([`bound`]): if the two meet, that is the proof;
-//! 3. a search (`search.rs`) that fixes the length and counts it up from the bound, without splits and then with them; which operations
-//!    to split is decided first (`formats.rs`).
+//! 2. lower bounds ([`bound`]): if the two meet, that is the proof;
+//! 3. a search (`search.rs`) that fixes the length and counts it up from the bound, first without splits and
+//!    then with them. The operations to split are chosen first (`formats.rs`).
 //!
-//! What stays open can be given to an integer program (crate `lowtide-cp`). Every packing goes through the independent
-//! [checker](check).
+//! An integer program can decide open blocks (crate `lowtide-cp`). The independent [checker](check) verifies
+//! every packing.
 //!
 //! ```
 //! use lowtide::generate::shaders::{Group, block};
@@ -82,7 +82,7 @@ impl Packing {
         &self.placed
     }
 
-    /// Cycle of the last issue, plus one.
+    /// Return the cycle of the last issue, plus one.
     pub fn length(&self) -> u32 {
         self.placed.last().map_or(0, |last| last.cycle.saturating_add(1))
     }

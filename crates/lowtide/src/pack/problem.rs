@@ -51,7 +51,7 @@ impl Units {
     /// Both.
     pub const BOTH: Units = Units(3);
 
-    /// The unit of that number, 0 or 1.
+    /// Return the unit of that number, 0 or 1.
     pub fn only(unit: usize) -> Units {
         Units(1 << unit)
     }
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// The ways to place it.
+    /// Return the possible units.
     pub fn places(self) -> &'static [Units] {
         match self {
             Kind::None => &[Units::NONE],
@@ -119,12 +119,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// How many parts there are.
+    /// Return the number of parts.
     pub fn parts(&self) -> u32 {
         self.counts[0] + self.counts[1]
     }
 
-    /// Cycles from the first part to the last one, at least.
+    /// Return the least cycles from the first part to the last one.
     pub fn span(&self) -> u32 {
         (self.parts() - 1) * self.apart
     }
@@ -163,17 +163,17 @@ impl Operation {
         whole.iter().copied().chain(splits.map(|(split, _)| split.counts))
     }
 
-    /// Its only format, if there is no choice.
+    /// Return its only format, if there is no choice.
     pub(super) fn format(&self) -> Option<usize> {
         self.must_be.or(self.splits.is_empty().then_some(0))
     }
 
-    /// The split that it must have.
+    /// Return the split that it must have.
     pub(super) fn split(&self) -> Option<Split> {
         self.must_be.map(|format| self.splits[format - 1])
     }
 
-    /// Cycles from its first part to its last one, at least.
+    /// Return the least cycles from its first part to its last one.
     pub(super) fn span(&self) -> u32 {
         self.split().map_or(0, |split| split.span())
     }
@@ -285,7 +285,7 @@ impl<'a> PackProblem<'a> {
         PackProblem { limit: None, ..self.clone() }
     }
 
-    /// The class of the region that the target has first.
+    /// Return the class of the region that the target has first.
     pub fn primary_class(&self) -> Option<ClassId> {
         let registers = self.target.registers(self.region.classes()).ok()?;
         registers.files().first().map(|bound| bound.classes[0].0)
@@ -296,22 +296,22 @@ impl<'a> PackProblem<'a> {
         self.limit
     }
 
-    /// The region.
+    /// Return the region.
     pub fn region(&self) -> &'a Region {
         self.region
     }
 
-    /// The target.
+    /// Return the target.
     pub fn target(&self) -> &'a Target {
         self.target
     }
 
-    /// The machine.
+    /// Return the machine.
     pub fn model(&self) -> &PackModel {
         &self.model
     }
 
-    /// How many operations there are.
+    /// Return the number of operations.
     #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
     pub fn len(&self) -> usize {
         self.operations.len()
@@ -348,7 +348,7 @@ impl<'a> PackProblem<'a> {
         self.conflicts.contains((a.slot + a_format) * self.slots + b.slot + b_format)
     }
 
-    /// The name of a part of an operation, or of the whole.
+    /// Return the name of a part of an operation, or of the whole.
     pub fn part_name(&self, instr: InstrId, format: usize, part: u32) -> &str {
         match format.checked_sub(1) {
             None => self.region.opcode(instr),

@@ -321,7 +321,7 @@ impl<'g> Search<'g> {
         taken.fits(kind) && !now.iter().any(|step| self.graph.conflict(at, step.at as usize))
     }
 
-    /// Ends a cycle.
+    /// End a cycle.
     fn close(&mut self, cycle: u32, taken: Taken) -> Verdict {
         if self.registers.is_none() && self.leaves_out(cycle, taken) {
             return Verdict::No(());
@@ -639,7 +639,7 @@ impl<'g> Search<'g> {
         self.earliest[at] + more
     }
 
-    /// The packing that was found.
+    /// Return the packing that was found.
     fn packing(&self) -> Packing {
         let graph = self.graph;
         let mut placed = Vec::with_capacity(self.steps.len());

@@ -1,8 +1,9 @@
 //! The entry point: from the list schedule to the shortest packing.
 //!
-//! The list schedule is the first upper bound, and [`Ranges`] gives the first lower bound. Lengths are then decided from the lower bound
-//! upwards, with more states in each round, first without splits and then with them. The rest of the budget goes to packings of the same length
-//! with fewer splits and fewer groups of loads.
+//! The list schedule is the first upper bound, and [`Ranges`] gives the first lower bound. The search then
+//! decides lengths from the lower bound upwards, with more states in each round, first without splits and
+//! then with them. The rest of the budget goes to packings of the same length with fewer splits and fewer
+//! groups of loads.
 
 use super::bound::Ranges;
 use super::formats::{Formats, graphs, race};
@@ -49,7 +50,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The name used in reports.
+    /// Return the name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Proof::Bound => "bound",
@@ -300,7 +301,7 @@ fn unsplit(problem: &PackProblem, state: &mut Target, effort: &mut Effort) {
     }
 }
 
-/// The formats in a packing.
+/// Return the formats in a packing.
 fn formats_of(problem: &PackProblem, packing: &Packing) -> Vec<Option<usize>> {
     let mut formats = vec![Some(0); problem.len()];
     for placed in packing.placed() {

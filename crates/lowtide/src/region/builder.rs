@@ -141,7 +141,7 @@ struct Scratch {
 }
 
 impl RegionBuilder {
-    /// An empty region.
+    /// Make an empty region.
     pub fn new(name: &str) -> Self {
         RegionBuilder { name: name.to_string(), ..RegionBuilder::default() }
     }
@@ -195,24 +195,24 @@ impl RegionBuilder {
         *production = None;
     }
 
-    /// Sets the name.
+    /// Set the name.
     pub fn name(&mut self, name: &str) {
         self.name.clear();
         self.name.push_str(name);
     }
 
-    /// Sets how many loops enclose the region.
+    /// Set the number of loops around the region.
     pub fn loop_depth(&mut self, depth: u32) {
         self.loop_depth = depth;
     }
 
-    /// Sets the operation that ends the region.
+    /// Set the operation that ends the region.
     pub fn boundary(&mut self, opcode: &str) {
         self.boundary.clear();
         self.boundary.push_str(opcode);
     }
 
-    /// The class of that name, added if it is new.
+    /// Return the class of that name, and add it if it is new.
     pub fn class(&mut self, name: &str) -> ClassId {
         let position = self.classes.find(name).unwrap_or_else(|| {
             self.through.push(0);
@@ -234,7 +234,7 @@ impl RegionBuilder {
         id
     }
 
-    /// Adds an instruction at the end of the source order.
+    /// Add an instruction at the end of the source order.
     pub fn instr(&mut self, spec: InstrSpec) -> InstrId {
         let same = |set: &[UnitNeed]| is_set(set, spec.units);
         // The last few sets are compared one by one. A hash finds the others, so the time does not grow with
@@ -265,7 +265,7 @@ impl RegionBuilder {
         id
     }
 
-    /// Lets an instruction write lanes of a register.
+    /// Let an instruction write lanes of a register.
     pub fn defs(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes) {
         self.defs_with(instr, register, lanes, DefFlags::default());
     }
@@ -275,22 +275,22 @@ impl RegionBuilder {
         self.defs.push((instr, Def { operand: Operand { register, lanes }, flags }));
     }
 
-    /// Lets an instruction read lanes of a register.
+    /// Let an instruction read lanes of a register.
     pub fn uses(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes) {
         self.uses.push((instr, Operand { register, lanes }));
     }
 
-    /// Marks lanes of a register as live at the start.
+    /// Mark lanes of a register as live at the start.
     pub fn live_in(&mut self, register: RegisterId, lanes: Lanes) {
         self.live_in.push(Operand { register, lanes });
     }
 
-    /// Marks lanes of a register as live at the end.
+    /// Mark lanes of a register as live at the end.
     pub fn live_out(&mut self, register: RegisterId, lanes: Lanes) {
         self.live_out.push(Operand { register, lanes });
     }
 
-    /// Adds a dependence.
+    /// Add a dependence.
     pub fn depend(&mut self, from: InstrId, to: InstrId, kind: DepKind, latency: u32) {
         self.deps.push(Dependence { from, to, kind, latency });
     }
@@ -300,17 +300,17 @@ impl RegionBuilder {
         self.hints.push(Hint { from, to, kind, latency });
     }
 
-    /// Records the peaks of the source order, one for each class.
+    /// Record the peaks of the source order, one for each class.
     pub fn source_peaks(&mut self, peaks: Vec<Peak>) {
         self.source_peaks = Some(peaks);
     }
 
-    /// Records the production compiler's schedule.
+    /// Record the production compiler's schedule.
     pub fn production(&mut self, production: Production) {
         self.production = Some(production);
     }
 
-    /// Number of instructions so far.
+    /// Return the number of instructions so far.
     pub(super) fn len(&self) -> usize {
         self.instrs.len()
     }

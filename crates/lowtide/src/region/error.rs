@@ -7,20 +7,20 @@ use super::{Lanes, limits};
 /// An error of a region, with a message for the user. Instructions are named `#position OPERATION`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RegionError {
-    /// No instruction.
+    /// The region has no instruction.
     #[error("the region has no instructions")]
     Empty,
-    /// More of something than the limits allow.
+    /// A count exceeds its limit.
     #[error("too many {what}: {count}, at most {limit} are supported")]
     TooMany {
-        /// Of what.
+        /// The counted items.
         what: &'static str,
-        /// How many.
+        /// The count.
         count: u64,
         /// The limit.
         limit: u64,
     },
-    /// A name longer than the limits allow.
+    /// A name is longer than the limit.
     #[error("a name of {length} bytes ({start}...) is too long: at most {} are supported", limits::NAME)]
     NameTooLong {
         /// Its length.
@@ -28,24 +28,24 @@ pub enum RegionError {
         /// Its first characters.
         start: String,
     },
-    /// An instruction that does not exist.
+    /// A reference to an instruction that does not exist.
     #[error("{place} names instruction #{instr}, but there are only {count} (#0 to #{})", count - 1)]
     UnknownInstr {
-        /// What refers to it.
+        /// The place of the reference.
         place: String,
         /// Its number.
         instr: u32,
-        /// How many there are.
+        /// The number of instructions.
         count: usize,
     },
-    /// A register that does not exist.
+    /// A reference to a register that does not exist.
     #[error("{place} names register number {register}, but there are only {count}")]
     UnknownRegister {
-        /// What refers to it.
+        /// The place of the reference.
         place: String,
         /// Its number.
         register: u32,
-        /// How many there are.
+        /// The number of registers.
         count: usize,
     },
     /// A register without lanes, with too many, or without a weight.
@@ -61,7 +61,7 @@ pub enum RegionError {
         /// The weight of each.
         weight: u32,
     },
-    /// A unit that an instruction asks for twice: one need can say for how long.
+    /// An instruction needs a unit twice: one need must state all the cycles.
     #[error("{instr} names unit {unit:?} twice")]
     DuplicateUnit {
         /// The instruction.
@@ -69,29 +69,29 @@ pub enum RegionError {
         /// The unit.
         unit: String,
     },
-    /// A lane that a register does not have, or no lane at all.
+    /// A reference to a lane that a register does not have, or to no lane at all.
     #[error("{place} names lanes {lanes:#x} of register {register}, which has {count} lanes")]
     BadLanes {
-        /// What refers to them.
+        /// The place of the reference.
         place: String,
         /// The register's name.
         register: String,
-        /// The lanes named.
+        /// The referenced lanes.
         lanes: Lanes,
-        /// The lanes it has.
+        /// The number of lanes that the register has.
         count: u32,
     },
     /// One instruction, or the live-in list, defines the same lane twice.
     #[error("duplicate definition: {place} defines lanes {lanes:#x} of register {register} twice")]
     DuplicateDefinition {
-        /// Where.
+        /// The instruction, or the live-in list.
         place: String,
         /// The register's name.
         register: String,
         /// The lanes.
         lanes: Lanes,
     },
-    /// A use of something that is not defined.
+    /// A use of lanes that are not defined.
     #[error(
         "{instr} uses lanes {lanes:#x} of register {register}, which no earlier instruction defines and \
          which are not live-in"
@@ -118,7 +118,7 @@ pub enum RegionError {
     /// The dependences contain a cycle.
     #[error("the dependences form a cycle: {}", .0.join(" -> "))]
     Cycle(
-        /// The instructions along it; the first is repeated at the end.
+        /// The instructions along the cycle. The first one is repeated at the end.
         Vec<String>,
     ),
     /// A dependence against the source order, which must be legal.
@@ -129,44 +129,44 @@ pub enum RegionError {
         /// The instruction that must follow.
         to: String,
     },
-    /// A hazard that no dependence covers, so that the values would depend on the order.
+    /// A hazard that no dependence covers: the values would depend on the order.
     #[error(
         "{later} {does} register {register} after {earlier} {did} it, but no dependence keeps them in order"
     )]
     Unordered {
         /// The instruction that comes first in source order.
         earlier: String,
-        /// The other one.
+        /// The later instruction.
         later: String,
         /// The register's name.
         register: String,
-        /// What the later instruction does with it.
+        /// The access of the later instruction.
         does: &'static str,
-        /// What the earlier instruction does with it.
+        /// The access of the earlier instruction.
         did: &'static str,
     },
-    /// Sums would not fit.
+    /// A sum does not fit into 32 bits.
     #[error("the {what} of the region add up to {sum}, which is over the supported {}", limits::TOTAL)]
     Overflow {
-        /// Of what.
+        /// The summed quantity.
         what: &'static str,
-        /// How much.
+        /// The sum.
         sum: u64,
     },
     /// A recorded order that is not a permutation.
     #[error("the recorded order of {by} is not a permutation of the {count} instructions: {problem}")]
     BadOrder {
-        /// Whose order.
+        /// The scheduler of the order.
         by: String,
-        /// How many instructions there are.
+        /// The number of instructions.
         count: usize,
-        /// What is wrong.
+        /// The reason.
         problem: String,
     },
     /// A recorded order that breaks a dependence.
     #[error("the recorded order of {by} is illegal: it puts {to} before {from}, on which it depends")]
     IllegalOrder {
-        /// Whose order.
+        /// The scheduler of the order.
         by: String,
         /// The instruction that must come first.
         from: String,
@@ -176,9 +176,9 @@ pub enum RegionError {
     /// Peaks for more or fewer classes than the region has.
     #[error("recorded peaks are given for {given} classes, but the region has {count}")]
     BadPeaks {
-        /// How many are given.
+        /// The number of classes with peaks.
         given: usize,
-        /// How many there are.
+        /// The number of classes of the region.
         count: usize,
     },
 }

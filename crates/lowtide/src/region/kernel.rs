@@ -24,7 +24,7 @@ impl Kernel {
         Kernel { name, origin: String::new(), target: None, is_entry: true, max_occupancy: None, regions }
     }
 
-    /// Number of instructions in all regions.
+    /// Return the number of instructions in all regions.
     pub fn instr_count(&self) -> usize {
         self.regions.iter().map(Region::len).sum()
     }

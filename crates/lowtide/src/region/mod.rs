@@ -58,7 +58,7 @@ impl DepKind {
     pub const ALL: [DepKind; 5] =
         [DepKind::Data, DepKind::Anti, DepKind::Output, DepKind::Memory, DepKind::Barrier];
 
-    /// The name used in region files.
+    /// Return the name used in region files.
     pub fn name(self) -> &'static str {
         match self {
             DepKind::Data => "data",
@@ -100,7 +100,7 @@ impl HintKind {
     /// All kinds, in the order of their declaration.
     pub const ALL: [HintKind; 4] = [HintKind::Artificial, HintKind::Cluster, HintKind::Weak, HintKind::Exit];
 
-    /// The name used in region files.
+    /// Return the name used in region files.
     pub fn name(self) -> &'static str {
         match self {
             HintKind::Artificial => "artificial",
@@ -118,7 +118,7 @@ pub struct Hint {
     pub from: InstrId,
     /// The later instruction; none for the end of the region.
     pub to: Option<InstrId>,
-    /// What kind of preference.
+    /// The kind of preference.
     pub kind: HintKind,
     /// Cycles between the two issues.
     pub latency: u32,
@@ -145,7 +145,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// The mask of all lanes.
+    /// Return the mask of all lanes.
     pub fn all_lanes(&self) -> Lanes {
         if self.lanes >= 64 { Lanes::MAX } else { (1 << self.lanes) - 1 }
     }
@@ -267,33 +267,33 @@ pub struct Region {
 }
 
 impl Region {
-    /// The name, unique within its kernel.
+    /// Return the name, unique within its kernel.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many loops enclose the region.
+    /// Return the number of loops around the region.
     pub fn loop_depth(&self) -> u32 {
         self.loop_depth
     }
 
-    /// The operation that ends the region without being part of it; empty at the end of a block.
+    /// Return the operation that ends the region without being part of it; empty at the end of a block.
     pub fn boundary(&self) -> &str {
         &self.boundary
     }
 
-    /// Number of instructions.
+    /// Return the number of instructions.
     #[allow(clippy::len_without_is_empty)] // a region has at least one instruction
     pub fn len(&self) -> usize {
         self.instrs.len()
     }
 
-    /// All instructions in source order, which is a legal order.
+    /// Return all instructions in source order, which is a legal order.
     pub fn instrs(&self) -> impl DoubleEndedIterator<Item = InstrId> + ExactSizeIterator + use<> {
         (0..self.instrs.len() as u32).map(InstrId)
     }
 
-    /// The operation's name.
+    /// Return the operation's name.
     pub fn opcode(&self, instr: InstrId) -> &str {
         self.opcodes.get(self.instrs[instr.index()].opcode as usize)
     }
@@ -304,32 +304,32 @@ impl Region {
         self.instrs[instr.index()].latency
     }
 
-    /// Micro-operations, as recorded by the front end.
+    /// Return the micro-operations, as recorded by the front end.
     pub fn micro_ops(&self, instr: InstrId) -> u32 {
         self.instrs[instr.index()].micro_ops
     }
 
-    /// Address space of the memory accessed, as recorded by the front end; -1 for none.
+    /// Return the address space of the memory accessed, as recorded by the front end; -1 for none.
     pub fn address_space(&self, instr: InstrId) -> i32 {
         self.instrs[instr.index()].address_space
     }
 
-    /// The front end's flags, one letter each (`docs/region-format.md` lists them).
+    /// Return the front end's flags, one letter each (`docs/region-format.md` lists them).
     pub fn flags(&self, instr: InstrId) -> &str {
         self.flag_sets.get(self.instrs[instr.index()].flags as usize)
     }
 
-    /// The functional units needed.
+    /// Return the functional units needed.
     pub fn units(&self, instr: InstrId) -> &[UnitNeed] {
         &self.unit_sets[self.instrs[instr.index()].units as usize]
     }
 
-    /// The names of the register classes; a [`ClassId`] is a position in it.
+    /// Return the names of the register classes; a [`ClassId`] is a position in it.
     pub fn classes(&self) -> &[Box<str>] {
         &self.classes
     }
 
-    /// All class indices.
+    /// Return all class indices.
     pub fn class_ids(&self) -> impl DoubleEndedIterator<Item = ClassId> + ExactSizeIterator + use<> {
         (0..self.classes.len() as u8).map(ClassId)
     }
@@ -339,22 +339,22 @@ impl Region {
         self.through[class.index()]
     }
 
-    /// The registers; a [`RegisterId`] is a position in it.
+    /// Return the registers; a [`RegisterId`] is a position in it.
     pub fn registers(&self) -> &[Register] {
         &self.registers
     }
 
-    /// What the front end calls a register, for messages and files.
+    /// Return the front end's name of a register, for messages and files.
     pub fn register_name(&self, register: RegisterId) -> &str {
         self.register_names.get(register.index())
     }
 
-    /// What an instruction writes.
+    /// Return the operands that an instruction writes.
     pub fn defs(&self, instr: InstrId) -> &[Def] {
         self.defs.row(instr.index())
     }
 
-    /// What an instruction reads, one entry for each register.
+    /// Return the operands that an instruction reads, one entry for each register.
     pub fn uses(&self, instr: InstrId) -> &[Operand] {
         self.uses.row(instr.index())
     }
@@ -369,7 +369,8 @@ impl Region {
         &self.live_out
     }
 
-    /// The dependences as given, several between the same two instructions if there are several reasons.
+    /// Return the dependences as given, several between the same two instructions if there are several
+    /// reasons.
     pub fn deps(&self) -> &[Dependence] {
         &self.deps
     }
@@ -379,27 +380,27 @@ impl Region {
         &self.hints
     }
 
-    /// The instructions that must come before `instr`, each once, by increasing index.
+    /// Return the instructions that must come before `instr`, each once, by increasing index.
     pub fn preds(&self, instr: InstrId) -> &[Edge] {
         self.preds.row(instr.index())
     }
 
-    /// The instructions that must come after `instr`, each once, by increasing index.
+    /// Return the instructions that must come after `instr`, each once, by increasing index.
     pub fn succs(&self, instr: InstrId) -> &[Edge] {
         self.succs.row(instr.index())
     }
 
-    /// Number of edges of the dependence graph.
+    /// Return the number of edges of the dependence graph.
     pub fn edge_count(&self) -> usize {
         self.preds.items().len()
     }
 
-    /// The values; a [`ValueId`] is a position in it.
+    /// Return the values; a [`ValueId`] is a position in it.
     pub fn values(&self) -> &[Value] {
         &self.values.values
     }
 
-    /// The instructions that read a value, by increasing index.
+    /// Return the instructions that read a value, by increasing index.
     pub fn value_uses(&self, value: ValueId) -> &[InstrId] {
         self.values.uses.row(value.index())
     }
@@ -409,12 +410,12 @@ impl Region {
         self.value_uses(value).is_empty() && !self.values()[value.index()].live_out
     }
 
-    /// The values that an instruction defines, dead ones included.
+    /// Return the values that an instruction defines, dead ones included.
     pub fn defined_values(&self, instr: InstrId) -> &[ValueId] {
         self.values.defined.row(instr.index())
     }
 
-    /// The values that an instruction reads.
+    /// Return the values that an instruction reads.
     pub fn used_values(&self, instr: InstrId) -> &[ValueId] {
         self.values.used.row(instr.index())
     }
@@ -425,12 +426,12 @@ impl Region {
         self.values.overwritten.row(instr.index())
     }
 
-    /// Peaks of the source order as the front end recorded them.
+    /// Return the peaks of the source order as the front end recorded them.
     pub fn source_peaks(&self) -> Option<&[Peak]> {
         self.source_peaks.as_deref()
     }
 
-    /// The production compiler's schedule, if recorded.
+    /// Return the production compiler's schedule, if recorded.
     pub fn production(&self) -> Option<&Production> {
         self.production.as_ref()
     }

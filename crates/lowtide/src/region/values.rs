@@ -160,7 +160,7 @@ impl Derivation<'_> {
         self.fragments.push(other);
     }
 
-    /// Calls `visit` with every open fragment of the operand, cut to its lanes; returns the lanes found.
+    /// Call `visit` with every open fragment of the operand, cut to its lanes. Return the lanes found.
     fn visit(
         &mut self,
         operand: Operand,
@@ -256,7 +256,7 @@ impl Derivation<'_> {
         Ok(shared)
     }
 
-    /// Takes the fragments of the operand, which are cut to its lanes, off the register's list.
+    /// Take the fragments of the operand, which are cut to its lanes, off the register's list.
     fn close(&mut self, operand: Operand) {
         let mut previous = NONE;
         let mut index = self.open[operand.register.index()];

@@ -77,7 +77,7 @@ impl Case {
         lower_bound(&self.problem()).best()
     }
 
-    /// The length of an order, which must be legal and within the limits.
+    /// Return the length of an order, which must be legal and within the limits.
     pub(crate) fn checked_length(&self, order: &[InstrId]) -> u32 {
         let schedule = Schedule::in_order(&self.problem(), order.to_vec());
         let report = check(&self.region, &self.target, &schedule).expect("a legal schedule");

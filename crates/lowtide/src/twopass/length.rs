@@ -1,14 +1,15 @@
 //! Pass 2: the shortest schedule within limits on registers (paper 2, Section 5.3).
 //!
 //! # Steps
-//! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the start, and Langevin and
-//!    Černý's bound the first bound.
-//! 2. Guarded lists (`guarded`), from both ends of time; then lists again, by the times of the best schedule with some noise.
-//! 3. Dependences that can be added without loss (`minreg::superiority`), or because of the limits
-//!    (`minreg::forced_order`): the bound of the graph with them is higher, and everything below works on that graph. (The lists do not: an
-//!    order that serves as a guard may well be against them.)
-//! 4. Windows (`windows`) for a target, which refute it or narrow what is left to search.
-//! 5. Branch and bound (`search`) for one target after the other, from both ends.
+//! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the
+//!    start, and Langevin and Černý's bound is the first bound.
+//! 2. Guarded lists run from both ends of time (`guarded`). More lists follow, by the times of the best
+//!    schedule with some noise.
+//! 3. Dependences are added without loss (`minreg::superiority`), or because of the limits
+//!    (`minreg::forced_order`). The bound of the graph with them is higher, and all later steps work on that
+//!    graph. (The lists do not: an order that serves as a guard may violate the new dependences.)
+//! 4. Windows for a target (`windows`) refute it or narrow the search.
+//! 5. Branch and bound (`search`) decides one target after the other, from both ends.
 //!
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
@@ -271,7 +272,7 @@ impl<'a> Pass<'a> {
         self.watch.proved(self.answer.nodes, self.answer.bound);
     }
 
-    /// Raises the bound by windows alone.
+    /// Raise the bound by windows alone.
     fn refute(&mut self, prover: &mut Prover) {
         if self.rules.windows {
             self.effort.with_share(3, |share| prover.refute(self.answer.length, share));

@@ -107,17 +107,17 @@ impl Timed {
         }
     }
 
-    /// Number of instructions.
+    /// Return the number of instructions.
     pub(crate) fn len(&self) -> usize {
         self.live.len()
     }
 
-    /// Whether an instruction needs a unit that can make others wait.
+    /// Return whether an instruction needs a unit that can make others wait.
     pub(crate) fn needs_units(&self, instr: u32) -> bool {
         !self.needs.row(instr as usize).is_empty()
     }
 
-    /// The instructions, each after all that it waits for.
+    /// Return the instructions in topological order.
     pub(crate) fn topological(&self) -> impl Iterator<Item = u32> + use<> {
         let count = self.len() as u32;
         let is_forward = self.direction == Direction::TopDown;
@@ -172,7 +172,7 @@ impl Clock {
         self.undo.clear();
     }
 
-    /// The first slot for an instruction that is available in `cycle`.
+    /// Return the first slot for an instruction that is available in `cycle`.
     #[inline]
     pub(crate) fn first_slot(&self, graph: &Timed, instr: u32, cycle: u32) -> u32 {
         let mut slot = self.slot.max(cycle * graph.width);

@@ -5,17 +5,19 @@
 //! kernel.
 //!
 //! # Steps
-//! 1. The order to start from with the lowest sum is the best schedule so far.
-//! 2. Target lengths rise from the bound of Langevin and Černý. At each one the search is asked for a schedule that costs little enough
-//!    to improve the sum. If there is one, it is asked again, for less; if not, the next target follows.
-//! 3. The end is reached when the sum of the target and the least cost possible is no better. The paper has no bound on pressure, and goes on
-//!    to where a cost of nothing would not help. Here the caller can tell peaks that every order has at least. The end is also reached when a
-//!    search fails for other reasons than time: longer targets then fail as well, since they may cost no more.
+//! 1. The start with the lowest sum is the best schedule so far.
+//! 2. Target lengths rise from the bound of Langevin and Černý. At each target the search looks for a
+//!    schedule whose cost is low enough to improve the sum. If it finds one, it looks again, for less; if
+//!    not, the next target follows.
+//! 3. The search ends when the sum of the target and the least possible cost is no better. The paper has no
+//!    bound on pressure, and continues until a cost of 0 would not help. Here the caller can supply lower
+//!    bounds on the peaks. The search also ends when it fails for other reasons than time: longer targets
+//!    then fail as well, since they may cost no more.
 //!
 //! # Limits
-//! A cost of peaks becomes a limit for each class: what it may have if the others have their least. If the cost of all limits together is still low
-//! enough, the limits are all that is needed. Else, and for a sum over all moments, the search keeps account of what each path
-//! costs (`meter`).
+//! A cost of peaks becomes a limit for each class: the most that it may have if the others have their least.
+//! If all limits together still have a low enough cost, the limits suffice. If not, and for a sum over all
+//! moments, the search tracks the cost of each path (`meter`).
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound::{LengthBound, lower_bound};
@@ -53,7 +55,7 @@ impl Default for Objective {
 }
 
 impl Objective {
-    /// The sum for a length and a cost of pressure.
+    /// Return the sum for a length and a cost of pressure.
     pub fn sum(&self, length: u32, cost: u64) -> u64 {
         u64::from(self.weight).saturating_mul(cost).saturating_add(u64::from(length))
     }
@@ -75,7 +77,7 @@ pub enum PressureCost {
 }
 
 impl PressureCost {
-    /// The cost of an order.
+    /// Return the cost of an order.
     pub fn of(self, problem: &Problem, order: &[InstrId]) -> u64 {
         let mut tracker = Tracker::new(problem.region());
         let now = |tracker: &Tracker| -> u64 {
@@ -247,7 +249,7 @@ impl<'a> Pass<'a> {
         Limits { each: each.iter().zip(&self.highest).map(can_exceed).collect(), are_enough }
     }
 
-    /// Searches at one target after the other.
+    /// Search at one target after the other.
     fn search(&mut self, times: &LengthBound) {
         // The remaining budget is stored in 32 bits.
         let highest_sum = self
@@ -341,7 +343,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Length and cost of an order.
+/// Return the length and cost of an order.
 fn measure(problem: &Problem, objective: Objective, order: &[InstrId]) -> (u32, u64) {
     let length = Schedule::in_order(problem, order.to_vec()).length();
     (length, objective.cost.of(problem, order))

@@ -7,11 +7,11 @@
 //! least pressure of all sets between them. If that is over a limit, no schedule has such a moment, and a
 //! window can be narrowed:
 //!
-//! - Suppose that b issues in cycle h or later. Just before it, all of its ancestors have been issued, and all whose windows close by h;
-//!   none of its descendants, and none whose window opens only when that of b has closed. If no such set is within the limits, b
-//!   issues before h.
-//! - Mirrored: suppose that b issues in cycle l or earlier. Just after it, the same holds for those whose windows close
-//!   before that of b opens, and those whose windows open from l on.
+//! - Suppose that b issues in cycle h or later. Just before it, all of its ancestors have been issued, and
+//!   all instructions whose windows close by h. None of its descendants has, and none whose window opens only
+//!   when that of b has closed. If no such set is within the limits, b issues before h.
+//! - Mirrored: suppose that b issues in cycle l or earlier. Just after it, the same holds for those whose
+//!   windows close before that of b opens, and those whose windows open from l on.
 //!
 //! A narrower window narrows those of predecessors and successors, and makes the next cuts higher. If a
 //! window becomes empty, no schedule meets the target: a *destructive* bound. It proves facts that neither
@@ -34,8 +34,8 @@
 //!
 //! Give u the share 1/k(u): at no moment do the shares of all pending results add up to more than 1. Their
 //! pending times are intervals. If no set of W - 1 moments meets them all, W of them are disjoint (intervals
-//! are perfect). That is so if all shares together are more than W - 1. Disjoint ones follow each other in d
-//! + 1 cycles: a use of the first, then the load of the next, unless that is the same instruction.
+//! are perfect). That is so if all shares together are more than W - 1. Disjoint ones follow each other
+//! in d + 1 cycles: a use of the first, then the load of the next, unless that is the same instruction.
 
 use super::timed::Timed;
 use crate::analysis::closure::Closure;

@@ -21,7 +21,7 @@ const MOST_LANES: usize = 1 << 16;
 const MOST_STEPS: usize = 1 << 20;
 /// Most numbers that all expressions and blocks copy, all together.
 const MOST_COPIED: usize = 1 << 24;
-/// Most pairs of block and register: what is live is known for each of them.
+/// Most pairs of block and register: liveness is stored for each of them.
 const MOST_PAIRS: usize = 1 << 28;
 /// How deep blocks, calls and types may be nested.
 const MOST_DEPTH: usize = 1000;

@@ -21,7 +21,7 @@ impl Interner {
         self.by_hash.clear();
     }
 
-    /// The number of a name, new or known.
+    /// Return the number of a name, new or known.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         if self.names.len() <= Self::FEW {
             if let Some(number) = self.names.find(text) {
