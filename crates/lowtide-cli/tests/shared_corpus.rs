@@ -1,22 +1,13 @@
 //! What is promised of the shared corpus, which lies beside the repository where it exists.
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
 use std::ffi::OsStr;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn corpus() -> Option<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if !corpus.is_dir() {
-        // Unlike the print macros, this is seen without --nocapture.
-        let _ = writeln!(std::io::stderr(), "skipped: the shared corpus (../shared/corpus) is not here");
-        return None;
-    }
-    Some(corpus)
-}
-
 fn json(args: &[&str]) -> Option<serde_json::Value> {
-    let corpus = corpus()?;
+    let corpus = skip::shared_corpus()?;
     let output =
         Command::new(env!("CARGO_BIN_EXE_lowtide")).args(args).arg(corpus).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -39,7 +30,7 @@ fn recorded_pressures_agree() {
 /// Every bound by a cut is proven again by the independent checker, and no schedule is below a bound.
 #[test]
 fn every_bound_holds() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = skip::shared_corpus() else { return };
     let folder = tempfile::tempdir().unwrap();
     let schedules = folder.path().join("schedules.jsonl.gz");
     let lowtide = |args: &[&OsStr]| {

@@ -2,7 +2,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
 
+mod algorithms;
 mod bad_input;
 mod bench;
 mod check;
