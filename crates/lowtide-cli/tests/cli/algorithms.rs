@@ -17,7 +17,10 @@ fn the_table_has_every_algorithm() {
         for goal in array(&row["goals"]) {
             assert!(["minreg", "occupancy", "length"].contains(&goal.as_str().expect("a goal")), "{row}");
         }
-        assert!(table.lines().any(|line| line.starts_with(&format!("{name} "))), "{name} is not in the table");
+        assert!(
+            table.lines().any(|line| line.starts_with(&format!("{name} "))),
+            "{name} is not in the table"
+        );
         names.push(name);
     }
     for name in ["auto", "twopass", "colony", "su-cluster-adjust", "few-registers", "cp-paper"] {

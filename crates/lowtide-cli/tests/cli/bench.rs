@@ -111,7 +111,10 @@ fn faults_of_a_gpu_never_cost_a_schedule() {
         command.args(["-shared", "-fPIC", "-o"]).arg(folder.path().join(library)).arg(source);
         match command.status() {
             Err(error) => {
-                return skip(Missing::Installable, format!("there is no C compiler {compiler} (CC): {error}"));
+                return skip(
+                    Missing::Installable,
+                    format!("there is no C compiler {compiler} (CC): {error}"),
+                );
             }
             status => assert!(status.expect("a C compiler").success()),
         }

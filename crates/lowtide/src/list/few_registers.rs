@@ -10,6 +10,7 @@
 //! Both directions of time are tried, and the better order is kept. The result is never worse than the source
 //! order.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -221,6 +222,12 @@ fn effort((start, each): (u64, u64), instructions: usize) -> u64 {
 
 /// Return an order with few registers of the first class, and then of the others.
 pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
+    let closure = OnceCell::new();
+    few_registers_on(problem, || closure.get_or_init(|| Closure::new(problem.region())))
+}
+
+/// As [`few_registers`], with the closure of the region, which only hard regions need.
+pub(crate) fn few_registers_on<'c>(problem: &Problem, closure: impl FnOnce() -> &'c Closure) -> Vec<InstrId> {
     let region = problem.region();
     let mut best = Best::new(problem);
     for adjust in [false, true] {
@@ -230,9 +237,8 @@ pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     let mut bound =
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
     if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
-        let closure = Closure::new(region);
         let budget = Budget { nodes: Some(effort(CUT_STEPS, region.len())), ..Budget::UNLIMITED };
-        let cuts = pressure_bound(region, problem.primary_class(), &closure, &best.order, budget);
+        let cuts = pressure_bound(region, problem.primary_class(), closure(), &best.order, budget);
         bound = cuts.value;
         best.offer(cuts.order);
     }

@@ -11,7 +11,7 @@ use crate::analysis::limits::limits_without_through;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
 use crate::budget::Budget;
 use crate::index::InstrId;
-use crate::list::few_registers::few_registers;
+use crate::list::few_registers::few_registers_on;
 use crate::minreg::exact::{self, Decision};
 use crate::problem::Problem;
 use crate::progress::{Log, Observed, Quantity, SearchLog};
@@ -142,11 +142,12 @@ impl<'a> SharedProblem<'a> {
         }
     }
 
-    /// As [`few_registers`].
+    /// An order with few registers: see [`few_registers`](crate::list::few_registers::few_registers).
     pub(crate) fn few_registers(&self) -> Vec<InstrId> {
-        self.answers
-            .few_registers
-            .get((), || self.count(Pass::First, || (few_registers(&self.bare_problem()), 0, None)).answer)
+        self.answers.few_registers.get((), || {
+            let few = || few_registers_on(&self.bare_problem(), || self.bare().closure());
+            self.count(Pass::First, || (few(), 0, None)).answer
+        })
     }
 
     /// A length that no schedule is below, whatever its registers.
