@@ -25,7 +25,7 @@ fn edit(kernel: Option<&mut lowtide_kernel>, change: impl FnOnce(&mut Kernel) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_kernel_new(name: *const c_char) -> *mut lowtide_kernel {
     make_or_null(|| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         Ok(lowtide_kernel(Draft::new(draft::kernel(unsafe { text(name, "name") }?))))
     })
 }
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn lowtide_kernel_set_origin(
     origin: *const c_char,
 ) {
     edit(kernel, |kernel| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         kernel.origin = unsafe { text(origin, "origin") }?.to_string();
         Ok(())
     });
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn lowtide_kernel_set_origin(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_kernel_set_target(kernel: Option<&mut lowtide_kernel>, name: *const c_char) {
     edit(kernel, |kernel| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         kernel.target = Some(unsafe { text(name, "the name of a target") }?.to_string());
         Ok(())
     });

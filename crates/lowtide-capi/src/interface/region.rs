@@ -92,7 +92,7 @@ fn edit<R>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_region_new(name: *const c_char) -> *mut lowtide_region {
     make_or_null(|| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let name = unsafe { text(name, "name") }?;
         Ok(lowtide_region(Draft::new(RegionDraft::new(name))))
     })
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn lowtide_region_set_boundary(
     opcode: *const c_char,
 ) {
     edit(region, |draft| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         draft.builder.boundary(unsafe { text(opcode, "the opcode of a boundary") }?);
         Ok(())
     });
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn lowtide_region_class(
     name: *const c_char,
 ) -> u32 {
     let id = edit(region, |draft| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         Ok(draft.class(unsafe { text(name, "the name of a class") }?))
     });
     id.unwrap_or(u32::MAX)
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn lowtide_region_register(
     lane_weight: u32,
 ) -> u32 {
     let id = edit(region, |draft| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let name = unsafe { text(name, "the name of a register") }?;
         draft.register(name, class_, lanes, lane_weight)
     });
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn lowtide_region_instr(
 ) -> u32 {
     let id = edit(region, |draft| {
         let spec = present(spec, "the description of an instruction")?;
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let opcode = unsafe { text(spec.opcode, "the opcode of an instruction") }?;
         // SAFETY: as above.
         let flags = unsafe { optional_text(spec.flags, "the flags of an instruction") }?.unwrap_or("");
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn lowtide_region_instr(
         // SAFETY: as above.
         let cycles = unsafe { array(spec.unit_cycles, spec.unit_count, "the cycles of units") }?;
         let unit = |(&name, &cycles): (&*const c_char, &u32)| {
-            // SAFETY: the caller promises that strings are strings.
+            // SAFETY: the caller promises a valid C string.
             let name = unsafe { text(name, "the name of a unit") }?;
             Ok((name, cycles))
         };
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn lowtide_region_def(
     flags: *const c_char,
 ) {
     edit(region, |draft| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let letters = unsafe { optional_text(flags, "the flags of a definition") }?;
         let flags = letters.map_or(Ok(DefFlags::default()), lowtide_io::def_flags);
         draft.def(instr, reg, lanes, flags.map_err(Failure::argument)?);
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn lowtide_region_production(
     count: usize,
 ) {
     edit(region, |draft| {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let by = unsafe { text(by, "the name of the production scheduler") }?;
         // SAFETY: the caller promises that arrays have as many elements as their count says.
         draft.production(by, unsafe { array(order, count, "the production order") }?);

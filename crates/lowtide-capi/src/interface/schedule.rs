@@ -188,7 +188,7 @@ pub unsafe extern "C" fn lowtide_options_check(
     options: Option<&lowtide_options>,
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
-    // SAFETY: the caller promises that strings are strings.
+    // SAFETY: the caller promises a valid C string.
     report(message, || unsafe { checked(present(options, "options")?) }.map(|_| ()))
 }
 
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn lowtide_schedule(
     make(out, message, || {
         let session = present(session, "session")?;
         let kernel = present(kernel, "kernel")?.0.get()?;
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let options = unsafe { checked(present(options, "options")?) }?;
         let outcome = schedule_kernel(kernel, &session.target, &options, &session.answers);
         outcome.map(lowtide_outcome::new).map_err(|error| match error {

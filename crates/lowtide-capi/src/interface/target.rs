@@ -20,7 +20,7 @@ pub unsafe extern "C" fn lowtide_target_builtin(
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
     make(out, message, || {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let name = unsafe { text(name, "name") }?;
         Target::builtin(name).map(lowtide_target).ok_or_else(|| {
             let known: Vec<String> = Target::all_builtin().map(|target| target.name().to_string()).collect();
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn lowtide_target_parse(
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
     make(out, message, || {
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let toml = unsafe { text(toml, "toml") }?;
         Ok(lowtide_target(Target::parse(toml)?))
     })
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn lowtide_target_waves(
         let registers = unsafe { array(registers, count, "registers") }?;
         let mut names: Vec<Box<str>> = Vec::with_capacity(count);
         for &class in classes {
-            // SAFETY: the caller promises that strings are strings.
+            // SAFETY: the caller promises a valid C string.
             let name = unsafe { text(class, "the name of a class") }?;
             if names.iter().any(|other| **other == *name) {
                 return Err(Failure::argument(format!("class {name:?} is listed twice")));
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn lowtide_target_limit(
 ) -> lowtide_status {
     answer(registers, 0, message, || {
         let lowtide_target(target) = present(target, "target")?;
-        // SAFETY: the caller promises that strings are strings.
+        // SAFETY: the caller promises a valid C string.
         let class = unsafe { text(class_, "the name of a class") }?;
         let most = target.max_waves();
         if !(1..=most).contains(&waves) {

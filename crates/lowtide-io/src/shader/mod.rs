@@ -63,7 +63,9 @@ pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
     let name = path.display().to_string();
     let fail = |message: String| ReadError { file: name.clone(), line: None, message };
     let Some(language) = ShaderLanguage::of(path) else {
-        return Err(fail("is no shader: known endings are .wgsl, .spv, .vert, .frag and .comp".to_string()));
+        return Err(fail(
+            "is no shader: the supported extensions are .wgsl, .spv, .vert, .frag and .comp".to_string(),
+        ));
     };
     let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
     parse_shader(language, &bytes, &name)

@@ -57,7 +57,7 @@ pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<
         if around + own.operators + own.branches > MOST_LEVELS {
             return Some((
                 Some(line),
-                format!("brackets, operators or branches are nested over {MOST_LEVELS} deep"),
+                format!("brackets, operators or branches are nested more than {MOST_LEVELS} levels deep"),
             ));
         }
         at += word.max(1);

@@ -55,8 +55,8 @@ fn parse_on_this_stack(language: ShaderLanguage, bytes: &[u8], name: &str) -> Re
         })?;
         Ok((module, info))
     }));
-    let (module, info) = parsed
-        .unwrap_or_else(|_| Err(fail(None, "is damaged: the parser cannot make sense of it".to_string())))?;
+    let (module, info) =
+        parsed.unwrap_or_else(|_| Err(fail(None, "is damaged: the parser failed".to_string())))?;
     if module.entry_points.is_empty() {
         return Err(fail(None, "has no entry point".to_string()));
     }
@@ -82,7 +82,7 @@ fn parse_on_this_stack(language: ShaderLanguage, bytes: &[u8], name: &str) -> Re
         }
     }
     if kernels.is_empty() {
-        return Err(fail(None, "has no operation: its entry points only hand on their inputs".to_string()));
+        return Err(fail(None, "has no operation: its entry points only pass on their inputs".to_string()));
     }
     Ok(kernels)
 }

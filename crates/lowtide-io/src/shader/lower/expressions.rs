@@ -381,7 +381,9 @@ impl<'a> Lower<'a> {
             }
             (Val::Group(parts), Step::By(index)) => {
                 let mut parts = parts.into_iter();
-                let Some(mut chosen) = parts.next() else { return self.fault("an index into nothing") };
+                let Some(mut chosen) = parts.next() else {
+                    return self.fault("an index into an empty value");
+                };
                 for other in parts {
                     chosen = self
                         .zip(&chosen, &other, &mut |this, a, b| this.op("cmp", a.len(), &[&index, a, b]))?;
@@ -442,7 +444,7 @@ impl<'a> Lower<'a> {
                 }
                 Ok(Val::Group(result))
             }
-            _ => self.fault("operands that do not fit together"),
+            _ => self.fault("operands of different shapes are not supported"),
         }
     }
 

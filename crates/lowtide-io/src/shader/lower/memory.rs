@@ -234,7 +234,9 @@ impl<'a> Lower<'a> {
         let address = self.address(pointer);
         match pointer.root {
             Root::Variable(variable) => {
-                let Some(path) = fixed(pointer) else { return self.fault("an index that varies") };
+                let Some(path) = fixed(pointer) else {
+                    return self.fault("a varying index is not supported");
+                };
                 let all = self.held.get(&variable).unwrap_or(&self.variables[variable as usize].home);
                 match path.split_last() {
                     None => Ok(all.clone()),
@@ -300,7 +302,9 @@ impl<'a> Lower<'a> {
         let Val::Pointer(pointer) = pointer else { return self.fault("a store needs a pointer") };
         match pointer.root {
             Root::Variable(variable) => {
-                let Some(path) = fixed(pointer) else { return self.fault("an index that varies") };
+                let Some(path) = fixed(pointer) else {
+                    return self.fault("a varying index is not supported");
+                };
                 let known = self.held.remove(&variable);
                 let mut val = known.unwrap_or_else(|| self.held(variable));
                 if !replace(&mut val, &path, value) {

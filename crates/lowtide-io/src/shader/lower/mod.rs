@@ -221,7 +221,7 @@ impl<'a> Lower<'a> {
                 _ => 0,
             };
             if depth > MOST_DEPTH {
-                return self.fault(format!("types are nested over {MOST_DEPTH} deep"));
+                return self.fault(format!("types are nested more than {MOST_DEPTH} levels deep"));
             }
             depths.push(depth);
         }

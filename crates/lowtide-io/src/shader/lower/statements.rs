@@ -19,7 +19,7 @@ impl<'a> Lower<'a> {
     /// Run `work` one level deeper: all recursion on the shader passes here.
     pub(super) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Fallible<T>) -> Fallible<T> {
         if self.depth == MOST_DEPTH {
-            return self.fault(format!("blocks and calls are nested over {MOST_DEPTH} deep"));
+            return self.fault(format!("blocks and calls are nested more than {MOST_DEPTH} levels deep"));
         }
         self.depth += 1;
         let result = work(self);
