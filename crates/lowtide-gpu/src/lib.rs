@@ -57,7 +57,7 @@ pub enum DeviceError {
 
 /// Return the device code. NVRTC compiles it at run time for the GPU at hand.
 pub fn source() -> String {
-    Batch::prelude() + include_str!("colony.cu")
+    Batch::prelude() + concat!(include_str!("colony/ant.cu"), include_str!("colony/iteration.cu"))
 }
 
 /// The work of a device, with times in seconds.
