@@ -26,6 +26,13 @@ pub struct Outcome {
     pub searches: Vec<SearchLog>,
 }
 
+impl Outcome {
+    /// The result without the logs of its searches, whose times differ from run to run: for comparing results.
+    pub fn without_searches(self) -> Self {
+        Outcome { searches: Vec::new(), ..self }
+    }
+}
+
 /// The result for a kernel: its regions, and what they mean for its occupancy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
