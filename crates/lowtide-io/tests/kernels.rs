@@ -170,7 +170,7 @@ fn ants_can_be_asked_all_at_once() {
             assert_eq!(after.spent().map(|spent| spent.states), [0; 2], "nothing was left to ask");
             let regions: usize = kernels.iter().map(|kernel| kernel.regions.len()).sum();
             assert!(counted.repeated() < regions as u64);
-            assert_eq!(after.repeated(), regions as u64, "the session has met all graphs");
+            assert_eq!(after.repeated(), counted.repeated(), "regions count by run, not by session");
         }
     }
 }
@@ -280,7 +280,7 @@ fn what_is_known_makes_no_difference() {
             let (mut other, others) = other.join().expect("no panic");
             other.reverse();
             assert_same(&alone, &other);
-            assert_eq!(counted.repeated() + others.repeated(), 2 * all - distinct);
+            assert_eq!((counted.repeated(), others.repeated()), (all - distinct, all - distinct));
         });
     }
 }

@@ -77,19 +77,13 @@ impl Session {
         Session::default()
     }
 
-    /// The answers for the graph of a problem, and whether the session had met the graph before.
-    fn answers(&self, problem: &Problem) -> (Arc<Answers>, bool) {
+    /// The answers for the graph of a problem.
+    fn answers(&self, problem: &Problem) -> Arc<Answers> {
         let mut key = Words::default();
         key.push_graph(problem.region());
         push_issue(&mut key, problem.target().issue());
         problem.target().files().iter().for_each(|file| push_file(&mut key, file));
-        let mut graphs = lock(&self.graphs);
-        if let Some(known) = graphs.get(&key) {
-            return (Arc::clone(known), true);
-        }
-        let answers = Arc::<Answers>::default();
-        graphs.insert(key, Arc::clone(&answers));
-        (answers, false)
+        Arc::clone(lock(&self.graphs).entry(key).or_default())
     }
 }
 

@@ -59,9 +59,9 @@ pub(crate) struct Fewest {
 impl<'a> SharedProblem<'a> {
     /// A problem that asks the session of `context`. `budget` is the whole budget of a pass.
     pub fn new(problem: Problem<'a>, budget: Budget, context: Context<'a>) -> Self {
-        let (answers, is_repeated) = context.session.answers(&problem);
-        if let Some(statistics) = context.statistics.filter(|_| is_repeated) {
-            statistics.count_repeated();
+        let answers = context.session.answers(&problem);
+        if let Some(statistics) = context.statistics {
+            statistics.count_region(&answers);
         }
         // The number of threads does not change an answer.
         let budget = Budget { threads: 1, ..budget };

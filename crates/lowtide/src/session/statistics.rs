@@ -1,11 +1,19 @@
 //! Counters of a run: regions, and the states and the time of both passes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Counts the work of one run. Several threads may share it.
+use rustc_hash::FxHashSet;
+
+use super::Answers;
+use super::memo::lock;
+
+/// Counts the work of one run with one session. Several threads may share it.
 #[derive(Debug, Default)]
 pub struct Statistics {
+    /// The graphs of this run, by the address of their answers, which the session keeps.
+    graphs: Mutex<FxHashSet<usize>>,
     repeated: AtomicU64,
     spent: [Counter; 2],
 }
@@ -26,7 +34,7 @@ pub struct Spent {
 }
 
 impl Statistics {
-    /// The number of regions whose graph the session had met before.
+    /// The number of regions that have the graph of an earlier region of this run.
     pub fn repeated(&self) -> u64 {
         self.repeated.load(Ordering::Relaxed)
     }
@@ -39,8 +47,11 @@ impl Statistics {
         })
     }
 
-    pub(super) fn count_repeated(&self) {
-        self.repeated.fetch_add(1, Ordering::Relaxed);
+    /// Counts a region with the graph of these answers.
+    pub(super) fn count_region(&self, answers: &Arc<Answers>) {
+        if !lock(&self.graphs).insert(Arc::as_ptr(answers) as usize) {
+            self.repeated.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn count(&self, pass: Pass, states: u64, time: Duration) {
