@@ -241,6 +241,8 @@ impl<'a> Log<'a> {
     fn push(&self, phase: Phase, nodes: u64, best: u64, bound: u64) {
         let mut state = self.state();
         let time = state.told.unwrap_or_else(|| self.start.elapsed());
+        // The time of an answer that another region paid for can be less than the time that has passed here.
+        let time = state.steps.last().map_or(time, |last| time.max(last.time));
         state.steps.push(Step { time, nodes, best, bound });
         if let Some(Observed { observer, kernel, region }) = self.observer {
             let steps: Vec<Step> = state.steps.iter().map(|step| step.raised(self.offset)).collect();
