@@ -47,6 +47,13 @@ def ratio(peak, bound):
     return 1.0 if peak == bound else peak / max(bound, 1)
 
 
+def without_former_names(figures):
+    """Figures by algorithm. Those of `few-registers` are in the JSON under its former name, too."""
+    figures = dict(figures)
+    assert figures.pop("default") == figures["few-registers"]
+    return figures
+
+
 class Book(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -108,8 +115,9 @@ class Book(unittest.TestCase):
     def test_registers_are_those_of_the_json(self):
         document = self.json["minreg"]
         rows = self.table("minreg", "Peaks against")
-        self.assertEqual(set(rows), set(document["algorithms"]))
-        for name, totals in document["algorithms"].items():
+        algorithms = without_former_names(document["algorithms"])
+        self.assertEqual(set(rows), set(algorithms))
+        for name, totals in algorithms.items():
             self.assertEqual(rows[name]["mean ratio"], f"{totals['mean_ratio']:.4f}")
             self.assertEqual(rows[name]["seconds"], f"{totals['seconds']:.3f}")
         self.assertEqual(rows["su-cluster"]["mean ratio, paper"], "1.171")
@@ -127,7 +135,7 @@ class Book(unittest.TestCase):
         self.select("occupancy")
         document = self.json["occupancy"]
         rows = self.table("occupancy", "All algorithms")
-        for name in document["occupancy"]:
+        for name in without_former_names(document["occupancy"]):
             self.assertEqual(rows[name]["waves"], grouped(document["occupancy"][name]))
             self.assertEqual(rows[name]["length"], grouped(document["length"][name]))
         self.assertEqual(rows["bound"]["length"], grouped(document["length_bound"]))
