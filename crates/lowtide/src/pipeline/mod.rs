@@ -201,12 +201,12 @@ impl Settings {
 
 /// How both passes look for something better.
 #[derive(Clone, Copy, Debug)]
-struct Passes {
+struct PassSettings {
     by: [By; 2],
     settings: Settings,
 }
 
-impl Passes {
+impl PassSettings {
     /// The options of the first pass.
     fn first(&self) -> first_pass::Options {
         let Settings { budget, colony, .. } = self.settings;

@@ -16,7 +16,7 @@ use super::first_pass::{self, FirstPass, KernelWaves};
 use super::region::{self, Nearest, WithinLimits, by_cuts};
 use super::second_pass::{SecondPass, kernel_outcome};
 use super::verify::{ScheduleError, outcome};
-use super::{Options, Passes, Settings, by_engine};
+use super::{Options, PassSettings, Settings, by_engine};
 use crate::algorithm::{Method, Search};
 use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::Measure;
@@ -38,14 +38,14 @@ pub struct KernelPlan<'a> {
 /// Where a kernel is.
 enum Phase<'a> {
     /// Pass 1 of the two passes.
-    First(FirstPass<'a>, Passes),
+    First(FirstPass<'a>, PassSettings),
     /// Pass 2 with the waves of pass 1.
-    Second(KernelWaves, SecondPass<'a>, Passes),
+    Second(KernelWaves, SecondPass<'a>, PassSettings),
     /// Pass 2 again, with as many waves as before, since the filter has rejected the gain.
     Fewer {
         first: KernelWaves,
         pass: SecondPass<'a>,
-        passes: Passes,
+        passes: PassSettings,
         filter: Filter,
         rejected: KernelOutcome,
     },
@@ -89,11 +89,11 @@ impl<'a> KernelPlan<'a> {
             {
                 Some(Search::TwoPasses(by)) => {
                     let least_gap = filter.map_or(0, |filter| filter.few_cycles_to_gain);
-                    let passes = Passes { by, settings: Settings { least_gap, ..settings } };
+                    let passes = PassSettings { by, settings: Settings { least_gap, ..settings } };
                     Phase::First(FirstPass::plan(&plan.shared, most, passes.first()), passes)
                 }
                 Some(Search::Shortest(by)) => {
-                    let passes = Passes { by: [by; 2], settings };
+                    let passes = PassSettings { by: [by; 2], settings };
                     Phase::Nearest(plan.shared.iter().map(|shared| Nearest::plan(shared, passes)).collect())
                 }
                 Some(Search::Fewest) => plan.done(|shared| region::fewest(shared, settings.budget))?,
@@ -256,11 +256,11 @@ pub(super) fn search_alone(shared: &SharedProblem, search: Search, settings: Set
         Search::Fewest => region::fewest(shared, settings.budget).0,
         Search::LowestSum => region::lowest_sum(shared, settings.budget),
         Search::Shortest(by) => {
-            let nearest = Nearest::plan(shared, Passes { by: [by; 2], settings });
+            let nearest = Nearest::plan(shared, PassSettings { by: [by; 2], settings });
             region::shortest(shared, nearest.finish(shared)).0
         }
         Search::TwoPasses(by) => {
-            let passes = Passes { by, settings };
+            let passes = PassSettings { by, settings };
             let alone = std::slice::from_ref(shared);
             let first = first_pass::most_waves(alone, shared.problem().most_waves(), passes.first());
             let found = SecondPass::plan(alone, &first, first.waves, passes).finish(alone).into_iter().next();

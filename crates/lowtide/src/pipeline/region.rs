@@ -1,6 +1,6 @@
 //! Searches for one region: the fewest registers, the shortest schedule within limits, the lowest sum.
 
-use super::{Passes, Settings};
+use super::{PassSettings, Settings};
 use crate::budget::Budget;
 use crate::colony;
 use crate::index::InstrId;
@@ -80,9 +80,9 @@ impl WithinLimits {
         shared: &SharedProblem,
         limits: &[Option<u32>],
         starts: &[&[InstrId]],
-        passes: Passes,
+        passes: PassSettings,
     ) -> Self {
-        let Passes { by: [_, by], settings: Settings { budget, colony, least_gap, .. } } = passes;
+        let PassSettings { by: [_, by], settings: Settings { budget, colony, least_gap, .. } } = passes;
         let options = length::Options { budget, only_lists: by != By::Search, ..length::Options::default() };
         let found = shared.shortest(limits, starts, options);
         let has_room = |found: &length::Answer| by == By::Ants && found.length - found.bound >= least_gap;
@@ -116,14 +116,14 @@ impl WithinLimits {
 pub(super) struct Nearest {
     known: Vec<Vec<InstrId>>,
     limits: Vec<Option<u32>>,
-    passes: Passes,
+    passes: PassSettings,
     /// The order that exceeds the limits least, if all known orders do.
     nearest: Option<Vec<InstrId>>,
     question: Option<AntQuestion>,
 }
 
 impl Nearest {
-    pub(super) fn plan(shared: &SharedProblem, passes: Passes) -> Self {
+    pub(super) fn plan(shared: &SharedProblem, passes: PassSettings) -> Self {
         let problem = shared.problem();
         let region = problem.region();
         let mut known: Vec<Vec<InstrId>> = vec![region.instrs().collect()];

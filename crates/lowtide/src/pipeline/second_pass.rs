@@ -1,6 +1,6 @@
 //! Pass 2 of a kernel: short schedules that keep its waves (paper 2, Section 5.3).
 
-use super::Passes as Settings;
+use super::PassSettings;
 use super::first_pass::{KernelWaves, RegionWaves};
 use super::region::{WithinLimits, best, by_cuts, distinct};
 use super::verify::{InternalError, outcome};
@@ -37,7 +37,7 @@ impl<'a> SecondPass<'a> {
         shared: &[SharedProblem<'a>],
         first: &KernelWaves,
         waves: u32,
-        settings: Settings,
+        settings: PassSettings,
     ) -> Self {
         let regions = shared.iter().zip(&first.regions);
         SecondPass(regions.map(|(shared, first)| RegionPass::plan(shared, first, waves, settings)).collect())
@@ -57,7 +57,7 @@ impl<'a> SecondPass<'a> {
 }
 
 impl<'a> RegionPass<'a> {
-    fn plan(shared: &SharedProblem<'a>, first: &RegionWaves, waves: u32, settings: Settings) -> Self {
+    fn plan(shared: &SharedProblem<'a>, first: &RegionWaves, waves: u32, settings: PassSettings) -> Self {
         let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
         let few = shared.few_registers();
         let source = Schedule::source(&problem);
@@ -183,7 +183,7 @@ pub(super) fn kernel_outcome(
     first: &KernelWaves,
     most: u32,
     found: Vec<Found>,
-    settings: Settings,
+    settings: PassSettings,
 ) -> Result<KernelOutcome, InternalError> {
     let mut kernel = KernelOutcome { occupancy_bound: first.bound, ..KernelOutcome::new(most) };
     let peak_bounds: Vec<_> = shared.iter().map(SharedProblem::peak_bounds).collect();
