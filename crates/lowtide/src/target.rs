@@ -43,7 +43,7 @@ pub(crate) const ANY_CLASS: &str = "*";
 pub enum TargetError {
     /// Not TOML, or not the fields of a target.
     #[error("{0}")]
-    Syntax(#[source] toml::de::Error),
+    Syntax(#[source] Box<toml::de::Error>),
     /// A number or name without meaning.
     #[error("{0}")]
     Invalid(String),
@@ -187,7 +187,7 @@ impl RegisterFile {
 }
 
 fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, TargetError> {
-    toml::from_str(text).map_err(TargetError::Syntax)
+    toml::from_str(text).map_err(|error| TargetError::Syntax(Box::new(error)))
 }
 
 impl Target {
