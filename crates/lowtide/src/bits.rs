@@ -35,8 +35,9 @@ impl Member for usize {
     }
 }
 
+/// Return the number of the word that has the bit of a member.
 #[inline]
-fn word_of(member: impl Member) -> usize {
+pub fn word_of(member: impl Member) -> usize {
     member.position() / WORD
 }
 
@@ -297,6 +298,28 @@ impl BitSet {
     pub fn insert_if(&mut self, member: impl Member, holds: bool) {
         debug_assert!(member.position() < self.size);
         self.words[word_of(member)] |= u64::from(holds) << (member.position() % WORD);
+    }
+
+    /// Add a member. Return whether it was none before.
+    #[inline]
+    pub fn insert_new(&mut self, member: impl Member) -> bool {
+        debug_assert!(member.position() < self.size);
+        let word = &mut self.words[word_of(member)];
+        let is_new = *word & bit_of(member) == 0;
+        *word |= bit_of(member);
+        is_new
+    }
+
+    /// Remove the largest member and return it. No word after `word` may have members; `word` moves down to the
+    /// word where the member was.
+    #[inline]
+    pub fn take_last(&mut self, word: &mut usize) -> Option<usize> {
+        while self.words[*word] == 0 {
+            *word = word.checked_sub(1)?;
+        }
+        let bit = self.words[*word].ilog2();
+        self.words[*word] ^= 1 << bit;
+        Some(*word * WORD + bit as usize)
     }
 
     /// Remove a member, if it is one.

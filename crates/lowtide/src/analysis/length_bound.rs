@@ -54,7 +54,7 @@
 //! Busy cycles after the last issue do not count.
 
 use crate::analysis::times::{Times, separation};
-use crate::bits::BitSet;
+use crate::bits::{BitSet, word_of};
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -401,7 +401,7 @@ fn raised_releases(
 /// Known but unvisited ancestors, with the longest path found so far.
 struct Frontier {
     places: BitSet,
-    /// The last known place.
+    /// No word of `places` after this one has a member.
     top: usize,
     count: usize,
     distances: Vec<u32>,
@@ -419,10 +419,9 @@ impl Frontier {
     #[inline]
     fn reach(&mut self, place: u32, distance: u32) {
         let place = place as usize;
-        if !self.places.contains(place) {
-            self.places.insert(place);
+        if self.places.insert_new(place) {
             self.count += 1;
-            self.top = self.top.max(place);
+            self.top = self.top.max(word_of(place));
             self.distances[place] = distance;
         } else if distance > self.distances[place] {
             self.distances[place] = distance;
@@ -434,11 +433,9 @@ impl Frontier {
     #[inline]
     fn farthest_place(&mut self) -> Option<(u32, u32)> {
         if self.count == 0 {
-            return None;
+            return None; // without a look at the words
         }
-        let place = self.places.bits().last_up_to(self.top)?;
-        self.places.remove(place);
-        self.top = place;
+        let place = self.places.take_last(&mut self.top)?;
         self.count -= 1;
         Some((place as u32, self.distances[place]))
     }
