@@ -307,7 +307,7 @@ fn bad_options_are_told() {
     let usual = default_options();
     let unknown = c("best");
     let bad = [
-        lowtide_options { goal: 3, ..usual },
+        lowtide_options { goal: 4, ..usual },
         lowtide_options { filter: 2, ..usual },
         lowtide_options { algorithm: unknown.as_ptr(), ..usual },
         lowtide_options { algorithm: BAD.as_ptr(), ..usual },

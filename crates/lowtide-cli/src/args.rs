@@ -46,6 +46,8 @@ pub(crate) enum GoalArg {
     Occupancy,
     /// Shortest, at any pressure
     Length,
+    /// Fewest estimated cycles of a SIMD for each wave: waves against length
+    Throughput,
 }
 
 impl From<GoalArg> for Goal {
@@ -54,6 +56,7 @@ impl From<GoalArg> for Goal {
             GoalArg::Minreg => Goal::MinReg,
             GoalArg::Occupancy => Goal::Occupancy,
             GoalArg::Length => Goal::Length,
+            GoalArg::Throughput => Goal::Throughput,
         }
     }
 }

@@ -34,6 +34,8 @@ struct Line<'a> {
     region: Text<'a>,
     #[serde(default, skip_serializing_if = "is_zero")]
     loop_depth: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frequency: Option<u32>,
     #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
     boundary: Text<'a>,
     #[serde(borrow)]
@@ -274,6 +276,7 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     let place = |message: String| format!("region {:?}: {message}", line.region);
     let mut builder = RegionBuilder::new(&line.region);
     builder.loop_depth(line.loop_depth);
+    line.frequency.into_iter().for_each(|frequency| builder.frequency(frequency));
     builder.boundary(&line.boundary);
 
     let mut classes: FxHashMap<&str, lowtide::ClassId> = FxHashMap::default();
@@ -401,6 +404,7 @@ pub fn format_line(kernel: &Kernel, region: &Region) -> String {
         max_occupancy: kernel.max_occupancy,
         region: Text::from(region.name()),
         loop_depth: region.loop_depth(),
+        frequency: region.frequency(),
         boundary: Text::from(region.boundary()),
         classes: (0..region.classes().len()).map(class_name).collect(),
         registers: (region.registers().iter().enumerate())

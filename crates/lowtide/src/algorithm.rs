@@ -142,9 +142,9 @@ macro_rules! table {
 }
 
 const REGISTERS: &[Goal] = &[Goal::MinReg];
-const WAVES_AND_LENGTH: &[Goal] = &[Goal::Occupancy, Goal::Length];
+const WAVES_AND_LENGTH: &[Goal] = &[Goal::Occupancy, Goal::Length, Goal::Throughput];
 const LENGTH: &[Goal] = &[Goal::Length];
-const ALL_GOALS: &[Goal] = &[Goal::Occupancy, Goal::MinReg, Goal::Length];
+const ALL_GOALS: &[Goal] = &[Goal::Occupancy, Goal::MinReg, Goal::Length, Goal::Throughput];
 
 table! {
     /// The best for the goal that the budget allows. Never worse than the source order.
@@ -392,7 +392,7 @@ table! {
 fn two_passes(by: [By; 2], goal: Goal) -> Search {
     match goal {
         Goal::Length => Search::Shortest(by[1]),
-        Goal::Occupancy | Goal::MinReg => Search::TwoPasses(by),
+        Goal::Occupancy | Goal::MinReg | Goal::Throughput => Search::TwoPasses(by),
     }
 }
 

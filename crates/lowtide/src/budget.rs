@@ -19,11 +19,11 @@ impl Budget {
     /// No limit, one thread.
     pub const UNLIMITED: Budget = Budget { time_per_instr: None, nodes: None, threads: 1 };
 
-    /// Return half of the budget, for one of two searches.
-    pub(crate) fn half(&self) -> Budget {
+    /// Return one of `parts` equal parts of the budget.
+    pub(crate) fn part(&self, parts: u32) -> Budget {
         Budget {
-            time_per_instr: self.time_per_instr.map(|time| time / 2),
-            nodes: self.nodes.map(|nodes| nodes / 2),
+            time_per_instr: self.time_per_instr.map(|time| time / parts),
+            nodes: self.nodes.map(|nodes| nodes / u64::from(parts)),
             ..*self
         }
     }

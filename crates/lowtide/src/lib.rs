@@ -106,6 +106,7 @@ pub mod schedule;
 pub mod session;
 pub mod target;
 mod threads;
+pub mod throughput;
 #[cfg(not(feature = "unstable"))]
 mod twopass;
 #[cfg(feature = "unstable")]

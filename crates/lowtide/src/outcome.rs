@@ -1,9 +1,12 @@
 //! Results: the best schedule of a region, the figures of a kernel, and what is proven about all others.
 
+use std::sync::Arc;
+
 use crate::problem::Measure;
 use crate::progress::SearchLog;
 use crate::proof::Bounds;
 use crate::schedule::Schedule;
+use crate::throughput::CyclesPerWave;
 
 /// The result for a region: the best schedule found, and how far it can be from the best possible one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +23,10 @@ pub struct Outcome {
     /// Whether the schedule is proven to be as good as it can be: in the peak of the first class, in waves and length, or in
     /// length, by goal. For the last two goals, also in the registers beyond the limits.
     pub optimal: bool,
+    /// Cycles that each wave keeps the busiest unit, whatever the order.
+    pub issue_cycles: u32,
+    /// Cycles that the spills cost each wave.
+    pub spill_cycles: u32,
     /// What the two passes did. None if they did not run.
     pub passes: Option<Passes>,
     /// The logs of the searches.
@@ -45,6 +52,58 @@ pub struct KernelOutcome {
     pub occupancy_bound: u32,
     /// Whether the [`Filter`](crate::pipeline::Filter) has given up waves for length.
     pub is_filtered: bool,
+    /// The least length for each number of waves. None if it was not asked for.
+    pub front: Option<Front>,
+}
+
+/// The trade-off between waves and length of a kernel: for each number of waves, short schedules that allow them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Front {
+    /// One point for each step of occupancy that was looked at, fewest waves first.
+    pub points: Vec<FrontPoint>,
+    /// No schedules of the kernel need fewer cycles for each wave, whatever their waves.
+    pub cycles_bound: CyclesPerWave,
+}
+
+impl Front {
+    /// Return the point with the fewest cycles for each wave; among equals, the one with the most waves.
+    pub fn best(&self) -> Option<&FrontPoint> {
+        self.points.iter().rev().min_by_key(|point| point.cycles)
+    }
+
+    /// Return whether no schedules have fewer cycles for each wave than the best point.
+    pub fn is_proven(&self) -> bool {
+        self.best().is_some_and(|best| best.cycles <= self.cycles_bound)
+    }
+}
+
+/// The schedules of a kernel for a number of waves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FrontPoint {
+    /// The waves that all schedules allow.
+    pub waves: u32,
+    /// One entry for each region.
+    pub regions: Vec<FrontRegion>,
+    /// Estimated cycles for each wave.
+    pub cycles: CyclesPerWave,
+    /// No schedules with at least so many waves have fewer cycles, if they use no more than these waves.
+    pub cycles_bound: CyclesPerWave,
+}
+
+/// The schedule of a region at one point of a front.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FrontRegion {
+    /// The schedule. The independent checker has accepted it.
+    pub schedule: Arc<Schedule>,
+    /// Its figures.
+    pub measure: Measure,
+    /// Cycles that its spills cost each wave.
+    pub spill_cycles: u32,
+    /// No schedule with so many waves and no spills is shorter.
+    pub length_bound: u32,
 }
 
 impl KernelOutcome {
@@ -55,6 +114,7 @@ impl KernelOutcome {
             occupancy: most_waves,
             occupancy_bound: most_waves,
             is_filtered: false,
+            front: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
-use crate::target::{ANY_CLASS, Registers, Target, TargetError};
+use crate::target::{ANY_CLASS, Issue, Registers, Target, TargetError};
 
 /// The primary objective of a schedule. The other objectives break ties.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,6 +15,10 @@ pub enum Goal {
     Occupancy,
     /// Shortest length within the limits on registers; then as for [`Goal::MinReg`].
     Length,
+    /// Fewest estimated cycles that a SIMD spends on each wave ([`CyclesPerWave`]), then length, then peak pressure.
+    ///
+    /// [`CyclesPerWave`]: crate::throughput::CyclesPerWave
+    Throughput,
 }
 
 impl Goal {
@@ -24,6 +28,7 @@ impl Goal {
             Goal::MinReg => "minreg",
             Goal::Occupancy => "occupancy",
             Goal::Length => "length",
+            Goal::Throughput => "throughput",
         }
     }
 }
@@ -42,7 +47,7 @@ pub struct Measure {
 }
 
 /// The cost of a schedule for a goal. Costs are compared in lexicographic order; the smaller one is better.
-pub type Cost = [u32; 6];
+pub type Cost = [u64; 6];
 
 /// A region on a target with a goal.
 #[derive(Clone, Debug)]
@@ -158,6 +163,39 @@ impl<'a> Problem<'a> {
         self.unit_needs.row(instr.index())
     }
 
+    /// Return the cycles that a wave keeps the busiest unit of its SIMD, whatever its order. Other waves can use all other units meanwhile.
+    pub fn issue_cycles(&self) -> u32 {
+        let Issue { width, units } = self.target.issue();
+        let mut busy = vec![0u64; units.len()];
+        let mut without_unit = 0u64;
+        for instr in self.region.instrs() {
+            let needs = self.unit_needs(instr);
+            without_unit += u64::from(needs.is_empty());
+            needs.iter().for_each(|(unit, cycles)| busy[*unit as usize] += u64::from(*cycles));
+        }
+        let by_unit = busy.iter().zip(units).map(|(busy, unit)| busy.div_ceil(unit.count.into()));
+        let most = by_unit.chain([without_unit.div_ceil((*width).into())]).max().unwrap_or(0);
+        u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
+    /// Return the cycles that spilled registers cost each wave, by the prices of the target.
+    pub fn spill_cycles(&self, peaks: impl Fn(ClassId) -> u32) -> u32 {
+        let classes = self.registers.files().iter().flat_map(|bound| &bound.classes);
+        let cycles = classes.map(|(id, class)| {
+            u64::from(peaks(*id).saturating_sub(class.max)) * u64::from(class.spill_cycles)
+        });
+        u32::try_from(cycles.sum::<u64>()).unwrap_or(u32::MAX)
+    }
+
+    /// Return the registers over the limits of the user. Spills are not among them: they have a price.
+    pub(crate) fn registers_over_limit(&self, peaks: &[Peak]) -> u32 {
+        let classes = self.registers.files().iter().flat_map(|bound| &bound.classes);
+        let over = classes.map(|(id, class)| {
+            peaks[id.index()].between.min(class.max).saturating_sub(self.limits[id.index()])
+        });
+        over.sum()
+    }
+
     /// Return the cost of a schedule for this problem's goal.
     pub fn cost(&self, measure: &Measure) -> Cost {
         let peak = measure.peaks.get(self.primary.index()).map_or(0, |peak| peak.between);
@@ -167,9 +205,18 @@ impl<'a> Problem<'a> {
         let over =
             measure.peaks.iter().zip(&self.limits).map(|(peak, limit)| peak.between.saturating_sub(*limit));
         match self.goal {
-            Goal::MinReg => [peak, others, length, 0, 0, 0],
-            Goal::Occupancy => [spilled, lost, over.sum(), length, peak, others],
-            Goal::Length => [over.sum(), length, peak, others, 0, 0],
+            Goal::MinReg => [peak, others, length, 0, 0, 0].map(u64::from),
+            Goal::Occupancy => [spilled, lost, over.sum(), length, peak, others].map(u64::from),
+            Goal::Length => [over.sum(), length, peak, others, 0, 0].map(u64::from),
+            Goal::Throughput => {
+                let waves = u64::from(measure.occupancy.min(self.most_waves).max(1));
+                let spills = self.spill_cycles(|class| measure.peaks[class.index()].between);
+                let of_all_waves = (u64::from(self.issue_cycles()) * waves).max(length.into());
+                // Fractions of a cycle, fine enough to tell schedules apart.
+                let for_each = (of_all_waves << 20).div_ceil(waves).saturating_add(u64::from(spills) << 20);
+                let over = self.registers_over_limit(&measure.peaks);
+                [over.into(), for_each, length.into(), peak.into(), others.into(), 0]
+            }
         }
     }
 }

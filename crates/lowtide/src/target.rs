@@ -112,6 +112,10 @@ fn one() -> u32 {
     1
 }
 
+fn store_and_load() -> u32 {
+    2
+}
+
 /// A register file, shared by all waves of a SIMD.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -139,6 +143,9 @@ pub struct FileClass {
     /// The next class that is used starts at a multiple of this.
     #[serde(default = "one")]
     pub align: u32,
+    /// Cycles of each wave that one spilled register costs: to store it and to load it again.
+    #[serde(default = "store_and_load")]
+    pub spill_cycles: u32,
 }
 
 impl RegisterFile {

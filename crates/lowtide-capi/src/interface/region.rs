@@ -113,6 +113,16 @@ pub extern "C" fn lowtide_region_set_loop_depth(region: Option<&mut lowtide_regi
     });
 }
 
+/// Set how often a wave runs the region; only the ratio to the other regions of the kernel counts. Without a
+/// frequency in every region, each loop counts ten times.
+#[unsafe(no_mangle)]
+pub extern "C" fn lowtide_region_set_frequency(region: Option<&mut lowtide_region>, frequency: u32) {
+    edit(region, |draft| {
+        draft.builder.frequency(frequency);
+        Ok(())
+    });
+}
+
 /// Set the opcode of the instruction that ends the region without being part of it. The default is the empty
 /// string: the end of a block.
 #[unsafe(no_mangle)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
-use lowtide::outcome::{KernelOutcome, Outcome};
+use lowtide::outcome::{FrontPoint, KernelOutcome};
 use lowtide::pipeline::{Filter, Options, ScheduleError, schedule_kernel};
-use lowtide::problem::Goal;
+use lowtide::problem::{Goal, Measure};
+use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide_io::describe_internal_error;
@@ -43,12 +44,16 @@ pub enum lowtide_goal {
     LOWTIDE_OCCUPANCY = 1,
     /// Shortest length within the register limits, then lowest peak.
     LOWTIDE_LENGTH = 2,
+    /// Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x max(issue cycles,
+    /// length / waves), with the price of spills. Then length, then lowest peak.
+    LOWTIDE_THROUGHPUT = 3,
 }
 
-const GOALS: [(lowtide_goal, Goal); 3] = [
+const GOALS: [(lowtide_goal, Goal); 4] = [
     (lowtide_goal::LOWTIDE_MIN_REG, Goal::MinReg),
     (lowtide_goal::LOWTIDE_OCCUPANCY, Goal::Occupancy),
     (lowtide_goal::LOWTIDE_LENGTH, Goal::Length),
+    (lowtide_goal::LOWTIDE_THROUGHPUT, Goal::Throughput),
 ];
 
 /// The parameters of a call. Initialise them with lowtide_options_default.
@@ -72,6 +77,9 @@ pub struct lowtide_options {
     pub registers: u32,
     /// 1 enables the occupancy filter, which rejects a few extra waves that cost many cycles. 0 disables it.
     pub filter: u32,
+    /// 1 finds the shortest schedules for every number of waves: see lowtide_outcome_point. It needs the goal
+    /// LOWTIDE_OCCUPANCY or LOWTIDE_THROUGHPUT and an algorithm of two passes. 0 does not.
+    pub front: u32,
 }
 
 /// The schedules of a kernel. Immutable.
@@ -80,6 +88,8 @@ pub struct lowtide_outcome {
     kernel: KernelOutcome,
     /// For each region, the arrays that C reads.
     arrays: Vec<Arrays>,
+    /// The same for each point of the front.
+    points: Vec<Vec<Arrays>>,
 }
 
 #[derive(Debug)]
@@ -89,20 +99,44 @@ struct Arrays {
     peaks_at: Vec<u32>,
 }
 
+impl Arrays {
+    fn new(schedule: &Schedule, measure: &Measure) -> Self {
+        Arrays {
+            order: schedule.order().iter().map(|instr| instr.0).collect(),
+            peaks: measure.peaks.iter().map(|peak| peak.between).collect(),
+            peaks_at: measure.peaks.iter().map(|peak| peak.at).collect(),
+        }
+    }
+}
+
 impl lowtide_outcome {
     fn new(kernel: KernelOutcome) -> Self {
-        let arrays = |region: &Outcome| Arrays {
-            order: region.schedule.order().iter().map(|instr| instr.0).collect(),
-            peaks: region.measure.peaks.iter().map(|peak| peak.between).collect(),
-            peaks_at: region.measure.peaks.iter().map(|peak| peak.at).collect(),
+        let arrays =
+            kernel.regions.iter().map(|region| Arrays::new(&region.schedule, &region.measure)).collect();
+        let of_point = |point: &FrontPoint| {
+            point.regions.iter().map(|region| Arrays::new(&region.schedule, &region.measure)).collect()
         };
-        lowtide_outcome { arrays: kernel.regions.iter().map(arrays).collect(), kernel }
+        let points = kernel.front.iter().flat_map(|front| &front.points).map(of_point).collect();
+        lowtide_outcome { kernel, arrays, points }
+    }
+
+    fn point(&self, point: usize) -> Result<(&FrontPoint, &[Arrays]), Failure> {
+        let front = self.kernel.front.as_ref().and_then(|front| front.points.get(point));
+        front.zip(self.points.get(point).map(Vec::as_slice)).ok_or_else(|| {
+            let count = self.points.len();
+            Failure::argument(format!("there is no point {point}: the front has {count}"))
+        })
+    }
+
+    fn no_region(&self, position: usize) -> Failure {
+        let count = self.kernel.regions.len();
+        Failure::argument(format!("there is no region at position {position}: the kernel has {count}"))
     }
 }
 
 /// The combined result of all regions for their kernel.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct lowtide_kernel_result {
     /// Waves: the fewest of any region, and at most the limit of the kernel.
     pub occupancy: u32,
@@ -112,6 +146,22 @@ pub struct lowtide_kernel_result {
     pub regions: usize,
     /// 1 if the filter traded waves for length, 0 otherwise.
     pub filtered: u32,
+    /// The number of points of the front: see lowtide_outcome_point. 0 if none was found.
+    pub points: usize,
+    /// With points: estimated cycles for each wave that no schedules are below, whatever their waves. Else 0.
+    pub cycles_per_wave_bound: f64,
+}
+
+/// The schedules of a kernel for a number of waves.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct lowtide_point {
+    /// The waves that all schedules allow.
+    pub waves: u32,
+    /// Estimated cycles of a SIMD for each wave.
+    pub cycles_per_wave: f64,
+    /// A lower bound on them with so many waves.
+    pub cycles_per_wave_bound: f64,
 }
 
 /// The schedule of a region, and the bounds proven for all others. The arrays live as long as the outcome.
@@ -145,6 +195,10 @@ pub struct lowtide_region_result {
     pub optimal: u32,
     /// 1 if no schedule spills less and none has more useful waves, by proof. 0 otherwise.
     pub proven_waves: u32,
+    /// Cycles that each wave keeps the busiest unit, whatever the order.
+    pub issue_cycles: u32,
+    /// Cycles that the spills cost each wave.
+    pub spill_cycles: u32,
 }
 
 /// Start a session. The target is copied.
@@ -179,6 +233,7 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
         threads: 1,
         registers: 0,
         filter: 0,
+        front: 0,
     });
 }
 
@@ -233,6 +288,10 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         1 => Some(Filter::default()),
         other => return Err(Failure::argument(format!("filter is {other}: it can be 0 or 1"))),
     };
+    let front = match options.front {
+        0 | 1 => options.front == 1,
+        other => return Err(Failure::argument(format!("front is {other}: it can be 0 or 1"))),
+    };
     let time = Some(options.nanoseconds_per_instr).filter(|time| *time > 0);
     let budget = Budget {
         time_per_instr: time.map(Duration::from_nanos),
@@ -245,7 +304,8 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         .with_algorithm(algorithm)
         .with_budget(budget)
         .with_registers(registers)
-        .with_filter(filter))
+        .with_filter(filter)
+        .with_front(front))
 }
 
 /// Free an outcome, with the arrays of its results. NULL is ignored.
@@ -261,7 +321,14 @@ pub extern "C" fn lowtide_outcome_kernel(
     out: Option<&mut MaybeUninit<lowtide_kernel_result>>,
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
-    let nothing = lowtide_kernel_result { occupancy: 0, occupancy_bound: 0, regions: 0, filtered: 0 };
+    let nothing = lowtide_kernel_result {
+        occupancy: 0,
+        occupancy_bound: 0,
+        regions: 0,
+        filtered: 0,
+        points: 0,
+        cycles_per_wave_bound: 0.0,
+    };
     answer(out, nothing, message, || {
         let kernel = &present(outcome, "outcome")?.kernel;
         Ok(lowtide_kernel_result {
@@ -269,6 +336,8 @@ pub extern "C" fn lowtide_outcome_kernel(
             occupancy_bound: kernel.occupancy_bound,
             regions: kernel.regions.len(),
             filtered: u32::from(kernel.is_filtered),
+            points: kernel.front.as_ref().map_or(0, |front| front.points.len()),
+            cycles_per_wave_bound: kernel.front.as_ref().map_or(0.0, |front| front.cycles_bound.value()),
         })
     })
 }
@@ -283,11 +352,9 @@ pub extern "C" fn lowtide_outcome_region(
     message: Option<&mut MaybeUninit<*mut c_char>>,
 ) -> lowtide_status {
     answer(out, lowtide_region_result::NOTHING, message, || {
-        let lowtide_outcome { kernel, arrays } = present(outcome, "outcome")?;
-        let (region, arrays) = kernel.regions.get(position).zip(arrays.get(position)).ok_or_else(|| {
-            let count = kernel.regions.len();
-            Failure::argument(format!("there is no region at position {position}: the kernel has {count}"))
-        })?;
+        let outcome = present(outcome, "outcome")?;
+        let region = outcome.kernel.regions.get(position).zip(outcome.arrays.get(position));
+        let (region, arrays) = region.ok_or_else(|| outcome.no_region(position))?;
         Ok(lowtide_region_result {
             count: arrays.order.len(),
             order: arrays.order.as_ptr(),
@@ -302,6 +369,66 @@ pub extern "C" fn lowtide_outcome_region(
             peak_bounds: region.bounds.peaks.as_ptr(),
             optimal: u32::from(region.optimal),
             proven_waves: u32::from(region.proven_waves),
+            issue_cycles: region.issue_cycles,
+            spill_cycles: region.spill_cycles,
+        })
+    })
+}
+
+/// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first. The
+/// goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
+#[unsafe(no_mangle)]
+pub extern "C" fn lowtide_outcome_point(
+    outcome: Option<&lowtide_outcome>,
+    point: usize,
+    out: Option<&mut MaybeUninit<lowtide_point>>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    let nothing = lowtide_point { waves: 0, cycles_per_wave: 0.0, cycles_per_wave_bound: 0.0 };
+    answer(out, nothing, message, || {
+        let (point, _) = present(outcome, "outcome")?.point(point)?;
+        Ok(lowtide_point {
+            waves: point.waves,
+            cycles_per_wave: point.cycles.value(),
+            cycles_per_wave_bound: point.cycles_bound.value(),
+        })
+    })
+}
+
+/// Return the schedule of a region at a point of the front. The bounds on peaks are those of all schedules.
+#[unsafe(no_mangle)]
+pub extern "C" fn lowtide_outcome_point_region(
+    outcome: Option<&lowtide_outcome>,
+    point: usize,
+    position: usize,
+    out: Option<&mut MaybeUninit<lowtide_region_result>>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    answer(out, lowtide_region_result::NOTHING, message, || {
+        let outcome = present(outcome, "outcome")?;
+        let (point, arrays) = outcome.point(point)?;
+        let of_kernel = outcome.kernel.regions.get(position);
+        let (region, arrays, of_kernel) = match (point.regions.get(position), arrays.get(position), of_kernel)
+        {
+            (Some(region), Some(arrays), Some(of_kernel)) => (region, arrays, of_kernel),
+            _ => return Err(outcome.no_region(position)),
+        };
+        Ok(lowtide_region_result {
+            count: arrays.order.len(),
+            order: arrays.order.as_ptr(),
+            cycles: region.schedule.cycles().as_ptr(),
+            length: region.measure.length,
+            length_bound: region.length_bound,
+            occupancy: region.measure.occupancy,
+            spilled: region.measure.spilled,
+            classes: arrays.peaks.len(),
+            peaks: arrays.peaks.as_ptr(),
+            peaks_at: arrays.peaks_at.as_ptr(),
+            peak_bounds: of_kernel.bounds.peaks.as_ptr(),
+            optimal: u32::from(region.measure.length == region.length_bound),
+            proven_waves: u32::from(point.waves >= outcome.kernel.occupancy_bound),
+            issue_cycles: of_kernel.issue_cycles,
+            spill_cycles: region.spill_cycles,
         })
     })
 }
@@ -321,5 +448,7 @@ impl lowtide_region_result {
         peak_bounds: null(),
         optimal: 0,
         proven_waves: 0,
+        issue_cycles: 0,
+        spill_cycles: 0,
     };
 }

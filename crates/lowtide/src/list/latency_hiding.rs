@@ -43,7 +43,7 @@ pub fn hide_latency(problem: &Problem, order: &[InstrId], limits: &[u32]) -> Sch
 pub(crate) fn within_registers(problem: &Problem, few: &Schedule) -> Schedule {
     let for_waves;
     let limits = match problem.goal() {
-        Goal::Occupancy => {
+        Goal::Occupancy | Goal::Throughput => {
             for_waves = baselines::limits(problem, problem.measure(few).occupancy.min(problem.most_waves()));
             &for_waves
         }

@@ -21,6 +21,7 @@ use crate::budget::Budget;
 use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
+use crate::outcome::Passes;
 use crate::problem::Problem;
 use crate::progress::{Log, Quantity};
 use crate::proof::Moment;
@@ -209,6 +210,17 @@ impl RegionWaves {
         let (spilled, waves) = spilled_and_waves(problem, &order);
         if (spilled, Reverse(waves)) < (self.spilled, Reverse(self.waves)) {
             (self.order, self.spilled, self.waves) = (order, spilled, waves);
+        }
+    }
+
+    /// What the passes did for the region, if the second one keeps so many waves and starts from such a length.
+    pub(super) fn passes(&self, waves: u32, start_length: u32) -> Passes {
+        Passes {
+            is_asked: self.is_asked,
+            is_searched: self.is_searched,
+            is_improved: (self.spilled, self.waves) != self.known,
+            waves,
+            start_length,
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `region` | searches for one region: fewest registers, shortest schedule, lowest sum |
 //! | `first_pass` | pass 1 of a kernel: the most waves that all regions allow |
 //! | `second_pass` | pass 2 of a kernel: short schedules that keep the waves |
+//! | `front` | pass 2 for every number of waves, and the best of them for throughput |
 //! | `filter` | when more waves are not worth their cycles |
 //! | `plan` | a kernel in phases, so that ants of many kernels can run at once on any engine |
 //! | `verify` | the check of every schedule that leaves |
@@ -17,6 +18,7 @@ mod filter;
 mod first_pass;
 #[cfg(feature = "unstable")]
 pub mod first_pass;
+mod front;
 mod plan;
 mod region;
 mod second_pass;
@@ -63,6 +65,9 @@ pub struct Options {
     pub registers: Option<u32>,
     /// When to reject more waves. None: never.
     pub filter: Option<Filter>,
+    /// Whether to find the least length for every number of waves ([`KernelOutcome::front`]), for algorithms of two passes with [`Goal::Occupancy`] or
+    /// [`Goal::Throughput`]. Without it, [`Goal::Throughput`] leaves out numbers of waves that cannot be the best.
+    pub front: bool,
     /// The parameters of ants, for [`Algorithm::COLONY`].
     pub colony: AntParameters,
 }
@@ -76,6 +81,7 @@ impl Default for Options {
             budget: Budget::UNLIMITED,
             registers: None,
             filter: None,
+            front: false,
             colony: AntParameters::default(),
         }
     }
@@ -114,6 +120,11 @@ impl Options {
     /// With a filter for waves that cost too many cycles.
     pub fn with_filter(self, filter: Option<Filter>) -> Self {
         Options { filter, ..self }
+    }
+
+    /// With the least length for every number of waves, or without.
+    pub fn with_front(self, front: bool) -> Self {
+        Options { front, ..self }
     }
 
     /// With other parameters of ants.

@@ -13,18 +13,20 @@ use rustc_hash::FxHashSet;
 
 use super::filter::{Filter, Totals};
 use super::first_pass::{self, FirstPass, KernelWaves};
+use super::front::{self, FrontSearch};
 use super::region::{self, Nearest, WithinLimits, by_cuts};
 use super::second_pass::{SecondPass, kernel_outcome};
 use super::verify::{ScheduleError, outcome};
 use super::{Options, PassSettings, Settings, by_engine};
 use crate::algorithm::{Method, Search};
 use crate::outcome::{KernelOutcome, Outcome};
-use crate::problem::Measure;
+use crate::problem::{Goal, Measure};
 use crate::proof::Bounds;
 use crate::region::Kernel;
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, AntTask, Context, SharedProblem};
 use crate::target::Target;
+use crate::throughput::frequencies;
 
 /// A kernel on its way to an outcome.
 pub struct KernelPlan<'a> {
@@ -32,6 +34,10 @@ pub struct KernelPlan<'a> {
     most: u32,
     settings: Settings,
     filter: Option<Filter>,
+    /// How often each region runs.
+    frequencies: Vec<u32>,
+    /// Whether every number of waves is wanted.
+    is_front_wanted: bool,
     phase: Phase<'a>,
 }
 
@@ -49,6 +55,8 @@ enum Phase<'a> {
         filter: Filter,
         rejected: KernelOutcome,
     },
+    /// Pass 2 for one number of waves after the other.
+    Front(FrontSearch<'a>),
     /// An order within the limits, for each region alone.
     Nearest(Vec<Nearest>),
     /// The shortest schedule within the limits, for each region alone.
@@ -73,17 +81,37 @@ impl<'a> KernelPlan<'a> {
         let shared = kernel.regions.iter().map(share).collect::<Result<_, ScheduleError>>()?;
         let mut settings = Settings::new(options.algorithm, options.budget);
         settings.colony = options.colony;
-        KernelPlan::of(shared, most, settings, options.filter)
+        KernelPlan {
+            shared,
+            most,
+            settings,
+            filter: options.filter,
+            frequencies: frequencies(kernel),
+            is_front_wanted: options.front,
+            phase: Phase::Done(KernelOutcome::new(most)),
+        }
+        .started()
     }
 
-    fn of(
-        shared: Vec<SharedProblem<'a>>,
-        most: u32,
-        settings: Settings,
-        filter: Option<Filter>,
-    ) -> Result<Self, ScheduleError> {
-        let phase = Phase::Done(KernelOutcome::new(most));
-        let mut plan = KernelPlan { shared, most, settings, filter, phase };
+    /// The plan of a region that is a kernel of its own.
+    fn alone(shared: SharedProblem<'a>, settings: Settings) -> Result<Self, ScheduleError> {
+        let most = shared.problem().most_waves();
+        KernelPlan {
+            shared: vec![shared],
+            most,
+            settings,
+            filter: None,
+            frequencies: vec![1],
+            is_front_wanted: false,
+            phase: Phase::Done(KernelOutcome::new(most)),
+        }
+        .started()
+    }
+
+    /// Plans the first phase.
+    fn started(self) -> Result<Self, ScheduleError> {
+        let mut plan = self;
+        let KernelPlan { most, settings, filter, .. } = plan;
         plan.phase = match settings.algorithm.method() {
             Method::Search(search) => match plan.shared.first().map(|shared| search(shared.problem().goal()))
             {
@@ -141,6 +169,7 @@ impl<'a> KernelPlan<'a> {
         match &self.phase {
             Phase::First(pass, _) => pass.questions().collect(),
             Phase::Second(_, pass, _) | Phase::Fewer { pass, .. } => pass.questions().collect(),
+            Phase::Front(search) => search.questions().collect(),
             Phase::Nearest(regions) => numbered(regions.iter().map(Nearest::question)),
             Phase::Shortest(regions) => numbered(regions.iter().map(WithinLimits::question)),
             Phase::Done(_) => Vec::new(),
@@ -154,6 +183,18 @@ impl<'a> KernelPlan<'a> {
         self.phase = match phase {
             Phase::First(pass, passes) => {
                 let first = pass.finish(shared, passes.first());
+                let is_for_throughput =
+                    shared.first().is_some_and(|shared| shared.problem().goal() == Goal::Throughput);
+                if is_for_throughput || self.is_front_wanted {
+                    let wish = match is_for_throughput {
+                        true => front::Wish::Throughput { all: self.is_front_wanted },
+                        false => front::Wish::MostWaves,
+                    };
+                    let search = FrontSearch::new(shared, first, most, &self.frequencies, wish, passes);
+                    self.phase = Phase::Front(search);
+                    self.shared.iter_mut().for_each(SharedProblem::forget_facts);
+                    return Ok(());
+                }
                 let second = SecondPass::plan(shared, &first, first.waves, passes);
                 Phase::Second(first, second, passes)
             }
@@ -178,6 +219,13 @@ impl<'a> KernelPlan<'a> {
                     true => rejected,
                     false => KernelOutcome { is_filtered: few.waves < many.waves, ..fewer },
                 })
+            }
+            Phase::Front(mut search) => {
+                search.advance(shared);
+                match search.is_done() {
+                    true => Phase::Done(search.finish(shared, most)?),
+                    false => Phase::Front(search),
+                }
             }
             Phase::Nearest(regions) => {
                 let regions = regions.into_iter().zip(shared);
@@ -245,8 +293,7 @@ pub fn open_tasks<'p, 'a: 'p>(plans: impl IntoIterator<Item = &'p KernelPlan<'a>
 
 /// The outcome of a region that is a kernel of its own.
 pub(super) fn schedule_alone(shared: SharedProblem, settings: Settings) -> Result<Outcome, ScheduleError> {
-    let most = shared.problem().most_waves();
-    let kernel = KernelPlan::of(vec![shared], most, settings, None)?.finish()?;
+    let kernel = KernelPlan::alone(shared, settings)?.finish()?;
     Ok(kernel.regions.into_iter().next().expect("a kernel of one region has one outcome"))
 }
 
@@ -262,7 +309,17 @@ pub(super) fn search_alone(shared: &SharedProblem, search: Search, settings: Set
         Search::TwoPasses(by) => {
             let passes = PassSettings { by, settings };
             let alone = std::slice::from_ref(shared);
-            let first = first_pass::most_waves(alone, shared.problem().most_waves(), passes.first());
+            let most = shared.problem().most_waves();
+            let first = first_pass::most_waves(alone, most, passes.first());
+            if shared.problem().goal() == Goal::Throughput {
+                let wish = front::Wish::Throughput { all: false };
+                let mut search = FrontSearch::new(alone, first, most, &[1], wish, passes);
+                while !search.is_done() {
+                    search.advance(alone);
+                }
+                let found = search.found(alone).into_iter().next();
+                return found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule);
+            }
             let found = SecondPass::plan(alone, &first, first.waves, passes).finish(alone).into_iter().next();
             found.map_or_else(|| Schedule::source(shared.problem()), |found| found.schedule)
         }

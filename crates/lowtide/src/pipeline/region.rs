@@ -144,7 +144,7 @@ impl Nearest {
         if let Some(nearest) = &mut nearest {
             let by = passes.by[1];
             if by != By::Lists {
-                passes.settings.budget = passes.settings.budget.half();
+                passes.settings.budget = passes.settings.budget.part(2);
             }
             let Settings { budget, colony, .. } = passes.settings;
             match by {

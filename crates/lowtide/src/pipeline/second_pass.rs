@@ -4,7 +4,7 @@ use super::PassSettings;
 use super::first_pass::{KernelWaves, RegionWaves};
 use super::region::{WithinLimits, best, by_cuts, distinct};
 use super::verify::{InternalError, outcome};
-use crate::index::ClassId;
+use crate::index::{ClassId, InstrId};
 use crate::outcome::{KernelOutcome, Passes};
 use crate::problem::{Goal, Measure, Problem};
 use crate::schedule::Schedule;
@@ -15,7 +15,7 @@ use crate::target::FileClass;
 pub(super) struct SecondPass<'a>(Vec<RegionPass<'a>>);
 
 /// A region in the second pass.
-struct RegionPass<'a> {
+pub(super) struct RegionPass<'a> {
     problem: Problem<'a>,
     start: Schedule,
     /// Schedules within the limits, the first with the bound that counts.
@@ -27,8 +27,8 @@ struct RegionPass<'a> {
 pub(super) struct Found {
     pub(super) schedule: Schedule,
     /// No schedule with as many waves is shorter.
-    length_bound: u32,
-    passes: Passes,
+    pub(super) length_bound: u32,
+    pub(super) passes: Passes,
 }
 
 impl<'a> SecondPass<'a> {
@@ -40,15 +40,15 @@ impl<'a> SecondPass<'a> {
         settings: PassSettings,
     ) -> Self {
         let regions = shared.iter().zip(&first.regions);
-        SecondPass(regions.map(|(shared, first)| RegionPass::plan(shared, first, waves, settings)).collect())
+        SecondPass(
+            regions.map(|(shared, first)| RegionPass::plan(shared, first, waves, settings, &[])).collect(),
+        )
     }
 
     /// The questions for ants, with the number of the region.
     pub(super) fn questions(&self) -> impl Iterator<Item = (usize, &AntQuestion)> {
         let all = self.0.iter().enumerate();
-        all.flat_map(|(region, pass)| {
-            pass.within.iter().filter_map(move |within| Some((region, within.question()?)))
-        })
+        all.flat_map(|(region, pass)| pass.questions().map(move |question| (region, question)))
     }
 
     pub(super) fn finish(self, shared: &[SharedProblem<'a>]) -> Vec<Found> {
@@ -57,7 +57,14 @@ impl<'a> SecondPass<'a> {
 }
 
 impl<'a> RegionPass<'a> {
-    fn plan(shared: &SharedProblem<'a>, first: &RegionWaves, waves: u32, settings: PassSettings) -> Self {
+    /// `others` are further orders to start from.
+    pub(super) fn plan(
+        shared: &SharedProblem<'a>,
+        first: &RegionWaves,
+        waves: u32,
+        settings: PassSettings,
+        others: &[&[InstrId]],
+    ) -> Self {
         let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
         let few = shared.few_registers();
         let source = Schedule::source(&problem);
@@ -73,21 +80,16 @@ impl<'a> RegionPass<'a> {
             let all = std::iter::once(start.clone()).chain(others);
             start = all.min_by_key(without_length).unwrap_or(start);
         }
-        let starts = distinct([start.order(), source.order(), production.order(), &few].into_iter());
-        let passes = Passes {
-            is_asked: first.is_asked,
-            is_searched: first.is_searched,
-            is_improved: (first.spilled, first.waves) != first.known,
-            waves,
-            start_length: start.length(),
-        };
+        let known = [start.order(), source.order(), production.order(), &few];
+        let starts = distinct(known.into_iter().chain(others.iter().copied()));
+        let passes = first.passes(waves, start.length());
         let limits = Limits::new(&problem, &problem.measure(&start), &first.least_peaks());
         let within = match shared.effective(&limits.together) == shared.effective(&limits.alone) {
             true => vec![WithinLimits::plan(shared, &limits.alone, &starts, settings)],
             false => {
                 // The bound is only known for what each class can have alone. An order that was found for it may yet fit.
                 let mut half = settings;
-                half.settings.budget = half.settings.budget.half();
+                half.settings.budget = half.settings.budget.part(2);
                 let plan = |limits: &[Option<u32>]| WithinLimits::plan(shared, limits, &starts, half);
                 vec![plan(&limits.alone), plan(&limits.together)]
             }
@@ -95,7 +97,12 @@ impl<'a> RegionPass<'a> {
         RegionPass { problem, start, within, passes }
     }
 
-    fn finish(self, shared: &SharedProblem) -> Found {
+    /// The questions for ants.
+    pub(super) fn questions(&self) -> impl Iterator<Item = &AntQuestion> {
+        self.within.iter().filter_map(WithinLimits::question)
+    }
+
+    pub(super) fn finish(self, shared: &SharedProblem) -> Found {
         let RegionPass { problem, start, within, passes } = self;
         let mut length_bound = None;
         let mut found = None;

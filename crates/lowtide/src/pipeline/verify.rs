@@ -89,8 +89,20 @@ pub(crate) fn outcome(
         }
         Goal::Occupancy => proven_waves && is_within && proven_length,
         Goal::Length => is_within && proven_length,
+        // Whether other waves are better is a matter of the kernel.
+        Goal::Throughput => measure.spilled == registers.spilled(&bounds.peaks) && is_within && proven_length,
     };
-    Ok(Outcome { schedule, measure, bounds, proven_waves, optimal, passes: None, searches: Vec::new() })
+    Ok(Outcome {
+        issue_cycles: problem.issue_cycles(),
+        spill_cycles: problem.spill_cycles(|class| measure.peaks[class.index()].between),
+        schedule,
+        measure,
+        bounds,
+        proven_waves,
+        optimal,
+        passes: None,
+        searches: Vec::new(),
+    })
 }
 
 #[cfg(test)]

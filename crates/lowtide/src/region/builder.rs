@@ -70,6 +70,7 @@ impl<'a> InstrSpec<'a> {
 pub struct RegionBuilder {
     name: String,
     loop_depth: u32,
+    frequency: Option<u32>,
     boundary: String,
     classes: Names,
     through: Vec<u32>,
@@ -152,6 +153,7 @@ impl RegionBuilder {
         let RegionBuilder {
             name,
             loop_depth,
+            frequency,
             boundary,
             classes,
             through,
@@ -175,6 +177,7 @@ impl RegionBuilder {
         } = self;
         name.clear();
         *loop_depth = 0;
+        *frequency = None;
         boundary.clear();
         classes.clear();
         through.clear();
@@ -204,6 +207,11 @@ impl RegionBuilder {
     /// Set the number of loops around the region.
     pub fn loop_depth(&mut self, depth: u32) {
         self.loop_depth = depth;
+    }
+
+    /// Set how often a wave runs the region. Only the ratio to the other regions of the kernel counts.
+    pub fn frequency(&mut self, frequency: u32) {
+        self.frequency = Some(frequency);
     }
 
     /// Set the operation that ends the region.
@@ -371,6 +379,7 @@ impl RegionBuilder {
         Ok(Region {
             name: self.name.as_str().into(),
             loop_depth: self.loop_depth,
+            frequency: self.frequency,
             boundary: self.boundary.as_str().into(),
             classes: self.shared.classes(&self.classes),
             through: self.through.clone(),

@@ -244,6 +244,7 @@ pub struct UnitNeed {
 pub struct Region {
     pub(crate) name: Box<str>,
     pub(crate) loop_depth: u32,
+    pub(crate) frequency: Option<u32>,
     pub(crate) boundary: Box<str>,
     pub(crate) classes: Arc<[Box<str>]>,
     pub(crate) through: Vec<u32>,
@@ -275,6 +276,16 @@ impl Region {
     /// Return the number of loops around the region.
     pub fn loop_depth(&self) -> u32 {
         self.loop_depth
+    }
+
+    /// Return how often a wave runs the region, if it is known. Only the ratio to the other regions of the kernel counts.
+    pub fn frequency(&self) -> Option<u32> {
+        self.frequency
+    }
+
+    /// Return the region with a frequency, as a profile knows it.
+    pub fn with_frequency(self, frequency: u32) -> Region {
+        Region { frequency: Some(frequency), ..self }
     }
 
     /// Return the operation that ends the region without being part of it; empty at the end of a block.

@@ -1,5 +1,6 @@
 //! `lowtide schedule`: the main command.
 
+mod front;
 mod totals;
 mod work;
 
@@ -16,9 +17,9 @@ use lowtide_tool::output::{print, print_json};
 use lowtide_tool::table::{counted, grouped, shorten, table};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
-use totals::{FIGURES, Totals, figures};
+use totals::{FIGURES, Totals, cycles_figure, figures};
 
-use crate::args::WorkArgs;
+use crate::args::{GoalArg, WorkArgs};
 
 /// The arguments of `lowtide schedule`.
 #[derive(clap::Args)]
@@ -29,6 +30,10 @@ pub(crate) struct ScheduleArgs {
     /// Print the reason for each choice of an instruction, instead of the table
     #[arg(long, conflicts_with_all = ["json", "output", "summary"])]
     explain: bool,
+
+    /// Find the shortest schedules for every number of waves, and print this trade-off for each kernel (goals occupancy and throughput)
+    #[arg(long, conflicts_with = "explain")]
+    front: bool,
 
     /// Write the schedules to FILE, atomically on success; - prints them instead of the table
     #[arg(short, long, value_name = "FILE")]
@@ -52,7 +57,7 @@ struct Document {
 }
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, args.explain)?;
+    let work = Work::new(&args.work, args.explain, args.front)?;
     if args.explain {
         return explain_choices(args, &work.targets, work.options);
     }
@@ -186,9 +191,17 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
-    let summary = total.in_words(&targets, args.work.algorithm);
+    let is_for_throughput = matches!(args.work.goal, GoalArg::Throughput);
+    let mut summary = total.in_words(&targets, args.work.algorithm);
+    if is_for_throughput {
+        summary += &format!("\n{}", total.cycles_in_words());
+    }
     if args.summary {
         return summary;
+    }
+    if args.front {
+        let fronts = document.kernels.iter().map(front::as_table).collect::<Vec<_>>().join("\n");
+        return format!("{fronts}\n{}\n{summary}", front::EXPLANATION);
     }
     if one_target {
         // The summary names the target.
@@ -205,11 +218,13 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     }
     let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
     let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
-    let mut rows = table(names.len(), &[names, &FIGURES].concat());
+    let cycles: &[&str] = if is_for_throughput { &["cycles/wave"] } else { &[] };
+    let mut rows = table(names.len(), &[names, &FIGURES, cycles].concat());
     for (kernel, figures) in document.kernels.iter().zip(figures) {
         let mut row = vec![shorten(&kernel.name, name_width)];
         row.extend((!one_target).then(|| kernel.target.clone()));
         row.extend(figures);
+        row.extend(is_for_throughput.then(|| cycles_figure(kernel)));
         rows.add_row(row);
     }
     format!(

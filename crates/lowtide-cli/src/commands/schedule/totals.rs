@@ -47,6 +47,14 @@ pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIG
     total.length[1] += length;
     total.length[2] += length_bound;
     total.seconds += kernel.seconds;
+    let bound = kernel.cycles_per_wave_bound.unwrap_or(kernel.cycles_per_wave);
+    if kernel.cycles_per_wave > 0.0 && kernel.source.cycles_per_wave > 0.0 && bound > 0.0 {
+        total.kernels += 1;
+        total.faster += u64::from(kernel.cycles_per_wave < kernel.source.cycles_per_wave);
+        total.proven_cycles += u64::from(bound >= kernel.cycles_per_wave);
+        total.log_change += (kernel.cycles_per_wave / kernel.source.cycles_per_wave).ln();
+        total.log_gap += (kernel.cycles_per_wave / bound).ln();
+    }
     [
         instructions.to_string(),
         with_bound(
@@ -61,6 +69,19 @@ pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIG
         // Of one width, so that the layout does not change from run to run.
         format!("{:6.1}", kernel.seconds * 1e3),
     ]
+}
+
+/// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`.
+pub(super) fn cycles_figure(kernel: &KernelResult) -> String {
+    let [before, after] =
+        [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(|cycles| format!("{cycles:.1}"));
+    let bound =
+        kernel.cycles_per_wave_bound.map(|bound| format!("{bound:.1}")).filter(|bound| *bound != after);
+    let bound = bound.map(|bound| format!(" (≥{bound})")).unwrap_or_default();
+    match before == after {
+        true => format!("{after}{bound}"),
+        false => format!("{before} -> {after}{bound}"),
+    }
 }
 
 /// Return `7 -> 9 (≤10)`. The bound is left out where the result meets it.
@@ -86,6 +107,13 @@ pub(super) struct Totals {
     occupancy: [u64; 3],
     length: [u64; 3],
     seconds: f64,
+    /// Kernels with an estimate of cycles, with fewer of them than in source order, and with proven ones.
+    kernels: u64,
+    faster: u64,
+    proven_cycles: u64,
+    /// Sums of logarithms: cycles after to before, and cycles to their bound.
+    log_change: f64,
+    log_gap: f64,
 }
 
 impl Totals {
@@ -107,6 +135,20 @@ impl Totals {
             grouped(length),
             grouped(length_bound),
             progress::gap(length, length_bound)
+        )
+    }
+
+    /// Describe the cycles for each wave in one line.
+    pub(super) fn cycles_in_words(&self) -> String {
+        let mean = |sum: f64| 100.0 * ((sum / self.kernels.max(1) as f64).exp() - 1.0);
+        format!(
+            "cycles: {:+.1} % for each wave in the geometric mean, {} of {} need fewer; {} proven, the others at most {:.1} % \
+             above the bound in the mean",
+            mean(self.log_change),
+            grouped(self.faster),
+            counted(self.kernels, "kernel"),
+            grouped(self.proven_cycles),
+            mean(self.log_gap * self.kernels as f64 / (self.kernels - self.proven_cycles).max(1) as f64)
         )
     }
 

@@ -5,13 +5,14 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
-use lowtide::outcome::Outcome;
+use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::{Filter, Options};
-use lowtide::problem::Problem;
+use lowtide::problem::{Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
-use lowtide::region::Kernel;
+use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::Target;
+use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
@@ -20,7 +21,7 @@ use lowtide_tool::solve::Run;
 use serde::Serialize;
 
 use super::totals::{Totals, tell_kernel};
-use crate::args::{Method, WorkArgs};
+use crate::args::{GoalArg, Method, WorkArgs};
 use crate::commands::constraints::Constraints;
 
 /// The result of a kernel.
@@ -33,6 +34,14 @@ pub(in super::super) struct KernelResult {
     pub(super) occupancy_bound: u32,
     /// Whether the filter has rejected waves.
     pub(super) filtered: bool,
+    /// Estimated cycles of a SIMD for each wave.
+    pub(super) cycles_per_wave: f64,
+    /// No schedules need fewer, if this was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cycles_per_wave_bound: Option<f64>,
+    /// The least length for each number of waves, if this was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) front: Option<Vec<PointResult>>,
     pub(super) seconds: f64,
     pub(in super::super) regions: Vec<RegionResult>,
     #[serde(skip)]
@@ -44,6 +53,47 @@ pub(super) struct Before {
     pub(super) occupancy: u32,
     pub(super) peak: u32,
     pub(super) length: u64,
+    pub(super) cycles_per_wave: f64,
+}
+
+/// The schedules of a kernel for a number of waves.
+#[derive(Serialize)]
+pub(in super::super) struct PointResult {
+    pub(super) waves: u32,
+    pub(super) cycles_per_wave: f64,
+    pub(super) cycles_per_wave_bound: f64,
+    pub(super) regions: Vec<PointRegion>,
+}
+
+/// The schedule of a region for a number of waves.
+#[derive(Serialize)]
+pub(in super::super) struct PointRegion {
+    pub(super) name: String,
+    pub(super) length: u32,
+    pub(super) length_bound: u32,
+    pub(super) spilled: u32,
+    order: Vec<u32>,
+    cycles: Vec<u32>,
+}
+
+impl PointResult {
+    fn new(kernel: &Kernel, point: &FrontPoint) -> Self {
+        let regions = kernel.regions.iter().zip(&point.regions);
+        let region = |(region, found): (&Region, &FrontRegion)| PointRegion {
+            name: region.name().to_string(),
+            length: found.measure.length,
+            length_bound: found.length_bound,
+            spilled: found.measure.spilled,
+            order: found.schedule.order().iter().map(|instr| instr.0).collect(),
+            cycles: found.schedule.cycles().to_vec(),
+        };
+        PointResult {
+            waves: point.waves,
+            cycles_per_wave: point.cycles.value(),
+            cycles_per_wave_bound: point.cycles_bound.value(),
+            regions: regions.map(region).collect(),
+        }
+    }
 }
 
 /// The result of a region.
@@ -152,7 +202,13 @@ pub(in super::super) struct Work {
 
 impl Work {
     /// Prepare the work. Arguments that contradict each other are reported before anything is read.
-    pub(in super::super) fn new(args: &WorkArgs, explain: bool) -> Result<Self, Failure> {
+    pub(in super::super) fn new(args: &WorkArgs, explain: bool, front: bool) -> Result<Self, Failure> {
+        if front && !matches!(args.goal, GoalArg::Occupancy | GoalArg::Throughput) {
+            return Err(Failure::Message(
+                "--front needs --goal occupancy or --goal throughput: it goes through all numbers of waves"
+                    .to_string(),
+            ));
+        }
         let targets = Targets::new(&args.target)?;
         let algorithm = match args.algorithm {
             Method::Algorithm(algorithm) => algorithm,
@@ -164,6 +220,7 @@ impl Work {
             .with_budget(args.budget.budget())
             .with_registers(args.registers)
             .with_filter((!args.no_filter).then(Filter::default))
+            .with_front(front)
             .with_colony(args.ants.parameters());
         let constraints = match args.algorithm {
             Method::Algorithm(_) => None,
@@ -217,17 +274,31 @@ impl Work {
         };
         let seconds = start.elapsed().as_secs_f64();
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-        let mut source = Before { occupancy: most, peak: 0, length: 0 };
+        let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
         let mut regions = Vec::new();
+        let mut measures = [Vec::new(), Vec::new()];
         for (problem, outcome) in problems.iter().zip(outcome.regions) {
             let before = problem.measure(&Schedule::source(problem));
             source.occupancy = source.occupancy.min(before.occupancy);
             let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
             source.peak = source.peak.max(peak);
             source.length += u64::from(before.length);
+            measures[0].push(before);
+            measures[1].push(outcome.measure.clone());
             regions.push(RegionResult::new(problem, outcome));
         }
+        let cycles = |measures: &[Measure]| {
+            let cycles = cycles_per_wave(kernel, target, most, measures);
+            cycles.map(CyclesPerWave::value).map_err(Failure::target(&kernel.name))
+        };
+        source.cycles_per_wave = cycles(&measures[0])?;
+        let points =
+            |front: &Front| front.points.iter().map(|point| PointResult::new(kernel, point)).collect();
+        let front = outcome.front.as_ref();
         Ok(KernelResult {
+            cycles_per_wave: cycles(&measures[1])?,
+            cycles_per_wave_bound: front.map(|front| front.cycles_bound.value()),
+            front: front.filter(|_| self.options.front).map(points),
             name: kernel.name.clone(),
             origin: kernel.origin.clone(),
             target: target.name().to_string(),

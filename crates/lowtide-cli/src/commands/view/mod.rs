@@ -126,7 +126,7 @@ struct Written {
 }
 
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, false)?;
+    let work = Work::new(&args.work, false, false)?;
     let fail = |error| Failure::Write { file: args.output.display().to_string(), error };
     let mut output = LineWriter::create(&args.output).map_err(fail)?;
     let mut targets = BTreeMap::new();

@@ -1,0 +1,357 @@
+//! The trade-off between waves and length: pass 2 for every number of waves.
+//!
+//! More waves leave fewer registers for each, so schedules get longer. [`FrontSearch`] looks for the shortest schedules for one number of waves after the
+//! other, fewest first. What is known for one number serves the next:
+//!
+//! - a schedule that allows more waves is a schedule for fewer;
+//! - a length that cannot be beaten with fewer waves cannot be beaten with more, since the registers are fewer.
+//!
+//! So a region is searched again only where the limit of registers gets between the best schedule and the bound. The numbers of waves at both ends have
+//! the whole budget of a pass, those between share another one.
+//!
+//! For [`Goal::Throughput`](crate::problem::Goal::Throughput), the best point of the front is the answer, since the least length for `w` waves gives the
+//! fewest cycles for each of them. Numbers of waves that cannot win against the known orders are left out: more waves never raise the lower bound on the
+//! cycles for each wave, so these are the smallest numbers.
+
+use std::sync::Arc;
+
+use super::PassSettings;
+use super::first_pass::{KernelWaves, RegionWaves};
+use super::second_pass::{Found, RegionPass, kernel_outcome};
+use super::verify::{InternalError, verified};
+use crate::index::InstrId;
+use crate::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome};
+use crate::problem::{Measure, Problem};
+use crate::schedule::Schedule;
+use crate::session::{AntQuestion, SharedProblem};
+use crate::throughput::{CyclesPerWave, RegionCycles};
+
+/// Which point of a front becomes the schedule of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    /// The one with the most waves.
+    MostWaves,
+    /// The one with the fewest cycles for each wave. Points that cannot win are left out unless all are asked for.
+    Throughput { all: bool },
+}
+
+/// The search for a front.
+pub(super) struct FrontSearch<'a> {
+    first: KernelWaves,
+    regions: Vec<RegionFront>,
+    /// The numbers of waves that are looked at, fewest first.
+    steps: Vec<u32>,
+    /// The steps that are finished.
+    done: usize,
+    /// Searches of the present step, for regions that need one.
+    passes: Vec<Option<RegionPass<'a>>>,
+    wish: Wish,
+    settings: PassSettings,
+}
+
+/// What is known of a region.
+struct RegionFront {
+    frequency: u32,
+    issue: u32,
+    /// No schedule is shorter, whatever its registers.
+    free_bound: u32,
+    /// No schedule spills less, in cycles and in registers.
+    least_spills: (u32, u32),
+    /// The least price of a spill.
+    spill_price: u32,
+    known: Vec<Known>,
+    /// For each finished step, a length that no schedule without avoidable spills is below.
+    bounds: Vec<u32>,
+}
+
+/// A schedule of a region.
+struct Known {
+    schedule: Arc<Schedule>,
+    measure: Measure,
+    /// Registers over the limit of the user.
+    over: u32,
+    spill_cycles: u32,
+}
+
+impl RegionFront {
+    fn new(shared: &SharedProblem, first: &RegionWaves, frequency: u32) -> Self {
+        let problem = shared.problem();
+        let least = first.least_peaks();
+        let prices = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+        let mut region = RegionFront {
+            frequency,
+            issue: problem.issue_cycles(),
+            free_bound: shared.length_bound(),
+            least_spills: (
+                problem.spill_cycles(|class| least[class.index()]),
+                problem.registers().spilled(&least),
+            ),
+            spill_price: prices.map(|(_, class)| class.spill_cycles).min().unwrap_or(0),
+            known: Vec::new(),
+            bounds: Vec::new(),
+        };
+        region.learn(problem, Schedule::in_order(problem, first.order.clone()));
+        region.learn(problem, Schedule::source(problem));
+        region.learn(problem, Schedule::production(problem));
+        region.learn(problem, Schedule::in_order(problem, shared.few_registers()));
+        region
+    }
+
+    fn learn(&mut self, problem: &Problem, schedule: Schedule) {
+        if self.known.iter().any(|known| known.schedule.order() == schedule.order()) {
+            return;
+        }
+        let measure = problem.measure(&schedule);
+        self.known.push(Known {
+            schedule: Arc::new(schedule),
+            over: problem.registers_over_limit(&measure.peaks),
+            spill_cycles: problem.spill_cycles(|class| measure.peaks[class.index()].between),
+            measure,
+        });
+    }
+
+    fn cycles(&self, length: u32, spills: u32) -> RegionCycles {
+        RegionCycles { frequency: self.frequency, issue: self.issue, length, spills }
+    }
+
+    /// The best known schedule that allows so many waves: least over the limit, then fewest cycles, shortest, first one known. None without any.
+    fn best(&self, waves: u32) -> Option<&Known> {
+        self.known.iter().filter(|known| known.measure.occupancy >= waves).min_by_key(|known| {
+            let length = known.measure.length;
+            (known.over, self.cycles(length, known.spill_cycles).of_all(waves), length)
+        })
+    }
+
+    /// The cycles of the best known schedule.
+    fn best_cycles(&self, waves: u32) -> Option<RegionCycles> {
+        let best = self.best(waves)?;
+        Some(self.cycles(best.measure.length, best.spill_cycles))
+    }
+
+    /// Cycles that no schedule with so many waves is below, if none without avoidable spills is shorter than `length`.
+    fn least_cycles(&self, length: u32, waves: u32) -> RegionCycles {
+        let without = self.cycles(length, self.least_spills.0);
+        // A schedule with more spills may be shorter, but not shorter than any.
+        let with = self.cycles(self.free_bound, self.least_spills.0.saturating_add(self.spill_price));
+        match without.of_all(waves) <= with.of_all(waves) {
+            true => without,
+            false => with,
+        }
+    }
+}
+
+impl<'a> FrontSearch<'a> {
+    pub(super) fn new(
+        shared: &[SharedProblem<'a>],
+        first: KernelWaves,
+        most: u32,
+        frequencies: &[u32],
+        wish: Wish,
+        settings: PassSettings,
+    ) -> Self {
+        let regions = shared.iter().zip(&first.regions).zip(frequencies);
+        let regions = regions
+            .map(|((shared, first), frequency)| RegionFront::new(shared, first, *frequency))
+            .collect::<Vec<_>>();
+        // The waves of a step, and the limits of the kernel. All numbers between two of them have the same registers.
+        let mut steps: Vec<u32> = match shared.first() {
+            None => Vec::new(),
+            Some(shared) => {
+                let files = shared.problem().target().files().iter();
+                files.flat_map(|file| file.steps()).map(|(_, waves)| waves.min(first.waves)).collect()
+            }
+        };
+        steps.push(first.waves.min(most));
+        steps.sort_unstable();
+        steps.dedup();
+        let mut search = FrontSearch { first, regions, steps, done: 0, passes: Vec::new(), wish, settings };
+        if wish == (Wish::Throughput { all: false }) {
+            search.leave_out_losers();
+        }
+        search.plan_step(shared);
+        search
+    }
+
+    /// Leaves out numbers of waves with which no schedules can have fewer cycles than the known ones.
+    fn leave_out_losers(&mut self) {
+        let regions = &self.regions;
+        let known = self.steps.iter().filter_map(|&waves| Some((waves, known_cycles(regions, waves)?)));
+        let Some((waves, best)) = known.min_by_key(|(waves, cycles)| (*cycles, u32::MAX - waves)) else {
+            return;
+        };
+        self.steps.retain(|&step| step == waves || free_cycles(regions, step) < best);
+    }
+
+    /// States the searches of the present step. Steps that need none are finished at once.
+    fn plan_step(&mut self, shared: &[SharedProblem<'a>]) {
+        while let Some(&waves) = self.steps.get(self.done) {
+            let settings = self.settings_of_step();
+            let mut passes = Vec::new();
+            for ((region, shared), first) in self.regions.iter().zip(shared).zip(&self.first.regions) {
+                passes.push(self.needs_search(region, waves).then(|| {
+                    let others: Vec<&[InstrId]> =
+                        region.known.iter().map(|known| known.schedule.order()).collect();
+                    RegionPass::plan(shared, first, waves, settings, &others)
+                }));
+            }
+            self.passes = passes;
+            if self.passes.iter().any(Option::is_some) {
+                return;
+            }
+            self.finish_step(shared);
+        }
+    }
+
+    /// Whether a search can bring anything for a region with so many waves.
+    fn needs_search(&self, region: &RegionFront, waves: u32) -> bool {
+        let Some(best) = region.best(waves) else { return true };
+        let bound = region.bounds.last().copied().unwrap_or(region.free_bound);
+        let is_shortest = best.measure.length <= bound && best.measure.spilled <= region.least_spills.1;
+        // Where a unit is busy all the time, a shorter schedule is not faster.
+        let is_busy = self.wish == (Wish::Throughput { all: false })
+            && u64::from(best.measure.length) <= u64::from(region.issue) * u64::from(waves)
+            && best.measure.spilled <= region.least_spills.1;
+        !is_shortest && !is_busy
+    }
+
+    fn settings_of_step(&self) -> PassSettings {
+        let mut settings = self.settings;
+        let between = self.steps.len().saturating_sub(2);
+        if self.done > 0 && self.done + 1 < self.steps.len() {
+            settings.settings.budget = settings.settings.budget.part(between as u32);
+        }
+        settings
+    }
+
+    fn finish_step(&mut self, shared: &[SharedProblem<'a>]) {
+        let passes = std::mem::take(&mut self.passes);
+        for ((region, pass), shared) in self.regions.iter_mut().zip(passes).zip(shared) {
+            let before = region.bounds.last().copied().unwrap_or(region.free_bound);
+            let bound = match pass {
+                None => before,
+                Some(pass) => {
+                    let found = pass.finish(shared);
+                    region.learn(shared.problem(), found.schedule);
+                    before.max(found.length_bound)
+                }
+            };
+            region.bounds.push(bound);
+        }
+        self.done += 1;
+    }
+
+    /// The questions for ants of the present step, with the number of the region.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (usize, &AntQuestion)> {
+        let all = self.passes.iter().enumerate();
+        all.flat_map(|(region, pass)| {
+            pass.iter().flat_map(RegionPass::questions).map(move |question| (region, question))
+        })
+    }
+
+    /// Takes up the answers of the present step and plans the next one.
+    pub(super) fn advance(&mut self, shared: &[SharedProblem<'a>]) {
+        if !self.is_done() {
+            self.finish_step(shared);
+            self.plan_step(shared);
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done == self.steps.len()
+    }
+
+    /// The waves of the point that becomes the schedule of the kernel.
+    fn chosen(&self) -> Option<(usize, u32)> {
+        let steps = self.steps.iter().copied().enumerate();
+        match self.wish {
+            Wish::MostWaves => steps.last(),
+            Wish::Throughput { .. } => steps
+                .rev()
+                .filter_map(|(step, waves)| Some(((step, waves), known_cycles(&self.regions, waves)?)))
+                .min_by_key(|(_, cycles)| *cycles)
+                .map(|(point, _)| point),
+        }
+    }
+
+    /// The schedules of the kernel.
+    pub(super) fn found(&self, shared: &[SharedProblem<'a>]) -> Vec<Found> {
+        let (step, waves) = self.chosen().unwrap_or((0, 1));
+        let regions = self.regions.iter().zip(shared).zip(&self.first.regions);
+        let found = regions.map(|((region, shared), first)| {
+            let problem = shared.problem();
+            let schedule = region.best(waves).map(|best| Schedule::clone(&best.schedule));
+            let start = Schedule::in_order(problem, first.order.clone()).length();
+            Found {
+                schedule: schedule.unwrap_or_else(|| Schedule::source(problem)),
+                length_bound: region.bounds.get(step).copied().unwrap_or(region.free_bound),
+                passes: first.passes(waves, start),
+            }
+        });
+        found.collect()
+    }
+
+    pub(super) fn finish(
+        self,
+        shared: &[SharedProblem<'a>],
+        most: u32,
+    ) -> Result<KernelOutcome, InternalError> {
+        let front = self.front(shared)?;
+        let mut outcome = kernel_outcome(shared, &self.first, most, self.found(shared), self.settings)?;
+        outcome.front = Some(front);
+        Ok(outcome)
+    }
+
+    fn front(&self, shared: &[SharedProblem<'a>]) -> Result<Front, InternalError> {
+        let algorithm = self.settings.settings.algorithm;
+        for (region, shared) in self.regions.iter().zip(shared) {
+            for known in &region.known {
+                verified(shared.problem(), algorithm, &known.schedule)?;
+            }
+        }
+        let mut points = Vec::new();
+        for (step, &waves) in self.steps.iter().enumerate() {
+            let Some(cycles) = known_cycles(&self.regions, waves) else { continue };
+            let regions = self.regions.iter().filter_map(|region| {
+                let best = region.best(waves)?;
+                Some(FrontRegion {
+                    schedule: Arc::clone(&best.schedule),
+                    measure: best.measure.clone(),
+                    spill_cycles: best.spill_cycles,
+                    length_bound: region.bounds[step],
+                })
+            });
+            let least = self.regions.iter().map(|region| region.least_cycles(region.bounds[step], waves));
+            let cycles_bound = CyclesPerWave::sum(waves, least);
+            points.push(FrontPoint { waves, regions: regions.collect(), cycles, cycles_bound });
+        }
+        Ok(Front { cycles_bound: self.cycles_bound(&points), points })
+    }
+
+    /// Cycles for each wave that no schedules are below.
+    fn cycles_bound(&self, points: &[FrontPoint]) -> CyclesPerWave {
+        // Waves that pass 1 has not found, but not ruled out: the most of them have the lowest bound.
+        let unknown = free_cycles(&self.regions, self.first.bound.max(1));
+        let unknown = (self.first.bound > self.first.waves || points.is_empty()).then_some(unknown);
+        // A number of waves between two steps has the schedules of the larger step, and more cycles for each wave. A step that was left out has no fewer
+        // cycles than a point that was not.
+        let known = points.iter().map(|point| point.cycles_bound);
+        known.chain(unknown).min().unwrap_or(CyclesPerWave::none(1))
+    }
+}
+
+/// The cycles of the best known schedules. None if not all regions allow so many waves.
+fn known_cycles(regions: &[RegionFront], waves: u32) -> Option<CyclesPerWave> {
+    let mut sum = CyclesPerWave::none(waves);
+    for region in regions {
+        sum.add(region.best_cycles(waves)?);
+    }
+    Some(sum)
+}
+
+/// Cycles that no schedules are below, whatever their registers.
+fn free_cycles(regions: &[RegionFront], waves: u32) -> CyclesPerWave {
+    CyclesPerWave::sum(
+        waves,
+        regions.iter().map(|region| region.cycles(region.free_bound, region.least_spills.0)),
+    )
+}

@@ -1,0 +1,165 @@
+//! The cycles that a SIMD spends on each wave: one number for waves and length together.
+//!
+//! A SIMD runs `w` waves of a kernel at a time. With few waves, it waits for the slowest of them: `w` waves take as long as
+//! the schedule of one. With enough waves, some unit is always busy, and more waves bring nothing. A region thus takes
+//!
+//! ```text
+//! frequency x (max(issue cycles, length / w) + cycles for spills)
+//! ```
+//!
+//! cycles for each wave, and a kernel the sum over its regions. The issue cycles are those of the busiest unit. All
+//! regions of a kernel have the same `w`, since a wave keeps its registers from start to end.
+//!
+//! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the latency says. The
+//! filters of papers 2 and 4 are rules of thumb for the same trade-off: they reject a few waves that cost many
+//! cycles, without a frequency and without the issue cycles.
+
+use std::cmp::Ordering;
+
+use crate::problem::{Goal, Measure, Problem};
+use crate::region::{Kernel, Region};
+use crate::target::{Target, TargetError};
+
+/// Estimated cycles of a SIMD for each wave: an exact fraction.
+#[derive(Clone, Copy, Debug)]
+pub struct CyclesPerWave {
+    /// Cycles for all waves that run at a time.
+    of_all: u128,
+    waves: u32,
+}
+
+impl CyclesPerWave {
+    /// No cycles yet, for so many waves at a time.
+    pub fn none(waves: u32) -> Self {
+        CyclesPerWave { of_all: 0, waves: waves.max(1) }
+    }
+
+    /// Add a region.
+    pub fn add(&mut self, region: RegionCycles) {
+        self.of_all = self.of_all.saturating_add(region.of_all(self.waves));
+    }
+
+    /// Return the sum of regions with so many waves at a time.
+    pub fn sum(waves: u32, regions: impl Iterator<Item = RegionCycles>) -> Self {
+        let mut sum = CyclesPerWave::none(waves);
+        regions.for_each(|region| sum.add(region));
+        sum
+    }
+
+    /// Return the waves that run at a time.
+    pub fn waves(self) -> u32 {
+        self.waves
+    }
+
+    /// Return the cycles for each wave, rounded to a floating-point number.
+    pub fn value(self) -> f64 {
+        self.of_all as f64 / f64::from(self.waves)
+    }
+}
+
+impl Ord for CyclesPerWave {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let [one, two] =
+            [(self, other), (other, self)].map(|(own, other)| own.of_all.saturating_mul(other.waves.into()));
+        one.cmp(&two)
+    }
+}
+
+impl PartialOrd for CyclesPerWave {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for CyclesPerWave {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for CyclesPerWave {}
+
+/// What the cycles of a region depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionCycles {
+    /// How often a wave runs the region: only the ratio to other regions counts.
+    pub frequency: u32,
+    /// Cycles that each wave keeps the busiest unit.
+    pub issue: u32,
+    /// The length of the schedule.
+    pub length: u32,
+    /// Cycles for spills.
+    pub spills: u32,
+}
+
+impl RegionCycles {
+    /// Return the cycles for all of `waves` waves.
+    pub(crate) fn of_all(self, waves: u32) -> u128 {
+        let waves = u128::from(waves);
+        let once = (u128::from(self.issue) * waves).max(self.length.into()) + u128::from(self.spills) * waves;
+        once * u128::from(self.frequency)
+    }
+}
+
+/// Return how often each region of a kernel runs: the recorded frequencies if all regions have one, else ten times for each loop.
+pub fn frequencies(kernel: &Kernel) -> Vec<u32> {
+    let recorded: Option<Vec<u32>> = kernel.regions.iter().map(Region::frequency).collect();
+    recorded.unwrap_or_else(|| {
+        /// Deeper loops would leave no digits for the rest of the kernel.
+        const MOST_LOOPS: u32 = 6;
+        kernel.regions.iter().map(|region| 10u32.pow(region.loop_depth().min(MOST_LOOPS))).collect()
+    })
+}
+
+/// Return the estimated cycles for each wave of a kernel that can have at most `most` waves, with one measure for each region.
+pub fn cycles_per_wave<'m>(
+    kernel: &Kernel,
+    target: &Target,
+    most: u32,
+    measures: impl IntoIterator<Item = &'m Measure> + Clone,
+) -> Result<CyclesPerWave, TargetError> {
+    let waves = measures.clone().into_iter().map(|measure| measure.occupancy).fold(most, u32::min);
+    let mut sum = CyclesPerWave::none(waves);
+    for ((region, frequency), measure) in kernel.regions.iter().zip(frequencies(kernel)).zip(measures) {
+        let problem = Problem::new(region, target, Goal::Throughput)?;
+        sum.add(RegionCycles {
+            frequency,
+            issue: problem.issue_cycles(),
+            length: measure.length,
+            spills: problem.spill_cycles(|class| measure.peaks[class.index()].between),
+        });
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycles(waves: u32, issue: u32, length: u32, spills: u32) -> CyclesPerWave {
+        CyclesPerWave::sum(waves, [RegionCycles { frequency: 10, issue, length, spills }].into_iter())
+    }
+
+    #[test]
+    fn waves_help_until_a_unit_is_busy() {
+        assert_eq!(cycles(1, 20, 100, 0).value(), 1000.0);
+        assert_eq!(cycles(4, 20, 100, 0).value(), 250.0);
+        assert_eq!(cycles(5, 20, 100, 0).value(), 200.0);
+        assert_eq!(cycles(10, 20, 100, 0), cycles(5, 20, 100, 0));
+        assert_eq!(cycles(10, 20, 100, 3).value(), 230.0);
+    }
+
+    #[test]
+    fn fractions_are_compared_exactly() {
+        assert!(cycles(3, 0, 100, 0) < cycles(2, 0, 67, 0));
+        assert!(cycles(3, 0, 100, 0) > cycles(4, 0, 133, 0));
+        assert_eq!(cycles(3, 0, 99, 0), cycles(2, 0, 66, 0));
+    }
+
+    #[test]
+    fn huge_figures_do_not_overflow() {
+        let most = RegionCycles { frequency: u32::MAX, issue: u32::MAX, length: u32::MAX, spills: u32::MAX };
+        let sum = CyclesPerWave::sum(u32::MAX, std::iter::repeat_n(most, 1000));
+        assert!(sum > CyclesPerWave::sum(1, [most].into_iter()));
+    }
+}
