@@ -231,8 +231,8 @@ fn an_example_by_hand() {
     // A pass, a store, an interpolant, seven operations; and one wait with four registers, or two with three.
     assert_eq!(costs(4, 7), 100 + 10 + 1 + 7 + 20);
     assert_eq!(costs(3, 7), 100 + 10 + 1 + 7 + 40);
-    // With six instructions, both sums are handed on to a pass that multiplies: two stores and two loads are cheaper than another
-    // wait with an interpolant.
+    // With six instructions, both sums are handed on to a pass that multiplies. Two stores and two loads are
+    // cheaper than another wait with an interpolant.
     assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
 }
 
