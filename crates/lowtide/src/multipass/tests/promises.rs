@@ -317,3 +317,22 @@ fn what_fits_nowhere_is_an_error() {
     let target = Target::builtin("gfx906").expect("a target");
     assert!(PassProblem::new(&region, &target).is_err());
 }
+
+#[test]
+fn a_bad_number_of_a_pass_model_is_named_with_its_range() {
+    let file = include_str!("../../../targets/ps14.toml");
+    for (from, to, message) in [
+        ("registers = 6", "registers = 0", "passes.limits.registers must not be 0"),
+        ("width = 4", "width = 0", "passes.width must be at least 1"),
+        (
+            "wait = 8",
+            "wait = 1048577",
+            "passes.cost: 1048577 is too much; give at most 1048576 for each cost",
+        ),
+        ("sin = 4", "sin = 1048578", "passes.cost: 1048578 is too much; give at most 1048576 for each cost"),
+    ] {
+        let target = Target::parse(&file.replacen(from, to, 1)).expect("the rest of the file is valid");
+        let error = PassModel::of(&target).expect_err("a number out of range").to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
