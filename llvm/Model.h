@@ -1,8 +1,9 @@
 //===- Model.h - A function as Lowtide sees it -------------------*- C++ -*-===//
 //
-// Lowtide schedules kernels: regions of straight-line code, with the most waves that the function allows. This file
-// translates a machine function of LLVM into a kernel. A region gets its instructions with latencies and units, its
-// virtual registers by file and lane, its dependences, and the lanes that are live at both ends.
+// Lowtide schedules kernels: regions of straight-line code, with the most waves that the function allows.
+// This file translates a machine function of LLVM into a kernel. A region gets its instructions with
+// latencies and units, its virtual registers by file and lane, and its dependences. It also gets the lanes
+// that are live at both ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_MODEL_H

@@ -33,9 +33,10 @@ void RegisterFiles::findGPUFiles(const RegisterClassInfo &Allocatable) {
         Files.push_back({Name, RC, unsigned(RC->getNumRegs())});
 }
 
-// On other processors, registers are in one file if they share a register unit, directly or through other registers.
-// The base class of a file is its largest class without overlaps, of at least 4 bytes: on x86 there are more byte
-// registers than full ones. Only files that the function uses are kept. The most used file comes first.
+// On other processors, registers are in one file if they share a register unit, directly or through other
+// registers. The base class of a file is its largest class without overlaps, of at least 4 bytes. On x86, for
+// example, there are more byte registers than full ones. Only files that the function uses are kept. The most
+// used file comes first.
 void RegisterFiles::findFiles(const MachineRegisterInfo &MRI, const RegisterClassInfo &Allocatable) {
   unsigned Units = TRI->getNumRegUnits();
   std::vector<unsigned> Root(Units);

@@ -1,7 +1,7 @@
 //===- Report.h - The record of one function ---------------------*- C++ -*-===//
 //
-// Holds every order that was tried for a function, the decision and the time of each stage, and writes them as one line
-// of JSON for -lowtide-report. docs/llvm.md lists the keys.
+// Holds every order that was tried for a function, the decision and the time of each stage. Writes them as
+// one line of JSON for -lowtide-report. docs/llvm.md lists the keys.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_REPORT_H

@@ -1,10 +1,10 @@
 //===- Trial.h - Run the register allocator on an order ----------*- C++ -*-===//
 //
-// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function gets. A trial
-// measures that number exactly. The process forks. The copy applies the order, continues the compilation until
-// registers are allocated and the stack frame is laid out, reports the result through a pipe, and exits. The original
-// process sees no side effect. Since the copy is the compiler itself, the original arrives at the same result if it
-// takes the order.
+// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function
+// gets. A trial measures that number exactly. The process forks. The copy applies the order, and continues
+// the compilation until registers are allocated and the stack frame is laid out. It reports the result
+// through a pipe, and exits. The original process sees no side effect. Since the copy is the compiler itself,
+// the original arrives at the same result if it takes the order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_TRIAL_H

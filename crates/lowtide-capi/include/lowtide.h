@@ -1,7 +1,10 @@
 /* The C interface of Lowtide, an instruction scheduler for GPUs. docs/c-interface.md explains its use.
  *
- * Every function relies on three promises of its caller: a handle comes from the function that makes it and
- * has not been freed; a string is UTF-8 that ends with a NUL; an array has as many elements as its count says.
+ * Every function relies on three promises of its caller:
+ * - A handle comes from the function that makes it, and has not been freed.
+ * - A string is UTF-8 that ends with a NUL.
+ * - An array has as many elements as its count says.
+ *
  * Everything else is checked. NULL is an error, and never a crash, unless a function says that it takes NULL.
  *
  * Functions that can fail return a lowtide_status and take a `message`, which may be NULL. On success the

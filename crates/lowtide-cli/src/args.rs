@@ -31,8 +31,9 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
 
-    /// Disable the filters. By default, 1-3 waves more than the production compiler has are rejected if they cost more than 63 cycles in
-    /// all regions together, and the algorithm colony skips regions with fewer than 21 cycles to gain
+    /// Disable the filters. By default, 1-3 waves more than the production compiler has are rejected if they
+    /// cost more than 63 cycles in all regions together. The algorithm colony also skips regions with fewer
+    /// than 21 cycles to gain
     #[arg(long)]
     pub(crate) no_filter: bool,
 }

@@ -1,5 +1,6 @@
-// A CUDA driver and compiler without a device, which fails where the variable FAKE_CUDA_FAULT says: for tests of what happens then. Its memory is that of the processor; a launch does nothing but say
-// that all tasks are done, so that without a fault all answers are zeros.
+// A CUDA driver and compiler without a device, which fails where the variable FAKE_CUDA_FAULT says: for tests
+// of what happens then. Its memory is that of the processor. A launch only says that all tasks are done, so
+// without a fault all answers are zeros.
 #include <stdlib.h>
 #include <string.h>
 

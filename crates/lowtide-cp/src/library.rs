@@ -48,8 +48,8 @@ pub(crate) struct CpSat {
 /// A handle by which another thread can stop a run.
 #[derive(Clone, Copy)]
 struct Running(Environment);
-// SAFETY: only `stop_search` is called through it, which sets an atomic flag of the environment; `solve` below joins the
-// thread that holds it before the environment is destroyed.
+// SAFETY: only `stop_search` is called through it, which sets an atomic flag of the environment. `solve`
+// below joins the thread that holds the handle before the environment is destroyed.
 unsafe impl Send for Running {}
 
 impl CpSat {

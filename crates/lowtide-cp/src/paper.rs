@@ -6,9 +6,9 @@
 //! | `open[i][k]` | `ox_ik` | `i` is at step `k` or later: a suffix-or of its row |
 //! | `live[v][k]` | `l_ik` | the value is live when step `k` begins |
 //!
-//! One bit in each row and column of `at`; for every dependence a difference of dot products with the steps;
-//! `live` is the or, over the uses `j`, of `open[j][k] - open[i][k]`; `Z` is at least the weight of the live values of
-//! every step and is made as small as possible.
+//! Each row and column of `at` has one bit. For every dependence there is a difference of dot products with
+//! the steps. `live` is the or, over the uses `j`, of `open[j][k] - open[i][k]`. `Z` is at least the weight
+//! of the live values of every step, and is made as small as possible.
 //!
 //! The paper has one result for each node, no live-ins and no live-outs. This model extends it:
 //! - An instruction can have several results: `live` has a row for each value.

@@ -441,8 +441,8 @@ impl<'a> Tuple<'_, 'a> {
     }
 }
 
-/// Count the bytes before the first quote, exclamation mark, blank or control character: before the first byte
-/// whose code is at most that of the quote.
+/// Count the bytes before the first quote, exclamation mark, blank or control character. Exactly these
+/// characters have a code of at most that of the quote.
 #[inline(always)]
 fn length_to_low_byte(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;

@@ -1,5 +1,6 @@
-//! What is promised of the fast heuristics on real regions: on the regions of this repository everywhere, on the larger corpus beside it where that exists.
-//! Bounds and optima have budgets in steps, so that the figures are the same on every machine.
+//! The promises of the fast heuristics on real regions. The regions of this repository are always tested, and
+//! the larger corpus beside it where that exists. Bounds and optima have budgets in steps, so that the
+//! figures are the same on every machine.
 
 #[path = "../../../tests/skip.rs"]
 mod skip;
@@ -151,8 +152,9 @@ fn default_is_near_the_optimum_on_the_shared_corpus() {
     assert!(quality.ratio_to_bound() <= 1.07, "{quality:?}");
 }
 
-/// The checker finds the recorded pressure of every recorded order. In kernels where the production compiler has changed instructions, which leaves regions without its order,
-/// its pressures are those of other code: there its orders must be legal, no more.
+/// The checker finds the recorded pressure of every recorded order. Kernels where the production compiler has
+/// changed instructions have regions without its order. There its pressures are those of other code, and its
+/// orders only have to be legal.
 #[test]
 fn recorded_pressures_agree() {
     let (mut source_orders, mut production_orders, mut of_other_code) = (0, 0, 0);
@@ -207,7 +209,8 @@ fn every_bound_by_cuts_holds() {
     assert!(proven >= 510 && met >= 405, "{proven} {met}");
 }
 
-/// Every algorithm makes a legal schedule of every region, with true figures; `auto` has no fewer waves than the source order, `few-registers` more than the production compiler.
+/// Every algorithm makes a legal schedule of every region, with true figures. `auto` has no fewer waves than
+/// the source order, and `few-registers` has more than the production compiler.
 #[test]
 fn every_algorithm_is_legal_on_every_region() {
     let target = Target::builtin("gfx906").expect("built in");

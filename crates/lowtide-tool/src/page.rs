@@ -1,8 +1,9 @@
 //! Pages that need only a browser: script, style and data in one HTML file that works from disk.
 //!
-//! `scripts/build-web` builds the scripts from `web/src` to `web/dist`. `web/dist` is kept in the repository, so that building the
-//! program needs neither Node nor a network. A page starts with JSON, and may have any number of *parts*: compressed JSON
-//! (gzip in base64) that the page decompresses when a reader opens it. Large reports therefore open at once.
+//! `scripts/build-web` builds the scripts from `web/src` to `web/dist`. `web/dist` is kept in the repository,
+//! so that building the program needs neither Node nor a network. A page starts with JSON, and may have any
+//! number of *parts*. A part is compressed JSON (gzip in base64) that the page decompresses when a reader
+//! opens it. Large reports therefore open at once.
 
 use std::io::Write;
 

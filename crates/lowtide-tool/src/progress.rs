@@ -1,7 +1,8 @@
 //! Progress on a terminal: a bar, the totals so far, one line for each improvement, and a summary to paste into a report.
 //!
-//! Progress is printed to the standard error, and only if it is a terminal. The first second of a command prints nothing, nor
-//! does the first second of a search: of thousands of regions, only those with a long search get a line.
+//! Progress is printed to the standard error, and only if it is a terminal. The first second of a command
+//! prints nothing, nor does the first second of a search. Of thousands of regions, only those with a long
+//! search get a line.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,9 @@
 //! Pass 2, the shortest schedule within limits on registers: `cargo bench -p lowtide --bench length`.
 //!
-//! First a table of what each rule is worth: the time that the pass takes without it until it has a proof, as a multiple of that with all rules.
-//! Where the steps do not suffice for a proof, the figure is a lower limit (>). Then the states of the search in a second, and
-//! the time that guarded lists take for an instruction.
+//! First comes a table of the effect of each rule. A figure is the time to a proof without the rule, as a
+//! multiple of the time with all rules. Where the steps do not suffice for a proof, the figure is a lower
+//! limit (>). Then the states of the search in a second, and the time that guarded lists take for an
+//! instruction.
 
 use std::time::Instant;
 

@@ -20,8 +20,9 @@ pub struct Outcome {
     pub bounds: Bounds,
     /// Whether no schedule spills less, and none has more waves that the kernel can use.
     pub proven_waves: bool,
-    /// Whether the schedule is proven to be as good as it can be: in the peak of the first class, in waves and length, or in
-    /// length, by goal. For the last two goals, also in the registers beyond the limits.
+    /// Whether the schedule is proven optimal for its goal: in the peak of the first class, in waves and
+    /// length, or in length. For the last two goals, the schedule is also optimal in the registers beyond the
+    /// limits.
     pub optimal: bool,
     /// Cycles that each wave keeps the busiest unit, whatever the order.
     pub issue_cycles: u32,

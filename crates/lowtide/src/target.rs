@@ -218,10 +218,13 @@ impl Target {
         let mut units: Vec<&str> = self.issue.units.iter().map(|unit| unit.name.as_str()).collect();
         units.sort_unstable();
         if let Some(pair) = units.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("unit {:?} is listed twice", pair[0]));
+            return Err(format!(
+                "issue.units: unit {:?} is listed twice; list it once, with its count",
+                pair[0]
+            ));
         }
         if let Some(unit) = self.issue.units.iter().find(|unit| unit.count == 0) {
-            return Err(format!("unit {:?} has count 0", unit.name));
+            return Err(format!("issue.units: unit {:?} has count 0; give at least 1", unit.name));
         }
         if self.files.is_empty() {
             return Err("a target needs at least one [[file]] of registers".to_string());
@@ -240,7 +243,9 @@ impl Target {
                     return Err(format!("{place}: class {:?} is listed twice", class.name));
                 }
                 if class.name == ANY_CLASS && file.classes.len() > 1 {
-                    return Err(format!("{place}: class \"*\" cannot share its file"));
+                    return Err(format!(
+                        "{place}: class \"*\" cannot share its file; give it its own [[file]]"
+                    ));
                 }
                 names.push(&class.name);
             }
@@ -493,7 +498,9 @@ mod tests {
             ("max=16", "max=-1", "max"),
             ("waves=2", "wavs=2", "unknown field"),
             ("max=16}", "max=8},{name='r',max=8}", "listed twice"),
-            ("width=1", "width=1\nunits=[{name='a'},{name='a'}]", "listed twice"),
+            ("width=1", "width=1\nunits=[{name='a'},{name='a'}]", "issue.units: unit \"a\" is listed twice"),
+            ("width=1", "width=1\nunits=[{name='a',count=0}]", "issue.units: unit \"a\" has count 0"),
+            ("max=16}", "max=8},{name='*',max=8}", "give it its own [[file]]"),
         ] {
             let error = Target::parse(&good.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

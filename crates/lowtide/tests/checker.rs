@@ -28,9 +28,9 @@ fn tracked<'a>(region: &'a Region, order: &[InstrId]) -> Tracker<'a> {
 }
 
 /// Values are derived from registers once, in source order; the tracker then adds and removes whole values.
-/// The checker knows no values: it scans the registers backwards, lane by lane, in the order at hand. That
-/// both find the same peaks in random legal orders is what shows that the values, and the hazards that the
-/// region builder insists on, give the true liveness in *every* legal order.
+/// The checker knows no values: it scans the registers backwards, lane by lane, in the order at hand. Both
+/// must find the same peaks in random legal orders. Then the values, and the hazards that the region builder
+/// insists on, give the true liveness in *every* legal order.
 #[test]
 fn values_give_the_pressure_of_a_backward_scan_in_any_legal_order() {
     let (mut orders, mut redundant, mut at_differs) = (0, 0, 0);

@@ -402,8 +402,9 @@ fn large() -> impl Iterator<Item = Region> {
     })
 }
 
-/// Without time or steps, no state is expanded: the best order is the start, or one that a cut found on the way, and the bound is true. (`cargo bench
-/// -p lowtide --bench exact` prints by how much searches exceed a time that is not zero.)
+/// Without time or steps, no state is expanded. The best order is the start, or one that a cut found on the
+/// way. The bound is true. (`cargo bench -p lowtide --bench exact` prints by how much searches exceed a time
+/// that is not zero.)
 #[test]
 fn no_effort_at_all_expands_no_state() {
     let no_time = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };

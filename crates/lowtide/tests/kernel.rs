@@ -215,8 +215,9 @@ fn waves_has_the_waves_of_both_passes() {
     assert!(count > 3_000, "{count}");
 }
 
-/// A limit never costs waves or spills. It is kept wherever a known order with the kernel's waves keeps it, else exceeded by no more
-/// than the best of them does; and what is proven holds for all orders within it.
+/// A limit never costs waves or spills. It is kept wherever a known order with the kernel's waves keeps it.
+/// Elsewhere it is exceeded by no more than the best of these orders does. What is proven holds for all
+/// orders within the limit.
 #[test]
 fn a_limit_on_registers_is_kept_without_losing_waves() {
     let mut random = Random::new(6);

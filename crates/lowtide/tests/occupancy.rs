@@ -5,9 +5,9 @@ mod skip;
 
 use lowtide::target::Target;
 
-/// `../shared/corpus/kernels.tsv` has the registers and the occupancy of each kernel on gfx906. Occupancy must
-/// follow from the registers and from a cap for local memory, which is given from outside: as many waves as
-/// the work-groups have that fit into 64 KiB.
+/// `../shared/corpus/kernels.tsv` has the registers and the occupancy of each kernel on gfx906. Occupancy
+/// must follow from the registers and from a cap for local memory. The cap is given from outside: as many
+/// waves as the work-groups have that fit into 64 KiB.
 #[test]
 fn occupancy_of_real_kernels_follows_from_their_registers() {
     let Some(corpus) = skip::shared_corpus() else { return };

@@ -330,13 +330,15 @@ fn kinds_and_errors_are_told() {
         (
             "units = [\"v\", \"s\"]\n\n[[pack.reads]]",
             "units = [\"v\", \"v\"]\n\n[[pack.reads]]",
-            "listed twice",
+            "pack.units: \"v\" is listed twice",
         ),
-        ("formats = [[]]", "formats = []", "there must be a format"),
+        ("formats = [[]]", "formats = []", "formats is empty; list at least one"),
+        ("formats = [[]]", "formats = [[\"v\", \"v\"]]", "format [\"v\", \"v\"] names a unit twice"),
+        ("latency = 4", "latency = 65537", "latency 65537 is too long; give at most 65536 cycles"),
         ("formats = [[]]", "formats = [[\"w\"]]", "not one of"),
-        ("units = { s = 2 }", "units = { s = 3 }", "a split has 2 parts, and units for 3"),
+        ("units = { s = 2 }", "units = { s = 3 }", "a split has 2 parts, but its units issue 3"),
         ("units = { s = 2 }", "units = { w = 2 }", "not one of"),
-        ("units = { s = 2 }", "units = { s = 2 }, apart = 0", "cycles apart"),
+        ("units = { s = 2 }", "units = { s = 2 }, apart = 0", "0 cycles apart; give 1 to 4096"),
         ("most = 3", "moost = 3", "unknown field"),
     ] {
         let target = Target::parse(&file.replacen(from, to, 1)).expect("the rest of the file is valid");

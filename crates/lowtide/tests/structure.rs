@@ -1,4 +1,5 @@
-//! What may use what, read from the sources of the library: modules depend on each other in one direction, and checkers depend on nothing that they check.
+//! What may use what, read from the sources of the library. Modules depend on each other in one direction,
+//! and checkers depend on nothing that they check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

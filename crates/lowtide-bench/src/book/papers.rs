@@ -137,8 +137,8 @@ pub(crate) mod shobaki_2020 {
         },
     ];
 
-    /// A line of Table 4: a scheduler, its name in the paper, and the gain of the two passes over it, in percent of waves and of
-    /// length.
+    /// A line of Table 4: a scheduler and its name in the paper. The gain of the two passes over it is in
+    /// percent of waves and of length.
     pub(crate) struct Improvement {
         pub(crate) ours: &'static str,
         pub(crate) theirs: &'static str,

@@ -1,10 +1,11 @@
 //! `lowtide bench colony`: the speed of the ant colony on several threads and on a GPU, against one thread (paper 4, Tables
 //! 3.a and 3.b).
 //!
-//! The pipeline lists the tasks of the colony in each pass, for all kernels. One thread solves each task, and then all threads
-//! solve it: the same ants, iterations and schedules. A GPU solves all tasks of a pass and a range of sizes in one batch; each
-//! region counts with an equal share of the batch's time, transfers included. Last, all tasks of a pass are solved at
-//! once, whatever their sizes. `sweep` and `techniques` are further experiments.
+//! The pipeline lists the tasks of the colony in each pass, for all kernels. One thread solves each task, and
+//! then all threads solve it: the same ants, iterations and schedules. A GPU solves all tasks of a pass and a
+//! range of sizes in one batch. Each region counts with an equal share of the batch's time, transfers
+//! included. Last, all tasks of a pass are solved at once, whatever their sizes. `sweep` and `techniques` are
+//! further experiments.
 
 mod args;
 mod chapter;

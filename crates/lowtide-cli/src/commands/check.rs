@@ -265,8 +265,8 @@ fn over_limits(args: &CheckArgs, region: &Region, peaks: &[Peak], name: &str) ->
 struct RecordedDocument {
     source: Agreement,
     production: Agreement,
-    /// Production orders of kernels where the production compiler changed instructions (some region of the
-    /// kernel has no order): there the recorded pressure may be lower, since code moved to other regions.
+    /// Production orders of kernels where the production compiler changed instructions: some region of the
+    /// kernel has no order. There the recorded pressure may be lower, since code moved to other regions.
     production_changed: Agreement,
     problems: Vec<String>,
 }

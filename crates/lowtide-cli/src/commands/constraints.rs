@@ -1,7 +1,7 @@
 //! `lowtide schedule --algorithm cp` and `cp-paper`: kernels scheduled by a constraint solver.
 //!
-//! Each region is solved on one thread, so that results and processor time can be compared with those of our own
-//! algorithms, and several kernels are solved at a time.
+//! Each region is solved on one thread, so that results and processor time can be compared with those of our
+//! own algorithms. Several kernels are solved at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -14,8 +14,9 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type SetWhole = unsafe extern "C" fn(*mut c_void, *const c_char, c_int) -> c_int;
 type SetReal = unsafe extern "C" fn(*mut c_void, *const c_char, c_double) -> c_int;
 type SetText = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> c_int;
-/// Columns, rows and entries; row-wise or column-wise; the direction; an offset; costs and ranges of columns;
-/// ranges of rows; starts of rows, columns and values of entries; and which columns are integers.
+/// Columns, rows and entries; row-wise or column-wise; the direction; an offset. Then costs and ranges of
+/// columns, and ranges of rows. Then starts of rows, columns and values of entries. Last, which columns are
+/// integers.
 type PassMip = unsafe extern "C" fn(
     *mut c_void,
     c_int,

@@ -105,8 +105,8 @@ impl PackSolver {
         }
     }
 
-    /// Find the shortest packing by the paper's five steps: list schedule, matrices (the problem itself),
-    /// linear bound, stop if the two meet, integer program in one of its forms.
+    /// Find the shortest packing by the paper's five steps. The steps are: list schedule, matrices (the
+    /// problem itself), linear bound, stop if the two meet, integer program in one of its forms.
     pub fn by_program(
         &self,
         problem: &PackProblem,

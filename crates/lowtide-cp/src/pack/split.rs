@@ -2,8 +2,8 @@
 //! issues in cycle c on r: one of the units, both or none. y(i,f) is 1 if operation i has format f of the
 //! table Γ.
 //!
-//! The paper leaves out two constraints here, which this program has: conflicts (as in equation 9, by
-//! format), and parts that must be more than a cycle apart.
+//! The paper leaves out two constraints here, which this program has. One is for conflicts (as in equation 9,
+//! by format). The other is for parts that must be more than a cycle apart.
 
 use lowtide::InstrId;
 use lowtide::pack::bound::Ranges;

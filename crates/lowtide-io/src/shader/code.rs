@@ -1,7 +1,7 @@
 //! A shader as blocks of operations on registers, and the regions made from the blocks.
 //!
 //! Every operation writes a register of its own. Within a block, the lowering knows the contents of each
-//! variable. Between blocks a variable lives in its *home* registers, which no operation writes: the block
+//! variable. Between blocks a variable lives in its *home* registers, which no operation writes. The block
 //! lists the lanes with the new contents at its end ([`Block::writes`]). A backward pass over the blocks
 //! finds live lanes and dead operations.
 
@@ -231,7 +231,7 @@ impl Code {
     }
 
     /// Return the lanes that are live at the start of each block, and the lanes that its operations must
-    /// preserve: of their results and of the block's inputs.
+    /// preserve. The latter are lanes of their results and of the block's inputs.
     fn live(&self) -> (Vec<LaneSet>, Vec<LaneSet>) {
         let mut live_ins = vec![LaneSet::new(self.regs.len()); self.blocks.len()];
         let mut live_outs = live_ins.clone();

@@ -1,5 +1,5 @@
 //! What must hold for any bytes at all. The fuzz targets in `fuzz/` and the short run in `fuzz_short.rs` call
-//! the same functions: each panics if a promise is broken, and returns whether the input was accepted.
+//! the same functions. Each panics if a promise is broken, and returns whether the input was accepted.
 
 #![allow(dead_code)] // every target uses its own part
 

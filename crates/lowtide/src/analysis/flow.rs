@@ -1,18 +1,19 @@
 //! The least pressure over an interval of downsets, as a minimum cut.
 //!
 //! A *downset* is a set T of instructions closed under predecessors: the instructions scheduled at some
-//! moment. Let f(T) be the live weight of one class at the boundary after T. A value with definition d, last
-//! uses U and weight w is live there under two conditions: d is in T (or the value is live-in), and some u of
-//! U is not (or the value is live-out). [`DownsetMin`] finds the minimum of f over all downsets T with `lo <=
-//! T <= hi`, and its minimisers, by max-flow.
+//! moment. Let f(T) be the live weight of one class at the boundary after T. Take a value with definition d,
+//! last uses U and weight w. It is live there under two conditions. First, d is in T, or the value is
+//! live-in. Second, some u of U is not in T, or the value is live-out. [`DownsetMin`] finds the minimum of f
+//! over all downsets T with `lo <= T <= hi`, and its minimisers, by max-flow.
 //!
 //! # The network
 //! A cut puts some nodes on the source's side; an arc a -> b of capacity c costs c if only a is there. Read
 //! "on the source's side" as "in T":
 //! - an arc without limit from every instruction to each of its predecessors makes T a downset;
 //! - for a value with one last use, an arc d -> u of capacity w;
-//! - with several, a node x, an arc d -> x of capacity w, and arcs x -> u without limit: if d is in T, either
-//!   x is not (cost w) or x and all uses are (cost 0), so a cheapest cut pays w exactly if the value is live;
+//! - with several, a node x, an arc d -> x of capacity w, and arcs x -> u without limit. If d is in T, either
+//!   x is not (cost w), or x and all uses are (cost 0). So a cheapest cut pays w exactly if the value is
+//!   live;
 //! - for a live-in, the source stands for d; for a live-out, the sink stands for U. A value that is both is
 //!   a constant;
 //! - instructions of `lo` are sources, those outside `hi` are sinks.
@@ -517,9 +518,9 @@ pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Ite
     ids.filter(move |&id| region.values()[id.index()].class == class && !region.is_dead(id))
 }
 
-/// Return the instructions that get a node: those with an operand or result of the class, and those that tie
-/// several predecessors to such an instruction. (Without the latter, a barrier between many and many would
-/// become an arc for each pair.)
+/// Return the instructions that get a node. They have an operand or result of the class, or tie several
+/// predecessors to such an instruction. (Without the latter, a barrier between many and many would become an
+/// arc for each pair.)
 fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
     let mut touches = vec![false; region.len()];
     for id in class_values(region, class) {

@@ -2,24 +2,24 @@
 //!
 //! # The relaxed problem
 //!
-//! Drop the dependences, but keep their consequences: instruction `i` issues in cycle `release(i)` or later,
-//! and `tail(i)` or more cycles lie between its issue and the last one. Consider one resource alone: the
-//! issue slots (`width` in each cycle, one job for each instruction), or one unit (`count` copies). A need
-//! for `p` cycles of a unit becomes `p` jobs of one cycle, `k = 0 .. p`. Job `k` runs at least `k` cycles
-//! after its instruction issues: it has release `release + k` and tail `tail - k`. Every schedule of the
-//! problem gives one of the relaxed problem, so a bound on the latter is a bound on the former.
+//! Drop the dependences, but keep their consequences. Instruction `i` issues in cycle `release(i)` or later.
+//! Between its issue and the last one lie `tail(i)` or more cycles. Consider one resource alone: the issue
+//! slots (`width` in each cycle, one job for each instruction), or one unit (`count` copies). A need for `p`
+//! cycles of a unit becomes `p` jobs of one cycle, `k = 0 .. p`. Job `k` runs at least `k` cycles after its
+//! instruction issues: it has release `release + k` and tail `tail - k`. Every schedule of the problem gives
+//! one of the relaxed problem, so a bound on the latter is a bound on the former.
 //!
 //! # Rim and Jain
 //!
-//! Take the jobs by decreasing tail (that is: by increasing deadline) and put each into the first slot from
+//! Take the jobs by decreasing tail, which is by increasing deadline. Put each job into the first slot from
 //! its release on that still has room. **If a job with tail `q` lands in slot `s`, every schedule has at
 //! least `s + q + 1` cycles.** *Proof.* Let `t <= s` be the smallest slot such that all slots of `t .. s` are
 //! full at that moment. Slot `t - 1` has room, and had it before. So each job in `t .. s`, and the job
-//! itself, is released at `t` or later: otherwise it would have taken slot `t - 1`. These are `capacity * (s
-//! - t) + 1` jobs, all with a tail of `q` or more. In any schedule, one of them runs in `s` or later, because
-//! `t .. s` has one place too few. After it come `q` or more cycles, and the cycle of the last issue counts
-//! itself. ∎ (For a job `k` of a unit, "runs in `s`" means that its instruction issues in `s - k`, and the
-//! tail of the instruction is `q + k`: the `k` cancels.)
+//! itself, is released at `t` or later: otherwise it would have taken slot `t - 1`. These are
+//! `capacity * (s - t) + 1` jobs, all with a tail of `q` or more. In any schedule, one of them runs in `s` or
+//! later, because `t .. s` has one place too few. After it come `q` or more cycles, and the cycle of the last
+//! issue counts itself. ∎ (For a job `k` of a unit, "runs in `s`" means that its instruction issues in
+//! `s - k`. The tail of the instruction is `q + k`: the `k` cancels.)
 //!
 //! The schedule just built meets the largest of these numbers, so this is the best bound that the relaxation
 //! gives. It never falls when releases or tails rise. A job lands in its release or later: the bound is never
@@ -28,20 +28,21 @@
 //! # Langevin and Černý
 //!
 //! The same argument bounds the issue of a single instruction `j`. Take its ancestors only, with the longest
-//! path to `j` in place of the tail: if a job with distance `q` lands in slot `s`, then `j` issues in `s + q`
+//! path to `j` in place of the tail. If a job with distance `q` lands in slot `s`, then `j` issues in `s + q`
 //! or later. `j` itself takes part with distance 0. In the order of dependences every ancestor already has
 //! its raised release, so the gain adds up. Mirrored, with time running backwards from the last issue, the
-//! descendants raise the tails: an issue in cycle `c` of `T` is one in `T - 1 - c` of the mirrored problem,
-//! where the jobs of a unit run `k` cycles *before* their instruction issues. Last, one relaxed problem over
+//! descendants raise the tails. An issue in cycle `c` of `T` is one in `T - 1 - c` of the mirrored problem.
+//! There, the jobs of a unit run `k` cycles *before* their instruction issues. Last, one relaxed problem over
 //! all instructions with raised releases and raised tails gives the bound.
 //!
 //! Any subset of the ancestors gives a valid (weaker) release, since leaving jobs out is a relaxation. Two
 //! uses of that:
 //!
 //! * *Gateways.* If all further ancestors reach `j` only through `b`, they are left out. On the issue slots
-//!   nothing is lost. These ancestors have landed up to `release(b)`, before all that comes after `b` (unless
-//!   latencies of 0 let both share a cycle), and their effect on `j` is contained in that on `b`. On units it
-//!   could be a loss, as `b` does not wait until they are free: there, no ancestor is left out.
+//!   nothing is lost. These ancestors have landed up to `release(b)`. That is before everything that comes
+//!   after `b`, unless latencies of 0 let both share a cycle. Their effect on `j` is contained in their
+//!   effect on `b`. On units it could be a loss, as `b` does not wait until they are free. There, no ancestor
+//!   is left out.
 //! * *The work limit.* Ancestors are visited from the nearest in source order to the farthest, so their
 //!   distances are exact at once. When an instruction has used its share of the work, the rest is left out.
 //!
@@ -650,11 +651,12 @@ mod tests {
     ///
     /// Move instructions of a shortest schedule to earlier cycles, one by one, as long as that is legal with
     /// all others where they are. It ends, as the sum of the cycles falls, and the schedule stays shortest.
-    /// Then each instruction issues in cycle 0, or it cannot go one cycle earlier: a dependence is tight; or
-    /// the cycle before is full, so that another instruction issues there; or a unit has no copy free in
-    /// the cycle before. There is one in its own cycle, so that one of the others' needs ends just there.
-    /// Hence its cycle is 0, or that of another instruction plus a latency, 1, or the cycles of a need, and
-    /// in the order of cycles (in a cycle: source order) that other instruction comes first.
+    /// Then each instruction issues in cycle 0, or it cannot go one cycle earlier, for one of three reasons.
+    /// A dependence is tight. Or the cycle before is full, so another instruction issues there. Or a unit has
+    /// no copy free in the cycle before. A copy is free in the instruction's own cycle, so a need of another
+    /// instruction ends just there. Hence its cycle is 0, or the cycle of another instruction plus a
+    /// distance. The distance is a latency, 1, or the cycles of a need. In the order of cycles (within a
+    /// cycle, in source order) that other instruction comes first.
     fn shortest(problem: &Problem) -> u32 {
         struct Search<'a> {
             problem: &'a Problem<'a>,
@@ -774,8 +776,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// An instruction issues no earlier than last in a shortest schedule of itself and its ancestors, and no
-    /// later than first in one of itself and its descendants.
+    /// A release is at most the last cycle of a shortest schedule of the instruction and its ancestors. A
+    /// tail is at most the last cycle of a shortest schedule of the instruction and its descendants.
     #[test]
     fn no_release_or_tail_exceeds_its_optimum() {
         let mut raised = 0;

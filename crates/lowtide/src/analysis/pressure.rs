@@ -1,9 +1,9 @@
 //! Register pressure along a schedule, step by step.
 //!
-//! The pressure of a class at a boundary is the weight of the values defined before it and needed after it,
-//! plus the weight that only passes through the region. [`Tracker`] keeps it while instructions are scheduled
-//! first to last, in time proportional to the operands of each. [`Tracker::delta`] returns the effect of a
-//! candidate; [`Tracker::undo`] takes back the last instruction.
+//! The pressure of a class at a boundary is the weight of the values defined before it and needed after it.
+//! The weight that only passes through the region is added. [`Tracker`] keeps the pressure while instructions
+//! are scheduled first to last, in time proportional to the operands of each. [`Tracker::delta`] returns the
+//! effect of a candidate; [`Tracker::undo`] takes back the last instruction.
 
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::{Peak, Region};

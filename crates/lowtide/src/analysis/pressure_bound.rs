@@ -8,10 +8,10 @@
 //!
 //! # Few cuts instead of 2n
 //! Call "before v" and "after v" *moments*. Any downset that is possible at a moment bounds its minimum from
-//! above. An order is a chain of n + 1 downsets, and "before v" can be any of those after v's last
-//! predecessor up to v; "after v" any of those from v to its first successor. So one walk along an order
-//! gives an upper limit for every moment. Moments whose limit is not above the best minimum so far cannot
-//! improve it. A cut is computed for the moment with the highest limit:
+//! above. An order is a chain of n + 1 downsets. "Before v" can be any of those after v's last predecessor,
+//! up to v. "After v" can be any of those from v to its first successor. So one walk along an order gives an
+//! upper limit for every moment. Moments whose limit is not above the best minimum so far cannot improve it.
+//! A cut is computed for the moment with the highest limit:
 //! - If the flow reaches the limit, then limit and minimum agree, and no other moment has a higher one: done.
 //! - If not, the flow yields downsets A <= B with a smaller f, the smallest and the largest minimiser. The
 //!   current order is rearranged to pass through both: first A, then the rest of B, then the others, each
@@ -23,9 +23,9 @@
 //! So each cut improves the order where it is bad, and the order determines the next useful cut. Two downsets
 //! of every moment need no flow: with only the ancestors done, and with all but the descendants done.
 //! Operations on rows of the closure find their pressures for all moments at once, one value at a time. In
-//! real code they settle most moments that an order leaves open. Likewise, the weight that is certainly live
-//! at a moment (defined by an ancestor, needed by a descendant) gives a first bound without any flow, and
-//! breaks ties.
+//! real code they settle most moments that an order leaves open. Likewise, some weight is certainly live at a
+//! moment: defined by an ancestor, and needed by a descendant. This weight gives a first bound without any
+//! flow, and breaks ties.
 //!
 //! The first order only matters for speed: when no moment has a limit above the best minimum, that minimum is
 //! the maximum of all minima.
@@ -165,11 +165,11 @@ pub(crate) fn pressure_bound_within(
 
 /// Improve a bound, and perhaps the order, by the moments of pairs of instructions.
 ///
-/// For every set of instructions, each order has a moment when all common ancestors of the set are done, and
-/// nothing that depends on all of these ancestors is. For a single instruction, this is the moment just
-/// before it; the mirrored one is just after it. Pairs can bound more. If all loads must be done before the
-/// first store, some moment has all loads done and no store, although each single store could be the last
-/// one.
+/// For every set of instructions, each order has a certain moment. All common ancestors of the set are done
+/// then, and nothing that depends on all of these ancestors is. For a single instruction, this is the moment
+/// just before it; the mirrored one is just after it. Pairs can bound more. Suppose that all loads must be
+/// done before the first store. Then some moment has all loads done and no store, although each single store
+/// could be the last one.
 pub fn sharper_bound(
     region: &Region,
     class: ClassId,

@@ -20,13 +20,14 @@
 //!
 //! # The pressure after a downset
 //!
-//! In source order, each lane of a register has one *life* after the other: from a write (or from the start)
-//! over its reads to the next write (or to the end). At the end, the lane may be live-out. Suppose the
-//! dependences keep every read of a life after its write, and all of a life before the next write. Then in
-//! every legal order the reads see the same writes. The checker verifies this condition.
+//! In source order, each lane of a register has one *life* after the other. A life begins with a write (or at
+//! the start) and covers its reads. It ends at the next write (or at the end). At the end, the lane may be
+//! live-out. Suppose the dependences keep every read of a life after its write, and all of a life before the
+//! next write. Then in every legal order the reads see the same writes. The checker verifies this condition.
 //!
-//! Under it, a lane is live after a downset T exactly if it has a life that has begun in T (or from the start)
-//! and is still needed. A life is needed if some read is not in T, or if it is live-out.
+//! Under this condition, a lane is live after a downset T exactly if one of its lives has begun and is still
+//! needed. A life has begun if its write is in T, or if it is live from the start. A life is needed if some
+//! read is not in T, or if it is live-out.
 //!
 //! # The proof
 //!
@@ -41,11 +42,11 @@
 //! the life -> each of its reads                unlimited; a live-out life leads to the sink
 //! ```
 //!
-//! A life whose write is in T costs its weight, unless the life can be on the source's side, too: unless all
-//! its reads are in T. Any flow from source to sink passes every cut. So a flow of K *is* the certificate,
-//! regardless of how it was found. At the end the checker verifies that the flow respects all capacities and
-//! is conserved at every node. If there is no such flow, the nodes that the source still reaches are a
-//! possible downset with less pressure: the counterexample.
+//! A life whose write is in T costs its weight, unless the life can be on the source's side, too. That is so
+//! if all its reads are in T. Any flow from source to sink passes every cut. So a flow of K *is* the
+//! certificate, regardless of how it was found. At the end the checker verifies that the flow respects all
+//! capacities and is conserved at every node. If there is no such flow, the nodes that the source still
+//! reaches are a possible downset with less pressure: the counterexample.
 //!
 //! The flow follows shortest paths, one after the other, and ends at K.
 

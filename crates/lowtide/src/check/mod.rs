@@ -23,8 +23,9 @@
 //! # Figures
 //!
 //! Pressure follows from liveness, lane by lane, by one scan from the last instruction of the order to the
-//! first. A lane is live at a boundary if some instruction after it reads the lane before any writes it, or
-//! none writes it and it is live-out. With `D` the lanes that `i` writes and `U` those it reads,
+//! first. A lane is live at a boundary if some instruction after it reads the lane before any writes it. A
+//! live-out lane is also live there if none writes it. With `D` the lanes that `i` writes and `U` those it
+//! reads,
 //!
 //! ```text
 //! after(last) = live-out
@@ -503,8 +504,8 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
     let mut spilled = 0u64;
     for file in target.files() {
         waves = waves.min(u64::from(file.waves));
-        // (pressure, max, align) of the classes that share a file: one such list for the classes that the
-        // file names, and one for each class that it holds as `*`.
+        // (pressure, max, align) of the classes that share a file. One list is for the classes that the file
+        // names. Each class that the file holds as `*` has a list of its own.
         let mut contents: Vec<Vec<(u64, u64, u64)>> = Vec::new();
         let mut named = Vec::new();
         for class in &file.classes {

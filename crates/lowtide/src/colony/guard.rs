@@ -6,8 +6,9 @@
 //! rest of the guard, up to its own place there, by at most the weight that it opens. An instruction that
 //! closes as much as it opens raises nothing.
 //!
-//! So an instruction may be issued early if the weight of all early ones fits into the free weight of the
-//! guard, up to the last place of these. (In paper 4, such ants die.)
+//! So an instruction may be issued early if the weight of all early ones, including its own, fits into the
+//! free weight of the guard. Only the guard up to the last place of the early ones counts. (In paper 4, such
+//! ants die.)
 
 use super::terrain::Terrain;
 

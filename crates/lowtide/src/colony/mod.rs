@@ -12,8 +12,8 @@
 //! may stall without need.
 //!
 //! # One definition, several engines
-//! The schedule of an ant is a pure function of the region, the pheromones, the seed, the iteration and the
-//! ant's number, in integers (`ant` has the definition). So the result does not depend on the number of
+//! The schedule of an ant is a pure function, in integers, of the region, the pheromones, the seed, the
+//! iteration and the ant's number. `ant` has the definition. So the result does not depend on the number of
 //! threads or on the device. Among equal schedules of an iteration, the ant with the lowest number wins.
 
 mod ant;
@@ -87,8 +87,8 @@ impl Parameters {
         (u64::from(self.explorations) << 32) / count as u64
     }
 
-    /// Return the most links that can have more than the least pheromone at the same time: those of all
-    /// orders whose pheromones have not yet faded. `count` is the number of instructions.
+    /// Return the most links that can have more than the least pheromone at the same time. These are the
+    /// links of all orders whose pheromones have not yet faded. `count` is the number of instructions.
     fn most_raised(&self, count: u64) -> u64 {
         let mut amount = u32::from(pheromone::MOST);
         let mut iterations = 1;

@@ -1,9 +1,9 @@
-//! Blocks that look like pixel shaders of paper 3's time, for the machine `vs`: texture loads, interpolated inputs, lighting
-//! with dot products and normalisation, powers, blending.
+//! Blocks that look like pixel shaders of paper 3's time, for the machine `vs`. They have texture loads,
+//! interpolated inputs, lighting with dot products and normalisation, powers and blending.
 //!
-//! The paper's own shaders are not public. The generator reproduces what the paper reports: three groups of
-//! shaders (Table 6), sizes from 4 to 74 operations, about two operations for each cycle (Table 7), and
-//! operations for either unit, for both and for none.
+//! The paper's own shaders are not public. The generator reproduces the paper's figures: three groups of
+//! shaders (Table 6), 4 to 74 operations, and about two operations for each cycle (Table 7). As in the paper,
+//! operations are for either unit, for both or for none.
 
 use crate::index::{ClassId, RegisterId};
 use crate::random::Random;

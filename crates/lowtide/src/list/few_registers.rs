@@ -4,7 +4,7 @@
 //! that does not raise f. A *valley* is a downset with no more live weight than now, reached over the lowest
 //! possible hill: the scheduler can commit to it. The scheduler goes from valley to valley. Between two
 //! valleys it looks for the excursion with the lowest hill. It tries states in the order of the highest
-//! pressure on their path, the lowest first, so the first valley found has the lowest hill of all. If this
+//! pressure on their path, the lowest first. So the first valley found has the lowest hill of all. If this
 //! takes too many states, it commits to the most promising one.
 //!
 //! Both directions of time are tried, and the better order is kept. The result is never worse than the source

@@ -1,9 +1,9 @@
 //! Sethi-Ullman numbering on dependence graphs (paper 1, Section IV).
 //!
-//! On a tree, the registers of a node follow from its children, and so does the best order of the children:
-//! largest `MaxRP - DefSZ`, the *SU-number*, first. On a graph with shared results this is only a heuristic.
-//! All variants schedule bottom-up and take the ready instruction with the *smallest* SU-number, which
-//! therefore comes last:
+//! On a tree, the registers of a node follow from its children, and so does the best order of the children.
+//! The child with the largest `MaxRP - DefSZ`, the *SU-number*, comes first. On a graph with shared results
+//! this is only a heuristic. All variants schedule bottom-up and take the ready instruction with the
+//! *smallest* SU-number, which therefore comes last:
 //! - **Algorithm 1** (`sethi-ullman`): just that.
 //! - **Algorithm 2** (`su-rp`): an instruction that does not raise the pressure when it becomes ready is taken at
 //!   once (RP-reduction).

@@ -1,9 +1,9 @@
 //! Optimal orders of trees: the generalised Sethi-Ullman algorithm (paper 1, Section II).
 //!
-//! In a tree every instruction changes the pressure by a fixed amount in all orders: the weight that it
-//! defines, less the weight that only it uses. Sethi and Ullman evaluate one subtree after the other; Appel
-//! and Supowit do so for results of different sizes. The subtree that needs most registers beyond its result
-//! comes first. That is optimal among orders that keep subtrees together.
+//! In a tree every instruction changes the pressure by a fixed amount in all orders. The amount is the weight
+//! that it defines, less the weight that only it uses. Sethi and Ullman evaluate one subtree after the other;
+//! Appel and Supowit do so for results of different sizes. The subtree that needs most registers beyond its
+//! result comes first. That is optimal among orders that keep subtrees together.
 //!
 //! Where sizes differ, keeping subtrees together can cost registers. It may pay to stop where a subtree has
 //! little live, and to evaluate a part of another one first. This module applies the method of Abdel-Wahab

@@ -1,10 +1,10 @@
 //! Forced orders: dependences between pairs that follow from the limits.
 //!
-//! Suppose b came after a in an order within the limits. Then the order would have a moment just before b:
-//! all ancestors of b done, and a with its ancestors, but neither b nor a descendant of b. If every downset
-//! that is possible then exceeds a limit, b must come before a. That is a new dependence, which all orders
-//! within the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the new
-//! dependences; only the sets of instructions done and ahead use them.)
+//! Suppose b came after a in an order within the limits. Then the order would have a moment just before b.
+//! All ancestors of b would be done, and a with its ancestors, but neither b nor a descendant of b. If every
+//! downset that is possible then exceeds a limit, b must come before a. That is a new dependence, which all
+//! orders within the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the
+//! new dependences; only the sets of instructions done and ahead use them.)
 //!
 //! For each b one cut settles many a: all those in a minimiser within the limit.
 

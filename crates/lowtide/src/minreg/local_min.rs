@@ -5,8 +5,8 @@
 //! Between a state S and a later one Y only the instructions in between are free, and only their values
 //! change. So a new network is made each time, for these alone:
 //! - a value is live at a state if one of its openers has been passed and one of its closers has not. Two
-//!   kinds of values are left out: those open at S and not closed at Y, which are live all the way, and those
-//!   that no instruction in between touches;
+//!   kinds of values are left out. Values open at S and not closed at Y are live all the way. Other values
+//!   are touched by no instruction in between;
 //! - any other value is an arc of its weight, from its opener to its closer. Each end is a single
 //!   instruction, or all of several (by a node and unlimited arcs). A value open at S starts at the source,
 //!   and a value not closed at Y ends at the sink;

@@ -2,8 +2,8 @@
 //!
 //! Values that are live at the lower downset are live-in, and values that are live at the upper one are
 //! live-out. Values that only pass through add their weight at every point. So the pressure after a downset
-//! of the part is that of the corresponding downset of the whole, and all algorithms on regions work on
-//! parts. A part can have more dependences than the whole: those that a rule has proven harmless.
+//! of the part is that of the corresponding downset of the whole. All algorithms on regions work on parts. A
+//! part can have more dependences than the whole: those that a rule has proven harmless.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

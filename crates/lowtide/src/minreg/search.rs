@@ -2,22 +2,23 @@
 //!
 //! A *state* is the set of instructions passed so far: a downset or, from the other end, the complement of
 //! one. The possible continuations depend on the set only, not on its order. Let f(T) be the pressure at the
-//! boundary of a state T, one number for each class. f is submodular in each class: f(S | T) + f(S & T) <=
-//! f(S) + f(T). A state is *good* if an order within the limits continues it to the end. Otherwise it
-//! *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is the same.
+//! boundary of a state T, one number for each class. The function f is submodular in each class: f(S | T) +
+//! f(S & T) <= f(S) + f(T). A state is *good* if an order within the limits continues it to the end.
+//! Otherwise it *fails*. Both ends of time are alike: a value opens and closes the other way round, and f is
+//! the same.
 //!
 //! # Rules
 //! *Free moves.* If v can follow S and f(S + v) <= f(S) in every class, then S is good exactly if S + v is.
 //! *Proof.* Let S = T0, T1, ... be a continuation. Passing v first turns each Ti without v into Ti + v, and
 //! f(Ti + v) <= f(Ti) + f(S + v) - f(S & Ti) <= f(Ti), where Ti & (S + v) = S. ∎
 //!
-//! *Commit.* Let Y be reached from S within the limits, and let f(Y) be the minimum of f over all states
-//! between S and Y, in every class. If S is good, so is Y. *Proof.* Let Ti be a continuation of S.
-//! Then the states Ti | Y continue Y, and f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti), as Ti & Y lies
-//! between S and Y. ∎ So the search can forget all alternatives between S and Y. If Y fails, S fails with all states reached from
-//! it. For one class the minimum is a minimum cut. It may lie at a smaller state X, which can be reached,
-//! too: for a state Ti of the path from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search
-//! then commits to X, from the earliest state on its path that has no less pressure. With several classes it
+//! *Commit.* Let Y be reached from S within the limits. Let f(Y) be the minimum of f over all states between
+//! S and Y, in every class. If S is good, so is Y. *Proof.* Let Ti be a continuation of S. Then the states Ti
+//! | Y continue Y. As Ti & Y lies between S and Y, f(Ti | Y) <= f(Ti) + f(Y) - f(Ti & Y) <= f(Ti). ∎ So the
+//! search can forget all alternatives between S and Y. If Y fails, S fails with all states reached from it.
+//! For one class the minimum is a minimum cut. It may lie at a smaller state X, which can be reached, too.
+//! For a state Ti of the path from S to Y, f(Ti & X) <= f(Ti) + f(X) - f(Ti | X) <= f(Ti). The search then
+//! commits to X, from the earliest state on its path that has no less pressure. With several classes it
 //! commits only where Y itself is minimal in all.
 //!
 //! *Memory.* A state that has failed fails again, under the same limits or lower ones, and under more
@@ -85,8 +86,9 @@ struct Judgements {
 }
 
 impl Judgements {
-    /// Return the number of states of a subtree from which on a cut is sought: several times as many as could
-    /// be expanded for the cost of a cut. (Most subtrees are small, and memory makes them smaller.)
+    /// Return the size of a subtree, in states, from which on a cut is sought. It is several times the number
+    /// of states that could be expanded for the cost of a cut. (Most subtrees are small, and memory makes
+    /// them smaller.)
     fn patience(&self, states: u64, steps: u64) -> u64 {
         PATIENCE * self.steps / (self.exceeded + 1) * states / steps
     }

@@ -3,10 +3,10 @@
 //! # Parts
 //! Let M be a downset with the least pressure of all downsets. If T0, T1, ... is an order within a limit, so
 //! is the order that passes through Ti & M first and through Ti | M then. *Proof.* f(Ti & M) <=
-//! f(Ti) + f(M) - f(Ti | M) <= f(Ti), and the same for the union. ∎ So the region can be split at M, and each part
-//! ([`Part`]) be solved alone: the optimum is the highest of theirs. Between M and the ends, the search
-//! commits only in one direction of time: towards M. Without the split, either direction is the wrong one for
-//! one of the parts.
+//! f(Ti) + f(M) - f(Ti | M) <= f(Ti), and the same for the union. ∎ So the region can be split at M, and each
+//! part ([`Part`]) be solved alone. The optimum of the region is the highest optimum of a part. Between M and
+//! the ends, the search commits only in one direction of time: towards M. Without the split, either direction
+//! is the wrong one for one of the parts.
 //!
 //! # Questions
 //! For each part, harmless dependences are added first: by [`superiority`] and then, for the limit in

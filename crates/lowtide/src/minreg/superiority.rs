@@ -3,7 +3,7 @@
 //! Unrolled code consists of copies: chains of loads, conversions and products, for example, that feed one
 //! sum in a given order. At any progress of the copies, the one that is needed first might as well have made
 //! the most of it. This module finds pairs of instructions (a, b) such that "a before b" can be added to the
-//! dependences without loss: if there is an order within the limits, there is one that also respects the new
+//! dependences without loss. If there is an order within the limits, there is one that also respects the new
 //! dependences.
 //!
 //! # The exchange
@@ -17,29 +17,37 @@
 //! 3. If a depends directly on p of A, then φ(p) or p comes before b.
 //! 4. If b depends directly on φ(p) of B, then p comes before a or b.
 //! 5. If a depends directly on φ(p) of B, then p comes before a, and p and φ(p) come before b.
-//! 6. The values that a defines and those that b defines can be matched: y and y' have the same class and
-//!    weight, the uses of y in A are the partners of those of y' in B, neither is used in the other set, and
-//!    once all uses of y' outside have been passed, so have those of y. (A live-out has a use outside that is
-//!    never passed.)
-//! 7. A value from outside that some b uses is used by the partner of each b that uses it; or it can be
-//!    matched with another value from outside as in 6.
+//! 6. The values that a defines and those that b defines can be matched. Matched values y and y' have the
+//!    same class and weight. The uses of y in A are the partners of the uses of y' in B. Neither value is
+//!    used in the other set. Once all uses of y' outside have been passed, so have those of y. (A live-out
+//!    has a use outside that is never passed.)
+//! 7. A value from outside that some b uses is used by the partner of each b that uses it. Otherwise it can
+//!    be matched with another value from outside, as in 6.
 //!
-//! *T' is a downset.* Let x be in T' and p a direct predecessor. If x is outside, x and p are in T; if p is
-//! outside or in A, it stays; if p is in B, its partner is in T, by 1. If x is in A and in T, p is in T, and
-//! in T' if it is not in B; if it is, its partner is in T, by 5. If x is in A and not in T, its partner is in
-//! T; then p, or within A p or φ(p), or within B p and its partner are in T, by 2, 3 and 5; either way p is
-//! in T'. If x is in B, x and its partner are in T; so is p; and if p is in B, then its partner is in T, by
-//! 4.
+//! *T' is a downset.* Let x be in T' and p a direct predecessor of x. There are four cases:
+//! - x is outside. Then x and p are in T. If p is outside or in A, it stays. If p is in B, its partner
+//!   is in T, by 1.
+//! - x is in A and in T. Then p is in T, and in T' unless it is in B. If p is in B, its partner is in T,
+//!   by 5.
+//! - x is in A and not in T. Then the partner of x is in T. If p is outside, p is in T, by 2. If p is in A,
+//!   then p or φ(p) is in T, by 3. If p is in B, then p and its partner are in T, by 5. In each case p is in
+//!   T'.
+//! - x is in B. Then x and its partner are in T, and so is p. If p is in B, its partner is in T, by 4.
 //!
-//! *The pressure is no higher.* Other values do not change. For matched values y and y': if T holds neither a
-//! nor b, both are unborn in T and T'. If it holds a only, y stays as it is (no use in A is turned around, as
-//! b's users are not in T). If it holds b only, y' is live in T unless all of its uses are in B and in T
-//! (those outside come after a, by 1); y takes its place in T' with the partners of these uses passed, and no
-//! use outside, by 6. If T holds both: let P say that all uses of y in A are in T, Q the same of y' in B, and
-//! e and e' that all uses outside are in T, where e' implies e. Of the two values, T has freed [P and e] + [Q
-//! and e'], and T' at least [P or Q, and e] + [P and Q and e'], which is no less. For values from outside
-//! that are matched the last case applies (when y' is born and b in T, y is born, by 2). A value used as 7
-//! says first is free in T' if it is in T: all of its users are in T, with all partners.
+//! *The pressure is no higher.* Other values do not change. For matched values y and y', there are four
+//! cases:
+//! - T holds neither a nor b. Then both values are unborn in T and T'.
+//! - T holds a only. Then y stays as it is: no use in A is turned around, as b's users are not in T.
+//! - T holds b only. Then y' is live in T unless all of its uses are in B and in T (those outside come after
+//!   a, by 1). In T', y takes the place of y', with the partners of these uses passed and no use outside,
+//!   by 6.
+//! - T holds both. Let P say that all uses of y in A are in T, and Q that all uses of y' in B are. Let e and
+//!   e' say the same of the uses of y and y' outside; e' implies e. Of the two values, T has freed
+//!   [P and e] + [Q and e']. T' has freed at least [P or Q, and e] + [P and Q and e'], which is no less.
+//!
+//! For values from outside that are matched, the last case applies: when y' is born and b in T, y is born,
+//! by 2. A value used as 7 says first is free in T' if it is free in T. All of its users are then in T, with
+//! all partners.
 //!
 //! # With latencies
 //! In terms of time, the exchange lets a issue at the earlier of the two times of a and b, and b at the later

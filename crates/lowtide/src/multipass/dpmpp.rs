@@ -1,8 +1,9 @@
 //! Algorithm DPMPP of paper 5, Figure 1: dynamic programming from the last operation to the first.
 //!
 //! A transition puts one operation before the operations already placed. Its precondition is the state of the
-//! machine before it: the remaining operations, the values wanted in registers and in storage, and the rest
-//! of the current pass. Each stage makes the transitions that can precede those of the stage before:
+//! machine before it. The state has the remaining operations, the values wanted in registers and in storage,
+//! and the rest of the current pass. Each stage makes the transitions that can precede those of the stage
+//! before:
 //!
 //! - *valid*: everything that reads the results has its place, and the pass has room;
 //! - with *optimal substructure* (Section 3.2.1): of the valid ones, those with the fewest operations in

@@ -120,6 +120,9 @@ pub struct Costs {
     pub operations: BTreeMap<String, u32>,
 }
 
+/// The largest supported cost. Sums of costs stay within 64 bits.
+const MOST_COST: u32 = 1 << 20;
+
 /// The section `[passes]` of a target file.
 #[derive(Deserialize)]
 struct Section {
@@ -155,8 +158,8 @@ impl PassModel {
         }
         let Costs { pass, load, store, interpolant, wait, operation, operations } = &self.cost;
         let costs = [pass, load, store, interpolant, wait, operation];
-        if costs.into_iter().chain(operations.values()).any(|cost| *cost > 1 << 20) {
-            return Err(format!("passes.cost: costs over {} are not supported", 1 << 20));
+        if let Some(cost) = costs.into_iter().chain(operations.values()).find(|cost| **cost > MOST_COST) {
+            return Err(format!("passes.cost: {cost} is too much; give at most {MOST_COST} for each cost"));
         }
         Ok(())
     }

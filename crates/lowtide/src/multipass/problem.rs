@@ -312,8 +312,9 @@ impl<'a> PassProblem<'a> {
         data.chain(self.after.row(op).iter().copied())
     }
 
-    /// Return the waits that an order needs: one before the first use of a pending result, one before each
-    /// request over the limit, and one at the end if a stored result is still pending.
+    /// Return the number of waits that an order needs. One wait comes before the first use of a pending
+    /// result, and one before each request over the limit. One comes at the end if a stored result is still
+    /// pending.
     pub(super) fn waits(&self, ops: &[u32], stores: &[u32]) -> u32 {
         let mut pending: Vec<u32> = Vec::new();
         let mut waits = 0;

@@ -5,8 +5,8 @@
 //! computes it and all its ancestors back to other saved ones. Two passes that need the same unsaved
 //! operation both compute it.
 //!
-//! 1. *Subtrees grow bottom-up* (RDS_h): if an operation together with all it needs does not fit into a pass, its largest
-//!    operand is saved, then the next one, until it fits.
+//! 1. *Subtrees grow bottom-up* (RDS_h): suppose an operation together with all it needs does not fit into a
+//!    pass. Then its largest operand is saved, and the next one, until it fits.
 //! 2. *Save or compute again* (RDS): for each operation with several users, both are tried, with all that follows, and the
 //!    cheaper one is kept.
 //! 3. *Several outputs* (MRDS): as long as two passes fit into one and that is cheaper, the best two are merged.

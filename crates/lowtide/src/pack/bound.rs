@@ -15,9 +15,9 @@
 //!   only at the expense of the other;
 //! - sets of pairwise exclusive operations (cost 1, capacity 1), for the conflicts.
 //!
-//! Once all formats are decided, there is a further bound: the number of issues on units, less the maximum
-//! number of pairs that can share a cycle. A pair can share a cycle if its operations are for different
-//! units, have no conflict, and neither must wait for the other (a maximum matching).
+//! Once all formats are decided, there is a further bound. It is the number of issues on units, less the
+//! maximum number of pairs that can share a cycle. A maximum matching finds these pairs. A pair can share a
+//! cycle if its operations are for different units, have no conflict, and do not wait for each other.
 
 use super::matching::most_pairs;
 use super::problem::{Kind, PackProblem};

@@ -1,9 +1,9 @@
 //! The search's view of a block: from one end of time, with all facts that follow from the graph alone.
 //!
 //! Operations are numbered by the longest path to the other end, so each comes before those that wait for it.
-//! For each operation the graph has its ancestors (equation 10 of the paper counts their cycles), the
-//! operations that are *better* than it, and those that can share a cycle with it. For each load, it has the
-//! least number of groups of loads from its own on.
+//! For each operation the graph has its ancestors; equation 10 of the paper counts their cycles. The graph
+//! also has the operations that are *better*, and those that can share a cycle with the operation. For each
+//! load, the graph has the least number of groups of loads from its own on.
 
 use super::bound::{Ranges, Resource};
 use super::problem::{Kind, PackProblem, Split};
@@ -141,7 +141,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Return the least cycles that the open ancestors of an operation need: equation 10 of the paper. `open`
-    /// has for each unit those that may still take it: an operation in parts may be done with one unit and
+    /// has for each unit those that may still take it. An operation in parts may be done with one unit and
     /// not with the other.
     pub(super) fn cycles_before(&self, at: usize, open: &[BitSet; 2]) -> u32 {
         let ancestors = self.ancestors.row(at);

@@ -145,14 +145,14 @@ impl PackModel {
     /// Check the rules.
     fn validate(&self) -> Result<(), String> {
         if self.units[0] == self.units[1] {
-            return Err(format!("pack: unit {:?} is listed twice", self.units[0]));
+            return Err(format!("pack.units: {:?} is listed twice; name two different units", self.units[0]));
         }
         for rule in &self.operations {
             rule.validate(self).map_err(|error| format!("pack: operation {:?}: {error}", rule.names))?;
         }
         for rule in &self.banks {
             if rule.sources.iter().chain(&rule.results).any(|banks| *banks == 0) {
-                return Err(format!("pack: class {:?} must have at least one bank", rule.class));
+                return Err(format!("pack: class {:?} has 0 banks; give at least 1", rule.class));
             }
         }
         Ok(())
@@ -167,31 +167,35 @@ impl OperationRule {
             return Err(format!("unit {unit:?} is not one of {:?}", model.units));
         }
         if self.formats.is_empty() {
-            return Err("there must be a format; one without units is []".to_string());
+            return Err("formats is empty; list at least one ([] is a format without units)".to_string());
         }
-        if self.formats.iter().any(|units| units.len() == 2 && units[0] == units[1] || units.len() > 2) {
-            return Err("a format names each unit once at most".to_string());
+        let repeats = |units: &&Vec<String>| units.len() == 2 && units[0] == units[1] || units.len() > 2;
+        if let Some(units) = self.formats.iter().find(repeats) {
+            return Err(format!("format {units:?} names a unit twice; name each unit at most once"));
         }
         for split in &self.splits {
             let parts = split.units.values().map(|count| u64::from(*count)).sum::<u64>();
             if split.parts.len() < 2 || split.parts.len() as u64 != parts {
                 return Err(format!(
-                    "a split has {} parts, and units for {parts}: they must be as many, and at least two",
+                    "a split has {} parts, but its units issue {parts}; make both the same, at least 2",
                     split.parts.len()
                 ));
             }
             if split.apart == 0 || split.apart > MOST_APART {
-                return Err(format!("parts must be 1 to {MOST_APART} cycles apart"));
+                return Err(format!(
+                    "a split has parts that are {} cycles apart; give 1 to {MOST_APART}",
+                    split.apart
+                ));
             }
             if split.parts.len() > MOST_PARTS {
-                return Err(format!("a split has at most {MOST_PARTS} parts"));
+                return Err(format!("a split has {parts} parts; at most {MOST_PARTS} are supported"));
             }
         }
         if self.splits.len() > MOST_SPLITS {
-            return Err(format!("an operation has at most {MOST_SPLITS} splits"));
+            return Err(format!("{} splits; at most {MOST_SPLITS} are supported", self.splits.len()));
         }
-        if self.latency.is_some_and(|latency| latency > MOST_LATENCY) {
-            return Err(format!("latencies end at {MOST_LATENCY}"));
+        if let Some(latency) = self.latency.filter(|latency| *latency > MOST_LATENCY) {
+            return Err(format!("latency {latency} is too long; give at most {MOST_LATENCY} cycles"));
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! A state has the issued operations (whole or parts), the remaining cycles, and the operations that still
 //! wait for a latency. If a state has failed, so does every state with the same issued operations that is no
-//! better placed: it has no more cycles left, and everything that had to wait waits at least as long. Times
-//! are counted from the end, so failures stay valid for other lengths.
+//! better placed. Such a state has no more cycles left, and everything that had to wait waits at least as
+//! long. Times are counted from the end, so failures stay valid for other lengths.
 
 use rustc_hash::FxHashMap;
 

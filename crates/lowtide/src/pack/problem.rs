@@ -1,5 +1,5 @@
 //! A region on a machine with two units: the units that each operation may take, its dependences, and the
-//! pairs that cannot share a cycle. These are the paper's matrices (step 2 of its section 2.1): S, V, E and B
+//! pairs that cannot share a cycle. These are the paper's matrices (step 2 of its section 2.1). S, V, E and B
 //! are [`Kind`], L is [`PackProblem::succs`], F is [`PackProblem::conflict`], Γ is [`Operation::needs`].
 
 use thiserror::Error;

@@ -1,23 +1,24 @@
 //! Does the block fit into a given number of cycles? A depth-first search, cycle by cycle.
 //!
 //! All formats are decided before ([`formats`](super::formats)). In each cycle the search chooses a set of
-//! ready operations that can share it: larger sets first, and in them those with the longest path to the end.
-//! It gives up a state when
+//! ready operations that can share it. A set comes after its supersets, and operations with the longest path
+//! to the end come first. The search gives up a state when
 //! - an operation can no longer meet its last cycle, by its open ancestors (equation 10 of the paper for the
 //!   rest);
-//! - a window of cycles has less capacity than the operations that must be issued in it need
-//!   ([`Resource`](super::bound::Resource)), or too few pairs of operations can share a cycle: the bounds of
+//! - a window of cycles has too little capacity for the operations that must issue in it
+//!   ([`Resource`](super::bound::Resource));
+//! - too few pairs of operations can share a cycle. This rule and the one before are the bounds of
 //!   [`bound`](super::bound) for the rest;
 //! - the same operations were issued before in no more cycles, with nothing else to wait for ([`Memory`]).
 //!
 //! Two rules reduce the sets, as long as registers do not count:
 //! - *Nothing is left out.* If an operation, or the next part of a split one, fits into the cycle, it is
-//!   issued: moving it here from a later cycle delays nothing.
+//!   issued. Moving it here from a later cycle delays nothing.
 //! - *The better one first.* Let two ready operations take the same units and conflict with the same
 //!   operations. One is better if everything that waits for the other one also waits for it, and at least as
-//!   long. The other one is not begun without it: they could change places. (If both are split in the same
-//!   way on one unit, the better one gets the earlier of the two first parts, of the two second parts, and so
-//!   on.)
+//!   long. The other one is not begun without it: they could change places. (Suppose that both are split in
+//!   the same way on one unit. Then the better one gets the earlier of the two first parts, of the two second
+//!   parts, and so on.)
 //!
 //! If groups of loads are counted, the first rule holds for all but loads, and only in cycles that issue
 //! something. An operation that joins others changes no group, or ends a gap between two. The second rule

@@ -1,17 +1,18 @@
 //! Pass 1: the most waves of a kernel (paper 2, Section 4).
 //!
-//! Every region starts with the best of its known orders: the source order, the recorded production order, and that of `few-registers`. The
-//! target is what the kernel's own limits and the bounds of all regions allow. Regions that meet it are left alone. The others are searched,
-//! the worst one first: is there an order for the target, for one step less, and so on? Only steps of
-//! occupancy matter, not single registers, and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends with
-//! lowers the target for all that follow, since more would be of no use.
+//! Every region starts with the best of its known orders: the source order, the recorded production order,
+//! and that of `few-registers`. The target is what the kernel's own limits and the bounds of all regions
+//! allow. Regions that meet it are left alone. The others are searched, the worst one first: is there an
+//! order for the target, for one step less, and so on? Only steps of occupancy matter, not single registers,
+//! and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends
+//! with lowers the target for all that follow, since more would gain nothing.
 //!
 //! Spills come first: an order without them is better than one with more waves. A class that no order can keep within what a wave can address
 //! takes all of that anyway, and is not asked for.
 //!
-//! Where several classes share a file, only their sum is limited. Each class is then given what the others leave
-//! it at best: if even that is impossible, so is the step; an order found may still be one step short, and does
-//! not count then.
+//! Where several classes share a file, only their sum is limited. Each class is then given what the others
+//! leave it at best. If even that is impossible, so is the step. An order found may still be one step short;
+//! then it does not count.
 
 use std::cmp::Reverse;
 use std::time::Instant;

@@ -58,9 +58,11 @@ pub struct Options {
     /// The most registers of the target's first class to use, for [`Algorithm::AUTO`], [`Algorithm::LIST`], [`Algorithm::WAVES`], [`Algorithm::TWO_PASS`] and
     /// [`Algorithm::COLONY`].
     ///
-    /// For [`Goal::Length`] the limit is kept if a known order keeps it, or if a search finds one that does. For [`Goal::Occupancy`] only the second pass
-    /// knows the limit. It is kept in every region where one of the known orders (pass 1, source, production, few registers) keeps it with as
-    /// many waves as the kernel has and no more spills. In other regions it is exceeded by no more than the best of these orders does. [`Goal::MinReg`] ignores it, except with
+    /// For [`Goal::Length`] the limit is kept if a known order keeps it, or if a search finds one that does.
+    /// For [`Goal::Occupancy`] only the second pass knows the limit. It is kept in every region where a known
+    /// order keeps it with as many waves as the kernel has and no more spills. The known orders are those of
+    /// pass 1, of the source, of the production compiler and of `few-registers`. In other regions the limit
+    /// is exceeded by no more than the best of these orders does. [`Goal::MinReg`] ignores it, except with
     /// algorithms of two passes, which work as for [`Goal::Occupancy`].
     pub registers: Option<u32>,
     /// When to reject more waves. None: never.

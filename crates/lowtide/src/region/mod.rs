@@ -2,8 +2,8 @@
 //!
 //! A region has two representations. The *raw* part is the compiler's: instructions with the registers they
 //! define and use, lane by lane, and the dependences between them. The *values* are derived from it once,
-//! when the region is built: one value for every set of lanes that is written together and read alike.
-//! Schedulers work on values; the [checker](crate::check) reads the raw part only.
+//! when the region is built. There is one value for every set of lanes that is written together and read
+//! alike. Schedulers work on values; the [checker](crate::check) reads the raw part only.
 //!
 //! A region is immutable after [`RegionBuilder::build`] has validated it. It lies in flat arrays, addressed
 //! by typed indices. Source order is always a legal order.

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::progress::SearchLog;
 
-/// Answers by question. The lock is held only to find the place of an answer, not while the answer is sought: a second thread with the same
-/// question waits for the first, all others go on.
+/// Answers by question. The lock is held only to find the place of an answer, not while the answer is sought.
+/// A second thread with the same question waits for the first. All others go on.
 #[derive(Debug)]
 pub(crate) struct Memo<Key, Value>(Mutex<FxHashMap<Key, Arc<OnceLock<Value>>>>);
 

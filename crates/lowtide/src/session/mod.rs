@@ -3,8 +3,14 @@
 //! Code is inlined, unrolled and instantiated: five regions of six have the graph of another one. A session keeps the answer to every question, for all kernels
 //! and threads that use it.
 //!
-//! The cache key of an answer contains every input that affects it: the graph, the register files and the issue model of the target, the budget, the limits on registers
-//! without the weight that only passes through the region, and the orders to start from. A hit compares all of these, not a hash of them.
+//! The cache key of an answer contains every input that affects it:
+//! - the graph;
+//! - the register files and the issue model of the target;
+//! - the budget;
+//! - the limits on registers, without the weight that only passes through the region;
+//! - the orders to start from.
+//!
+//! A hit compares all of these, not a hash of them.
 //!
 //! Answers must not depend on who asks first; otherwise results would depend on the order of kernels and on threads. So every search works on the bare graph, which is
 //! the same for all regions that share it.

@@ -1,10 +1,10 @@
 //! Guarded list scheduling: short schedules under a limit on registers, without dead ends.
 //!
-//! A list scheduler that only looks at the current pressure can run into a dead end: all registers taken, and
-//! no ready instruction that frees one. The banker's rule avoids that. Keep one order within the limit, the
-//! *guard*. Issue an instruction only if the rest of the guard, without the issued instructions, still fits
-//! after it. Then the next instruction of the guard is always possible, and the scheduler never has to
-//! backtrack. Only the guard up to the instruction has to be checked: beyond it, the set of issued
+//! A list scheduler that only looks at the current pressure can run into a dead end. There, all registers are
+//! taken, and no ready instruction frees one. The banker's rule avoids that. Keep one order within the limit,
+//! the *guard*. Issue an instruction only if the rest of the guard, without the issued instructions, still
+//! fits after it. Then the next instruction of the guard is always possible, and the scheduler never has to
+//! backtrack. Only the guard up to the instruction has to be checked. Beyond it, the set of issued
 //! instructions is the same with or without this step, and fitted before.
 //!
 //! Among the instructions that the guard allows, the one with the best priority issues. The priority is the

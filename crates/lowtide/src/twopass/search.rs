@@ -13,12 +13,12 @@
 //! - Rim and Jain's relaxed problem of all remaining instructions has no solution;
 //! - a bound that includes registers refutes it.
 //!
-//! *No idling.* A candidate x that would issue in slot s is dropped if a ready instruction y could issue in
-//! an earlier slot and does not raise the pressure. *Proof.* Take any schedule in which x comes next, and
-//! move y from its later place into the empty slot. Everything else stays in place, and y's successors have
-//! more time than before. The pressure of every set on the way grows by what y adds to it. Pressure is
-//! submodular, so that is no more than y adds now: nothing. So a schedule with x next implies one with y
-//! before it. ∎ (The rule does not apply if y needs a unit that can make others wait.)
+//! *No idling.* Let x be a candidate that would issue in slot s. It is dropped if a ready instruction y could
+//! issue in an earlier slot and does not raise the pressure. *Proof.* Take any schedule in which x comes
+//! next, and move y from its later place into the empty slot. Everything else stays in place, and y's
+//! successors have more time than before. The pressure of every set on the way grows by what y adds to it.
+//! Pressure is submodular, so that is no more than y adds now: nothing. So a schedule with x next implies one
+//! with y before it. ∎ (The rule does not apply if y needs a unit that can make others wait.)
 
 use super::Rules;
 use super::history::{COSTS, History, Known, Pending};

@@ -20,7 +20,7 @@
 //!
 //! # Counting
 //! The set also has a size. The instructions that are not issued at a moment must fit into the remaining
-//! slots, and the issued ones must have fitted into the slots before. A cut can weigh instructions as well as
+//! slots. The issued ones must have fitted into the slots before. A cut can weigh instructions as well as
 //! registers. Suppose every set between the bounds has `f + (instructions outside)` over the limit plus the
 //! most that may be outside. Then no set is within the limit and large enough at the same time. That detects
 //! schedules that would have to wait for registers with work left to do.
@@ -29,13 +29,14 @@
 //! Results of long latency d are pending for d cycles or more. Let u be one of them with w registers, and let
 //! k(u) be the most results that can be pending at once with u. If f' is the least pressure of everything
 //! else then, k(u) is at most `(limit - f') / w`. (The pressure of the whole set may count twice or more in
-//! f', as long as the results count once less: a larger multiple makes too many of them expensive. The least
-//! of the quotients is taken.)
+//! f', if the results count once less. A larger multiple makes too many of them expensive. The least of the
+//! quotients is taken.)
 //!
 //! Give u the share 1/k(u): at no moment do the shares of all pending results add up to more than 1. Their
 //! pending times are intervals. If no set of W - 1 moments meets them all, W of them are disjoint (intervals
 //! are perfect). That is so if all shares together are more than W - 1. Disjoint ones follow each other
-//! in d + 1 cycles: a use of the first, then the load of the next, unless that is the same instruction.
+//! in d + 1 cycles. A use of the first comes before the load of the next, unless both are the same
+//! instruction.
 
 use super::timed::Timed;
 use crate::analysis::closure::Closure;

@@ -1,6 +1,7 @@
-//! What must hold for the result of every algorithm on any region. The fuzz targets in `fuzz/` and the short run in `fuzz_algorithms.rs` call the same
-//! functions: each makes a region of the bytes it is given, runs every algorithm on it, and panics if a checker refuses a result or finds other figures.
-//! Each returns whether the case left something to decide.
+//! What must hold for the result of every algorithm on any region. The fuzz targets in `fuzz/` and the short
+//! run in `fuzz_algorithms.rs` call the same functions. Each makes a region of the bytes it is given, and
+//! runs every algorithm on it. Each panics if a checker refuses a result or finds other figures. Each returns
+//! whether the case left something to decide.
 
 #![allow(dead_code)] // every fuzz target uses its own part
 
@@ -57,8 +58,9 @@ impl Choices<'_> {
 /// The most instructions of a region: enough for every rule of the searches.
 const MOST_INSTRS: usize = 20;
 
-/// A region that need not be in single-assignment form: registers of several lanes and classes, partial and repeated writes, results that nobody needs, values from
-/// outside and for outside, dependences of memory, units.
+/// A region that need not be in single-assignment form. It has registers of several lanes and classes,
+/// partial and repeated writes, and results that nobody needs. It also has values from outside and for
+/// outside, dependences of memory, and units.
 fn region(choices: &mut Choices, name: &str) -> Region {
     let mut builder = RegionBuilder::new(name);
     let class_count = choices.pick(&[2, 1, 2, 0]);
@@ -184,7 +186,8 @@ fn schedule_all(kernel: &Kernel, target: &Target, options: Options) -> KernelOut
     schedule_kernel(kernel, target, &options, &Session::new()).expect("the target has all classes")
 }
 
-/// The checker accepts the schedule and finds the figures that the algorithm claims; no figure is below its bound, and every bound by a cut is proven again.
+/// The checker accepts the schedule and finds the figures that the algorithm claims. No figure is below its
+/// bound, and every bound by a cut is proven again.
 #[track_caller]
 fn assert_true(problem: &Problem, outcome: &Outcome, name: &str) -> Report {
     let region = problem.region();

@@ -182,9 +182,10 @@ pub(crate) struct State {
 impl State {
     pub(crate) const START: State = State { slot: 0, ready: [0; LARGEST], free: [0; COPIES] };
 
-    /// Whether nothing is later than in another state with the same instructions. Then the same rest of an order issues
-    /// no later, instruction by instruction: the next one finds its slot, its operands and its units no later, and after
-    /// it this holds again. (For a unit, the first copy that is free is replaced in both states, and what replaces it is no later.)
+    /// Whether nothing is later than in another state with the same instructions. Then the same rest of an
+    /// order issues no later, instruction by instruction. The next one finds its slot, its operands and its
+    /// units no later, and after it this holds again. (For a unit, the first copy that is free is replaced in
+    /// both states, and what replaces it is no later.)
     fn is_as_good(&self, other: &State) -> bool {
         let none_later = |own: &[u32], other: &[u32]| own.iter().zip(other).all(|(own, other)| own <= other);
         self.slot <= other.slot

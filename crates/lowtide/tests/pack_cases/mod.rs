@@ -217,9 +217,9 @@ impl Brute<'_> {
     }
 }
 
-/// The shortest length, which is at most `longest`, by going through all states cycle by cycle: for blocks that are too large to try all
-/// packings of. Unlike the search it goes both ways whenever something could be issued or not, and knows no bound but the longest
-/// path. None if there are too many states.
+/// The shortest length, which is at most `longest`, by going through all states cycle by cycle. It serves
+/// blocks that are too large to try all packings of. Unlike the search it goes both ways whenever something
+/// could be issued or not, and knows no bound but the longest path. None if there are too many states.
 pub(crate) fn by_states(problem: &PackProblem, longest: u32) -> Option<u32> {
     let count = problem.len();
     let mut tails = vec![0; count];

@@ -1,5 +1,6 @@
-//! The layout of a dependence graph: layers, so that every edge leads down, and places near the neighbours within a layer, so
-//! that few edges cross (Sugiyama, Tagawa and Toda 1981, without nodes on long edges).
+//! The layout of a dependence graph, after Sugiyama, Tagawa and Toda 1981, without nodes on long edges. Nodes
+//! are in layers, so that every edge leads down. Within a layer they are near their neighbours, so that few
+//! edges cross.
 
 use lowtide::InstrId;
 use lowtide::region::{Edge, Region};

@@ -1,8 +1,8 @@
 //! `lowtide view`: the schedules of all kernels as one HTML page.
 //!
-//! The page has the figures of `lowtide schedule --json` for all kernels and regions, and the details of as many regions as
-//! fit into its size: `detail` has the data of a region, `layout` places the nodes of its graph. The script that draws the
-//! page is in `web/src/report` of `lowtide-tool`.
+//! The page has the figures of `lowtide schedule --json` for all kernels and regions. It has the details of
+//! as many regions as fit into its size. `detail` has the data of a region, and `layout` places the nodes of
+//! its graph. The script that draws the page is in `web/src/report` of `lowtide-tool`.
 
 mod detail;
 mod layout;

@@ -51,8 +51,9 @@ export function zoom(more = {}) {
 export const sampling = (points) => (points > 20_000 ? 'max' : undefined);
 
 /// A chart in a box of its own. `option()` is called for the first drawing and whenever the colours change.
-/// `label` says what it shows, for those who cannot see it; `zooms` are the axes that keys and buttons zoom:
-/// {x, y} as positions in the option's dataZoom. Nothing is drawn before `draw()`, which needs a place in the page.
+/// `label` says what the chart shows, for those who cannot see it. `zooms` are the axes that keys and buttons
+/// zoom: {x, y} as positions in the option's dataZoom. Nothing is drawn before `draw()`, which needs a place
+/// in the page.
 export function chart({ option, label, height = 360, zooms = null, id = null }) {
   const box = el('div', { class: 'chart', role: 'img', 'aria-label': label, style: `height: ${height}px`, id });
   const element = el('figure', {}, box);

@@ -112,8 +112,8 @@ function describe(model, instr) {
   return `${model.describe(instr)}: number ${number(position[instr] + 1)} in Lowtide’s order, cycle ${number(cycles[instr])}; reads ${names(model.used[instr])}; writes ${names(model.defined[instr])}; ${model.preds[instr].length} edges in, ${model.succs[instr].length} out, latency ${model.latency[instr]}.`;
 }
 
-/// Names the nodes in view, if they are few (thousands of names would keep the browser busy for minutes), and then draws edges
-/// and nodes clearly: there is room for it.
+/// Names the nodes in view if they are few: thousands of names would keep the browser busy for minutes. Then
+/// draws edges and nodes clearly, since there is room for it.
 function showNames(instance, model, across, layers) {
   const [x, y] = instance.getOption().dataZoom;
   const inside = (place, size, { start, end }) => place >= (size * start) / 100 - 0.5 && place <= (size * end) / 100 + 0.5;

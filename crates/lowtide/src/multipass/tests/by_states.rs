@@ -11,8 +11,8 @@ use crate::index::{InstrId, RegisterId};
 use crate::random::Random;
 use crate::region::{DepKind, InstrSpec, Region, RegionBuilder};
 
-/// Shaders of every kind that the model knows: several results, wide values, inputs in storage, results that nothing reads, and
-/// operations with effects or an order in memory that have results.
+/// Shaders of every kind that the model knows. They have several results, wide values, inputs in storage and
+/// results that nothing reads. Operations with effects, or with an order in memory, have results too.
 fn wild(random: &mut Random, most: usize) -> Region {
     let mut builder = RegionBuilder::new("wild");
     let [reg, interpolant, uniform] = ["reg", "interpolant", "uniform"].map(|name| builder.class(name));

@@ -231,8 +231,8 @@ fn an_example_by_hand() {
     // A pass, a store, an interpolant, seven operations; and one wait with four registers, or two with three.
     assert_eq!(costs(4, 7), 100 + 10 + 1 + 7 + 20);
     assert_eq!(costs(3, 7), 100 + 10 + 1 + 7 + 40);
-    // With six instructions, both sums are handed on to a pass that multiplies: two stores and two loads are cheaper than another
-    // wait with an interpolant.
+    // With six instructions, both sums are handed on to a pass that multiplies. Two stores and two loads are
+    // cheaper than another wait with an interpolant.
     assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
 }
 
@@ -316,4 +316,23 @@ fn what_fits_nowhere_is_an_error() {
     assert!(matches!(error, PassError::TooSmall { what: "registers", .. }), "{error}");
     let target = Target::builtin("gfx906").expect("a target");
     assert!(PassProblem::new(&region, &target).is_err());
+}
+
+#[test]
+fn a_bad_number_of_a_pass_model_is_named_with_its_range() {
+    let file = include_str!("../../../targets/ps14.toml");
+    for (from, to, message) in [
+        ("registers = 6", "registers = 0", "passes.limits.registers must not be 0"),
+        ("width = 4", "width = 0", "passes.width must be at least 1"),
+        (
+            "wait = 8",
+            "wait = 1048577",
+            "passes.cost: 1048577 is too much; give at most 1048576 for each cost",
+        ),
+        ("sin = 4", "sin = 1048578", "passes.cost: 1048578 is too much; give at most 1048576 for each cost"),
+    ] {
+        let target = Target::parse(&file.replacen(from, to, 1)).expect("the rest of the file is valid");
+        let error = PassModel::of(&target).expect_err("a number out of range").to_string();
+        assert!(error.contains(message), "{error}");
+    }
 }
