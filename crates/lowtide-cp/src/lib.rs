@@ -81,6 +81,9 @@ impl Model {
 pub struct Limits<'a> {
     /// Wall time. The solver reads the clock now and then: models of many megabytes take some seconds longer.
     pub time: Duration,
+    /// Work of the solver, in its own unit: roughly a second of one thread. `None` means no limit. With one
+    /// thread, a limit on work ends the run at the same place on every machine.
+    pub work: Option<f64>,
     /// Threads of the solver. One thread gives the same result in every run whose time suffices.
     pub threads: u32,
     /// The seed of the solver's random choices.
@@ -90,9 +93,9 @@ pub struct Limits<'a> {
 }
 
 impl Default for Limits<'_> {
-    /// Return the defaults: one minute on one thread.
+    /// Return the defaults: one minute on one thread, any work.
     fn default() -> Self {
-        Limits { time: Duration::from_secs(60), threads: 1, seed: 0, stop: None }
+        Limits { time: Duration::from_secs(60), work: None, threads: 1, seed: 0, stop: None }
     }
 }
 
@@ -222,6 +225,7 @@ impl Solver {
         let parameters = Parameters {
             random_seed: Some((limits.seed & i32::MAX as u32) as i32),
             max_time_in_seconds: Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64()),
+            max_deterministic_time: limits.work,
             linearization_level,
             // Interrupts end the program as usual.
             catch_interrupts: Some(false),

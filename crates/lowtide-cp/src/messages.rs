@@ -134,6 +134,8 @@ pub(crate) struct Parameters {
     pub(crate) random_seed: Option<i32>,
     #[prost(double, optional, tag = "36")]
     pub(crate) max_time_in_seconds: Option<f64>,
+    #[prost(double, optional, tag = "67")]
+    pub(crate) max_deterministic_time: Option<f64>,
     #[prost(int32, optional, tag = "90")]
     pub(crate) linearization_level: Option<i32>,
     #[prost(bool, optional, tag = "135")]

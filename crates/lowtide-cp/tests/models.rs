@@ -3,10 +3,11 @@
 
 #[path = "../../../tests/skip.rs"]
 mod skip;
+mod watchdog;
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lowtide::check::check_order;
@@ -16,6 +17,7 @@ use lowtide::region::Region;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 use skip::{Missing, skip};
+use watchdog::must_end;
 
 fn solver() -> Option<&'static Solver> {
     static SOLVER: OnceLock<Result<Solver, SolverError>> = OnceLock::new();
@@ -158,7 +160,8 @@ fn hard_region() -> Region {
     generate::region(Shape::Layered, 120, 5)
 }
 
-/// Without time nothing is proven; with a second, what is claimed is true. (A search that ignored its limit would not end.)
+/// Without time nothing is proven; with a second, what is claimed is true. (A search that ignored its limit would not end, and the watchdog
+/// would fail the test.)
 #[test]
 fn the_time_limit_ends_the_search() {
     let Some(solver) = solver() else { return };
@@ -167,7 +170,10 @@ fn the_time_limit_ends_the_search() {
     let times = [Duration::ZERO, Duration::from_secs(1)];
     for (model, time) in Model::ALL.into_iter().flat_map(|model| times.map(|time| (model, time))) {
         let limits = Limits { time, threads: 2, ..Limits::default() };
-        let answer = solver.solve(&region, ClassId(0), model, &start, 0, &limits).expect("an answer");
+        let answer = must_end(move || {
+            solver.solve(&hard_region(), ClassId(0), model, &source(&hard_region()), 0, &limits)
+        })
+        .expect("an answer");
         assert!(!answer.proved || time > Duration::ZERO, "{model:?}");
         assert!(answer.peak.is_none_or(|peak| answer.bound <= peak));
         assert!(answer.bound <= peak(&region, &start, ClassId(0)));
@@ -193,22 +199,48 @@ fn one_thread_gives_the_same_order_every_time() {
     }
 }
 
-/// The limit is a hundred years: a search that could not be stopped would not end.
+/// The limit is a hundred years: a search that could not be stopped would not end, and the watchdog would fail the test.
 #[test]
 fn a_search_can_be_stopped() {
     let Some(solver) = solver() else { return };
-    let region = hard_region();
-    let stop = AtomicBool::new(false);
-    let answer = std::thread::scope(|scope| {
-        scope.spawn(|| {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let answer = must_end(move || {
+        std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
         });
-        let limits = Limits { time: Duration::MAX, stop: Some(&stop), ..Limits::default() };
-        solver.solve(&region, ClassId(0), Model::Paper, &[], 0, &limits)
+        let limits = Limits { time: Duration::MAX, stop: Some(&flag), ..Limits::default() };
+        solver.solve(&hard_region(), ClassId(0), Model::Paper, &[], 0, &limits)
     });
     let answer = answer.expect("an answer");
     assert!(!answer.proved, "{answer:?}");
+}
+
+/// The same limit ends the same search at the same place, however fast the machine is.
+#[test]
+fn a_limit_on_work_gives_the_same_answer_every_time() {
+    let Some(solver) = solver() else { return };
+    let region = hard_region();
+    let start = source(&region);
+    let before = peak(&region, &start, ClassId(0));
+    let solve = |work: f64| {
+        let limits = Limits { work: Some(work), time: Duration::MAX, ..Limits::default() };
+        let solve = move || {
+            let region = hard_region();
+            solver.solve(&region, ClassId(0), Model::Improved, &source(&region), 0, &limits)
+        };
+        must_end(solve).expect("an answer")
+    };
+    let answers = [0.0, 0.05, 1.0].map(|work| {
+        let [first, second] = [solve(work), solve(work)];
+        let figures = |answer: &lowtide_cp::Answer| (answer.order.clone(), answer.peak, answer.bound);
+        assert_eq!(figures(&first), figures(&second), "{work}");
+        assert!(first.peak <= Some(before), "{work}");
+        first
+    });
+    // The limit ends the first search, and suffices for the last one.
+    assert!(!answers[0].proved && answers[2].proved, "{answers:?}");
 }
 
 #[test]

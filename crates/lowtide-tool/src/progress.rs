@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lowtide::budget::Budget;
-use lowtide::progress::{Event, Log, Observed, Observer, Phase, Quantity};
+use lowtide::progress::{Event, Log, Observed, Observer, Phase, Quantity, Step};
 use lowtide::region::Region;
 
 use crate::table::{command_line, grouped, shorten};
@@ -97,13 +97,23 @@ pub fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'
 /// Print a line for each improvement of a long search, and for its end. The first line is preceded by the steps of the first second.
 fn tell(event: &Event) {
     static HAS_HEADER: AtomicBool = AtomicBool::new(false);
-    let now = event.step().time;
-    if now < PATIENCE || !is_watched() {
+    let lines = lines(event);
+    if lines.is_empty() || !is_watched() {
         return;
     }
     if !HAS_HEADER.swap(true, Ordering::Relaxed) {
         let titles = columns("region", "of", ["best", "bound", "gap"], "");
         TERMINAL.suspend(|| eprintln!("{:>9}  {titles}", "time"));
+    }
+    for (time, line) in lines {
+        line_at(elapsed().saturating_sub(event.step().time - time), &line);
+    }
+}
+
+/// Return the lines of an event, each with its time since the start of the search.
+fn lines(event: &Event) -> Vec<(Duration, String)> {
+    if event.step().time < PATIENCE {
+        return Vec::new();
     }
     let name = match event.kernel {
         Some(kernel) => format!("{kernel} {}", event.region.name()),
@@ -114,7 +124,7 @@ fn tell(event: &Event) {
         true => earlier.saturating_sub(MOST_EARLIER),
         false => earlier,
     };
-    for (number, step) in event.steps.iter().enumerate().skip(first) {
+    let line = |(number, step): (usize, &Step)| {
         let end = match event.phase {
             Phase::End if number == earlier => {
                 if step.best == step.bound {
@@ -127,9 +137,9 @@ fn tell(event: &Event) {
         };
         let figures = [grouped(step.best), grouped(step.bound), gap(step.best, step.bound)];
         let figures = figures.each_ref().map(String::as_str);
-        let time = elapsed().saturating_sub(now - step.time);
-        line_at(time, &columns(&name, event.quantity.name(), figures, end));
-    }
+        (step.time, columns(&name, event.quantity.name(), figures, end))
+    };
+    event.steps.iter().enumerate().skip(first).map(line).collect()
 }
 
 fn columns(name: &str, of: &str, [best, bound, gap]: [&str; 3], end: &str) -> String {
@@ -183,6 +193,59 @@ mod tests {
         let full = columns(&name, "excess", ["1,000,000", "1,000,000", &gap(1, 1000)], "proven");
         assert!(!header.ends_with(' ') && full.chars().count() + 11 <= 100, "{full}");
         assert_eq!(header.find("bound"), Some(NAME + 2 + 6 + 1 + 10 + 1 + 5));
+    }
+
+    /// The lines of a search with steps at these times, in milliseconds, at each of its steps.
+    fn told(times: &[u64]) -> Vec<Vec<String>> {
+        let region = lowtide::generate::region(lowtide::generate::Shape::Tree, 5, 1);
+        let all: Vec<Step> = (0..)
+            .zip(times)
+            .map(|(number, time)| Step {
+                time: Duration::from_millis(*time),
+                nodes: 0,
+                best: 200,
+                bound: 100 + number,
+            })
+            .collect();
+        let lines_after = |count: usize| {
+            let phase = match count {
+                1 => Phase::Start,
+                count if count == times.len() => Phase::End,
+                _ => Phase::Improvement,
+            };
+            let (quantity, steps) = (Quantity::Peak, &all[..count]);
+            let told = lines(&Event { kernel: Some("k"), region: &region, quantity, phase, steps });
+            // The bound names the step.
+            let word = |(_, line): (_, String)| {
+                line.split_whitespace().skip(4).step_by(3).collect::<Vec<_>>().join(" ")
+            };
+            told.into_iter().map(word).collect()
+        };
+        (1..=times.len()).map(lines_after).collect()
+    }
+
+    #[test]
+    fn the_first_line_of_a_long_search_comes_with_its_first_second() {
+        let nothing: [&str; 0] = [];
+        // A short search.
+        assert_eq!(told(&[0, 10, 999]), [nothing; 3]);
+        // A search without a step after its first second, except the end.
+        let lines = told(&[0, 10, 2500]);
+        assert_eq!(lines[..2], [nothing; 2]);
+        assert_eq!(lines[2], ["100", "101", "102 open"]);
+        // Each later step is one line.
+        let lines = told(&[0, 10, 1000, 1500, 2500]);
+        assert_eq!(lines[..2], [nothing; 2]);
+        assert_eq!(lines[2], ["100", "101", "102"]);
+        assert_eq!(lines[3..], [["103"], ["104 open"]]);
+    }
+
+    #[test]
+    fn the_first_second_has_few_lines() {
+        let times: Vec<u64> = (0..100).chain([5000]).collect();
+        let lines = told(&times);
+        assert_eq!(lines[100].len(), MOST_EARLIER + 1);
+        assert_eq!((lines[100][0].as_str(), lines[100][MOST_EARLIER].as_str()), ("180", "200 proven"));
     }
 
     #[test]

@@ -1,5 +1,10 @@
 //! The limits of a search: a [`Budget`] as the user states it, and an [`Effort`] as a search consumes it.
 
+#[cfg(test)]
+pub(crate) mod clock;
+#[cfg(test)]
+mod time_limits;
+
 use std::time::{Duration, Instant};
 
 /// The limits of a search, as the user states them.
@@ -32,7 +37,7 @@ impl Budget {
     pub fn effort(&self, instrs: usize) -> Effort {
         let deadline = self.time_per_instr.and_then(|time| {
             let count = u32::try_from(instrs).unwrap_or(u32::MAX);
-            Instant::now().checked_add(time.saturating_mul(count))
+            now().checked_add(time.saturating_mul(count))
         });
         Effort { steps: self.nodes.unwrap_or(u64::MAX), deadline }
     }
@@ -59,7 +64,7 @@ impl Effort {
 
     /// Return whether no steps or no time are left.
     pub fn is_spent(&self) -> bool {
-        self.steps == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.steps == 0 || is_over(self.deadline)
     }
 
     /// Consume steps, or all of them if there are fewer.
@@ -76,7 +81,7 @@ impl Effort {
     /// Run `run` with all but one of `parts` equal parts of the rest. The last part is reserved for a later
     /// search.
     pub(crate) fn with_all_but<T>(&mut self, parts: u32, run: impl FnOnce(&mut Effort) -> T) -> T {
-        let now = Instant::now();
+        let now = now();
         let kept = |deadline: Instant| deadline - deadline.saturating_duration_since(now) / parts;
         let steps = if self.steps == u64::MAX { 0 } else { self.steps / u64::from(parts) };
         let share = Effort { steps: self.steps - steps, deadline: self.deadline.map(kept) };
@@ -99,7 +104,7 @@ impl Effort {
     /// Return one of `parts` equal parts of the rest, for a search that counts steps in another unit.
     pub(crate) fn share(&self, parts: u32) -> Effort {
         let deadline = self.deadline.map(|deadline| {
-            let now = Instant::now();
+            let now = now();
             now + deadline.saturating_duration_since(now) / parts
         });
         let steps = if self.steps == u64::MAX { u64::MAX } else { self.steps / u64::from(parts) };
@@ -122,6 +127,20 @@ impl Effort {
     pub(crate) fn give_back(&mut self, left: Effort) {
         self.steps += left.steps;
     }
+}
+
+/// Return the time by the clock of all time limits. Tests replace this clock (`clock`).
+pub(crate) fn now() -> Instant {
+    #[cfg(test)]
+    if let Some(time) = clock::look() {
+        return time;
+    }
+    Instant::now()
+}
+
+/// Return whether a time limit is over.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| now() >= deadline)
 }
 
 #[cfg(test)]
@@ -164,16 +183,51 @@ mod tests {
         effort.with_all_but(8, |share| assert_eq!(share.steps, u64::MAX));
     }
 
+    /// The number of the look at which the time of an effort is over.
+    fn last_look(effort: &Effort) -> u32 {
+        (0..10_000).find(|_| effort.is_spent()).expect("an end");
+        clock::number_of_looks() - 1
+    }
+
+    #[test]
+    fn the_time_of_a_budget_ends_at_its_end() {
+        for (end, instrs) in [(1, 1), (1, 7), (80, 1), (80, 3), (81, 1000)] {
+            clock::ticking(|| assert_eq!(last_look(&clock::until(end, instrs).effort(instrs)), end));
+        }
+        clock::ticking(|| assert!(!Budget::UNLIMITED.effort(5).is_spent()));
+        let no_time = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
+        clock::ticking(|| assert!(no_time.effort(5).is_spent()));
+    }
+
+    /// The share of an eighth starts at look 1 of 81: it has 10 of the 80 ticks left.
     #[test]
     fn a_share_of_the_time_ends_earlier() {
-        let end = Instant::now() + Duration::from_secs(80);
-        let mut effort = Effort { steps: u64::MAX, deadline: Some(end) };
-        let left = |share: &Effort| end - share.deadline.expect("a deadline");
-        let (part, rest) =
-            (effort.with_share(8, |share| left(share)), effort.with_all_but(8, |share| left(share)));
-        assert!(part > Duration::from_secs(69) && part < Duration::from_secs(71), "{part:?}");
-        assert!(rest > Duration::from_secs(9) && rest < Duration::from_secs(11), "{rest:?}");
-        assert_eq!(effort.with_steps(5, |share| share.deadline), Some(end));
-        assert_eq!(effort.deadline, Some(end));
+        let start = || clock::until(81, 1).effort(1);
+        clock::ticking(|| assert_eq!(start().with_share(8, |share| last_look(share)), 11));
+        clock::ticking(|| assert_eq!(start().with_share(1, |share| last_look(share)), 81));
+        clock::ticking(|| assert_eq!(last_look(&start().share(4)), 21));
+        clock::ticking(|| assert_eq!(start().with_all_but(8, |share| last_look(share)), 71));
+        clock::ticking(|| assert_eq!(start().with_steps(5, |share| last_look(share)), 81));
+        clock::ticking(|| assert_eq!(last_look(&start().put_aside(5)), 81));
+    }
+
+    /// A later share is one of what is left then; the share of a share ends within it.
+    #[test]
+    fn shares_of_the_time_are_shares_of_the_rest() {
+        clock::ticking(|| {
+            let mut effort = clock::until(81, 1).effort(1);
+            assert_eq!(effort.with_share(8, |share| last_look(share)), 11);
+            // Look 12 finds 69 ticks left, look 36 finds 45.
+            assert_eq!(effort.with_share(3, |share| last_look(share)), 35);
+            assert_eq!(effort.with_all_but(5, |share| last_look(share)), 72);
+            assert_eq!(last_look(&effort), 81);
+            assert_eq!(effort.with_share(2, |share| last_look(share)), 83, "a share of no time is no time");
+        });
+        clock::ticking(|| {
+            // Look 1 leaves 40 of 80 ticks, until 41; look 2 leaves 13 of 39, until 15.
+            let mut effort = clock::until(81, 1).effort(1);
+            assert_eq!(effort.with_share(2, |half| half.with_share(3, |share| last_look(share))), 15);
+            assert_eq!(last_look(&effort), 81);
+        });
     }
 }

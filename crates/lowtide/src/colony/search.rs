@@ -14,7 +14,7 @@ use crate::analysis::length_bound::lower_bound;
 use crate::analysis::limits::{self, is_within};
 use crate::analysis::times::{MOST_SLOTS, Times};
 use crate::analysis::walk::PressureFields;
-use crate::budget::Budget;
+use crate::budget::{Budget, is_over};
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::progress::Watch;
@@ -317,7 +317,7 @@ impl<'t> Colony<'t> {
             // The most choices of an iteration are known beforehand, so no budget of steps is exceeded.
             let affordable = effort.steps.saturating_sub(choices) / of_group;
             let groups = u64::from(self.parameters().groups).min(affordable) as u32;
-            if groups == 0 || effort.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if groups == 0 || is_over(effort.deadline) {
                 break;
             }
             let (winner, chosen) = self.iterate(&mut ants, iteration, groups, effort.deadline);
@@ -371,7 +371,8 @@ impl<'t> Colony<'t> {
         };
         let Some((own, others)) = ants.split_first_mut() else { return (None, 0) };
         std::thread::scope(|scope| {
-            let others: Vec<_> = others.iter_mut().map(|ant| scope.spawn(|| work(ant))).collect();
+            let others: Vec<_> =
+                others.iter_mut().map(|ant| scope.spawn(threads::same_clock(|| work(ant)))).collect();
             let (mut winner, mut choices) = work(own);
             for other in others {
                 let (found, chosen) = threads::join(other);
@@ -436,7 +437,7 @@ impl<'t> Colony<'t> {
         let mut winner: Winner = None;
         let mut choices = 0;
         for number in numbers {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if is_over(deadline) {
                 break;
             }
             let is_alive = ant.walk(&self.task.terrain, self.pheromones.table(), rules, number % LANES);

@@ -171,7 +171,7 @@ fn ask_and_climb(
     let mut climb = || climber.climb(class, bound, peak - 1, turn / STEP_OF_BOUND, &mut aside, &is_answered);
     let (verdict, climbed) = if has_room && solver.threads() > 2 {
         std::thread::scope(|scope| {
-            let climbed = scope.spawn(climb);
+            let climbed = scope.spawn(threads::same_clock(climb));
             let verdict = solver.ask(class, peak - 1, turn, effort);
             is_answered.store(!verdict.is_unknown(), Ordering::Relaxed);
             (verdict, Some(threads::join(climbed)))

@@ -6,7 +6,6 @@
 //! the same counts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
 
 use super::exact::Options;
 use super::memory::Memory;
@@ -15,7 +14,7 @@ use super::search::Search;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields};
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::InstrId;
 use crate::threads;
 use crate::verdict::Verdict;
@@ -104,7 +103,7 @@ pub(super) fn race(
         };
         let [spent_first, spent_second] = &mut spent;
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| all(1, &mut second, spent_second));
+            let other = scope.spawn(threads::same_clock(|| all(1, &mut second, spent_second)));
             verdicts[0] = all(0, &mut first, spent_first);
             verdicts[1] = threads::join(other);
         });
@@ -145,10 +144,6 @@ fn strides(turn: u64) -> Vec<u64> {
         next *= 2;
     }
     strides
-}
-
-fn is_over(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 #[cfg(test)]

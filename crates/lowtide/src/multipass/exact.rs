@@ -94,8 +94,8 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
         // A thread, for its stack. If the system has none, the result so far stays.
         std::thread::scope(|scope| {
-            if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &mut search)
-            {
+            let search = threads::same_clock(&mut search);
+            if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, search) {
                 threads::join(thread);
             }
         });

@@ -36,7 +36,7 @@ use super::memory::Memory;
 use super::problem::Kind;
 use super::{Packing, Placed};
 use crate::bits::BitSet;
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::ValueId;
 use crate::random::Random;
 use crate::verdict::Verdict;
@@ -253,7 +253,7 @@ impl<'g> Search<'g> {
         }
         self.effort.steps -= 1;
         let is_time = self.nodes.is_multiple_of(CLOCK_INTERVAL);
-        if is_time && self.effort.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline) {
+        if is_time && is_over(self.effort.deadline) {
             self.effort.steps = 0;
             return true;
         }

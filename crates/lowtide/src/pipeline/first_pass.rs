@@ -15,10 +15,9 @@
 //! then it does not count.
 
 use std::cmp::Reverse;
-use std::time::Instant;
 
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::budget::Budget;
+use crate::budget::{Budget, now};
 use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
@@ -239,9 +238,8 @@ impl RegionWaves {
         let deadline = budget.effort(problem.region().len()).deadline;
         let questions = 2 * u64::from(step.saturating_sub(self.waves).max(1));
         let rest = || Budget {
-            time_per_instr: deadline.map(|deadline| {
-                deadline.saturating_duration_since(Instant::now()) / problem.region().len() as u32
-            }),
+            time_per_instr: deadline
+                .map(|deadline| deadline.saturating_duration_since(now()) / problem.region().len() as u32),
             nodes: budget.nodes.map(|nodes| nodes / questions),
             ..budget
         };

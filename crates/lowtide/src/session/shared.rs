@@ -9,7 +9,7 @@ use super::statistics::Pass;
 use super::{Answers, Context};
 use crate::analysis::limits::limits_without_through;
 use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::budget::Budget;
+use crate::budget::{Budget, now};
 use crate::index::InstrId;
 use crate::list::few_registers::few_registers_on;
 use crate::minreg::exact::{self, Decision};
@@ -185,7 +185,8 @@ impl<'a> SharedProblem<'a> {
 
     /// The order with the fewest registers of the first class that the budget allows to find, on so many threads.
     pub(crate) fn fewest(&self, threads: usize) -> Fewest {
-        let start = Instant::now();
+        let start = now();
+        let elapsed = || now().saturating_duration_since(start);
         let few = self.few_registers();
         let primary = self.problem.primary_class();
         // The bare graph has nothing that passes through; the region that asks has.
@@ -197,7 +198,7 @@ impl<'a> SharedProblem<'a> {
             let mut bounds: Vec<(u32, Reason)> =
                 pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
             if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
-                let taken = Taken { nodes: 0, time: start.elapsed(), is_copied: false };
+                let taken = Taken { nodes: 0, time: elapsed(), is_copied: false };
                 return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
             }
             // The bounds of the other classes take little, so the rest is for the search.
@@ -206,7 +207,7 @@ impl<'a> SharedProblem<'a> {
                 let bound = pressure_bound(region, class, closure, &few, budget);
                 bounds[class.index()] = (bound.value, Reason::Cut(bound.witness));
             }
-            let spent = start.elapsed() / region.len() as u32;
+            let spent = elapsed() / region.len() as u32;
             let time_per_instr = budget.time_per_instr.map(|time| time.saturating_sub(spent));
             let log = self.log(Quantity::Peak).told_with(through.into());
             let options = exact::Options::new(Budget { time_per_instr, ..budget });
@@ -214,7 +215,7 @@ impl<'a> SharedProblem<'a> {
             let answer = exact::minimise_on(region, closure, primary, &[], &few, options);
             let log = log.finish(answer.nodes);
             bounds[primary.index()] = (answer.bound, answer.reason);
-            let taken = Taken { nodes: answer.nodes, time: start.elapsed(), is_copied: false };
+            let taken = Taken { nodes: answer.nodes, time: elapsed(), is_copied: false };
             Answer { answer: Fewest { order: answer.order, bounds }, taken, log: Some(log) }
         });
         let log = found.log.map(|log| log.raised(through.into()));
