@@ -2,10 +2,7 @@
 
 #include "Trial.h"
 #include "RegisterFiles.h"
-#include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
-#include "llvm/CodeGen/MachineMemOperand.h"
-#include "llvm/CodeGen/PseudoSourceValue.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -38,35 +35,14 @@ bool Trial::isPossible() {
   return Threads == 1;
 }
 
-static bool isSpill(const MachineInstr &MI, const MachineFrameInfo &Frame) {
-  for (const MachineMemOperand *Memory : MI.memoperands())
-    if (const PseudoSourceValue *Place = Memory->getPseudoValue())
-      if (const auto *Fixed = dyn_cast<FixedStackPseudoSourceValue>(Place))
-        if (Frame.isSpillSlotObjectIndex(Fixed->getFrameIndex()))
-          return true;
-  return false;
-}
-
-static Allocation measure(const MachineFunction &MF, const RegisterFiles &Files) {
-  Allocation Result;
-  std::vector<unsigned> Used = Files.used(MF.getRegInfo());
-  for (unsigned I = 0; I != Used.size() && I != Allocation::MostFiles; ++I)
-    Result.Registers[I] = Used[I];
-  const MachineFrameInfo &Frame = MF.getFrameInfo();
-  Result.StackBytes = Frame.getStackSize();
-  for (const MachineBasicBlock &Block : MF)
-    for (const MachineInstr &MI : Block)
-      Result.Spills += isSpill(MI, Frame);
-  return Result;
-}
-
 namespace {
 
-/// Report to the original process when the frame is laid out, and exit. LLVM has no hook for code outside the pass
+/// Report to the original process at the end of the pipeline, and exit. LLVM has no hook for code outside the pass
 /// pipeline, except that each optional pass asks this gate whether it may run.
 class Reporter : public OptPassGate {
 public:
-  Reporter(const MachineFunction &MF, const RegisterFiles &Files, int Pipe) : MF(MF), Files(Files), Pipe(Pipe) {}
+  Reporter(MachineFunction &MF, const RegisterFiles &Files, int Pipe)
+      : MF(MF), Files(Files), LaneWrites(isAMDGPU(MF) ? countLaneWrites(MF) : 0), Pipe(Pipe) {}
 
   bool isEnabled() const override { return true; }
 
@@ -78,19 +54,30 @@ public:
 
 private:
   bool beforePass(StringRef PassName) {
-    // This optional pass is the first one after the frame is laid out.
-    bool IsAllocated = MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs);
-    if (PassName != "Control Flow Optimizer" || !IsAllocated)
+    if (PassName == AfterFrame && MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs)) {
+      measureAllocation(Result, MF, Files, LaneWrites);
+      IsAllocated = true;
+    }
+    if (!IsAllocated || PassName != (isAMDGPU(MF) ? AtEnd : AfterFrame))
       return true;
-    Allocation Result = measure(MF, Files);
+    measureCode(Result, MF);
     bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
     _exit(IsWritten ? 0 : 1);
   }
 
-  const MachineFunction &MF;
+  /// The first optional pass after the frame is laid out.
+  static constexpr const char *AfterFrame = "Control Flow Optimizer";
+  /// The last optional pass of the AMDGPU back end. Only the relaxation of far branches follows. The last optional
+  /// passes of other back ends differ, so their code is measured after the frame.
+  static constexpr const char *AtEnd = "AMDGPU Insert Delay ALU";
+
+  MachineFunction &MF;
   /// Held by value, because LLVM has destroyed the scheduler by then.
   RegisterFiles Files;
+  unsigned LaneWrites;
   int Pipe;
+  bool IsAllocated = false;
+  FinalCode Result;
 };
 
 /// Exit on every error. By default LLVM prints some errors and continues with invalid code.
@@ -129,10 +116,10 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
   return Result;
 }
 
-std::optional<Allocation> Trial::finish() {
+std::optional<FinalCode> Trial::finish() {
   if (Pipe < 0)
     return std::nullopt;
-  Allocation Result;
+  FinalCode Result;
   size_t Got = 0;
   while (Got < sizeof Result) {
     ssize_t More = read(Pipe, reinterpret_cast<char *>(&Result) + Got, sizeof Result - Got);

@@ -1,16 +1,16 @@
 //===- Trial.h - Run the register allocator on an order ----------*- C++ -*-===//
 //
-// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function gets. A trial
-// measures that number exactly. The process forks. The copy applies the order, continues the compilation until
-// registers are allocated and the stack frame is laid out, reports the result through a pipe, and exits. The original
-// process sees no side effect. Since the copy is the compiler itself, the original arrives at the same result if it
-// takes the order.
+// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function gets. Later
+// passes decide about the size of the code. A trial measures both exactly. The process forks. The copy applies the
+// order, continues the compilation until only branches are left to place, reports the figures through a pipe, and
+// exits. The original process sees no side effect. Since the copy is the compiler itself, the original arrives at the
+// same result if it takes the order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_TRIAL_H
 #define LOWTIDE_LLVM_TRIAL_H
 
-#include <cstdint>
+#include "FinalCode.h"
 #include <optional>
 #include <sys/types.h>
 
@@ -21,17 +21,6 @@ class MachineFunction;
 namespace lowtide {
 
 class RegisterFiles;
-
-/// The registers and memory that allocated code needs.
-struct Allocation {
-  static constexpr unsigned MostFiles = 8;
-  /// Registers of each file.
-  unsigned Registers[MostFiles] = {};
-  /// Bytes of the stack frame. On a GPU the frame is scratch memory.
-  uint64_t StackBytes = 0;
-  /// Instructions that store a register to the stack or load it back.
-  unsigned Spills = 0;
-};
 
 class Trial {
 public:
@@ -46,7 +35,7 @@ public:
   static Trial start(llvm::MachineFunction &MF, const RegisterFiles &Files);
 
   /// Wait for the copy and return its report. Return none if the copy has failed.
-  std::optional<Allocation> finish();
+  std::optional<FinalCode> finish();
 
 private:
   pid_t Process = -1;
