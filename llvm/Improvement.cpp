@@ -63,7 +63,7 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
       return;
     // A limit that is too tight can make the allocator fail. A failure of the free allocator has causes outside the
     // order, so further trials would fail too.
-    if (!IsFinished && New->AllocatorLimit)
+    if (!IsFinished && New->AllocatorLimit && !Trial::obstacle())
       continue;
     if (!IsFinished)
       return;

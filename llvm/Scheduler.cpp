@@ -280,8 +280,13 @@ void Scheduler::improve() {
   lowtide_options Options = schedulingOptions();
   Rules Rules = {lowtide_goal(Options.goal), bool(Options.filter)};
   Improvement Loop(Current->Handle, Kernel.get(), Waves, Rules, Summary);
-  if (Loop.measureStock(Options)) {
-    if (isTrialWanted() && Trial::isPossible())
+  const char *Obstacle = isTrialWanted() ? Trial::obstacle() : nullptr;
+  if (Obstacle) {
+    // Without a trial, a function can end worse than with the stock orders.
+    Summary.Reason = Obstacle;
+    warnOnce("functions keep the stock orders, because " + Twine(Obstacle));
+  } else if (Loop.measureStock(Options)) {
+    if (isTrialWanted())
       Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return runTrial(Orders); });
     else
       Loop.runByPressure(Options);

@@ -10,10 +10,19 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <chrono>
+#include <climits>
+#include <csignal>
 #include <dirent.h>
 #include <fcntl.h>
+#include <mutex>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,14 +34,31 @@ static bool IsCopy = false;
 
 bool Trial::isRunning() { return IsCopy; }
 
-bool Trial::isPossible() {
+/// Whether a copy has not answered in time.
+static std::atomic<bool> IsBlocked = false;
+
+static unsigned countThreads() {
   unsigned Threads = 0;
   if (DIR *Tasks = opendir("/proc/self/task")) {
     while (const dirent *Entry = readdir(Tasks))
       Threads += Entry->d_name[0] != '.';
     closedir(Tasks);
   }
-  return Threads == 1;
+  return Threads;
+}
+
+const char *Trial::obstacle() {
+  if (IsBlocked)
+    return "a copy of the compiler did not answer in time";
+  // A copy that does not reach the passes in which it reports would write the output of the compiler.
+  static const bool IsCut = [] {
+    StringMap<cl::Option *> &Options = cl::getRegisteredOptions();
+    for (const char *Name : {"stop-after", "stop-before", "disable-branch-fold", "amdgpu-enable-delay-alu"})
+      if (auto At = Options.find(Name); At != Options.end() && At->second->getNumOccurrences() > 0)
+        return true;
+    return false;
+  }();
+  return IsCut ? "an option removes passes that a trial needs" : nullptr;
 }
 
 namespace {
@@ -92,11 +118,27 @@ public:
 
 } // namespace
 
+/// Undo what the compiler does on an error: it would delete the output of the original process, or resume there.
+static void exitOnErrors(LLVMContext &Context) {
+  for (int Signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP, SIGHUP, SIGINT, SIGQUIT, SIGTERM})
+    signal(Signal, SIG_DFL);
+  rlimit NoCore = {0, 0};
+  setrlimit(RLIMIT_CORE, &NoCore);
+  remove_fatal_error_handler();
+  install_fatal_error_handler([](void *, const char *, bool) { _exit(1); });
+  Context.setDiagnosticHandler(std::make_unique<ExitOnError>());
+}
+
 Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
+  // One thread at a time, so that no other copy inherits the end of the pipe that this copy writes to.
+  static std::mutex Lock;
+  std::lock_guard<std::mutex> Guard(Lock);
   Trial Result;
   int Ends[2];
   if (pipe(Ends) != 0)
     return Result;
+  if (countThreads() > 1)
+    Result.Limit = int(std::min<size_t>(10'000 + MF.getInstructionCount(), INT_MAX));
   Result.Process = fork();
   if (Result.Process != 0) {
     close(Ends[1]);
@@ -110,10 +152,24 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
     dup2(Null, STDOUT_FILENO);
     dup2(Null, STDERR_FILENO);
   }
-  MF.getFunction().getContext().setDiagnosticHandler(std::make_unique<ExitOnError>());
+  LLVMContext &Context = MF.getFunction().getContext();
+  exitOnErrors(Context);
   // The gate lives until the process exits.
-  MF.getFunction().getContext().setOptPassGate(*new Reporter(MF, Files, Ends[1]));
+  Context.setOptPassGate(*new Reporter(MF, Files, Ends[1]));
   return Result;
+}
+
+/// Wait until there is something to read. Return false if that takes longer than `Limit` milliseconds.
+static bool waitFor(int Pipe, int Limit) {
+  using namespace std::chrono;
+  auto End = steady_clock::now() + milliseconds(Limit);
+  for (;;) {
+    int Left = Limit < 0 ? -1 : int(std::max<long>(0, duration_cast<milliseconds>(End - steady_clock::now()).count()));
+    pollfd Wait = {Pipe, POLLIN, 0};
+    int Ready = poll(&Wait, 1, Left);
+    if (Ready >= 0 || errno != EINTR)
+      return Ready != 0;
+  }
 }
 
 std::optional<FinalCode> Trial::finish() {
@@ -122,6 +178,11 @@ std::optional<FinalCode> Trial::finish() {
   FinalCode Result;
   size_t Got = 0;
   while (Got < sizeof Result) {
+    if (!waitFor(Pipe, Limit)) {
+      IsBlocked = true;
+      kill(Process, SIGKILL);
+      break;
+    }
     ssize_t More = read(Pipe, reinterpret_cast<char *>(&Result) + Got, sizeof Result - Got);
     if (More < 0 && errno == EINTR)
       continue;

@@ -24,8 +24,12 @@ class RegisterFiles;
 
 class Trial {
 public:
-  /// Return whether this process can be copied. It must have one thread, because `fork` copies only the calling thread.
-  static bool isPossible();
+  /// Return why this process cannot be copied; nullptr if it can.
+  ///
+  /// `fork` copies only the calling thread. A lock that another thread holds at that moment stays locked in the copy.
+  /// The C library protects its own locks, and code generation takes few others, so a copy rarely waits for one. If a
+  /// copy does not answer in time, it is killed, and this process is not copied again.
+  static const char *obstacle();
 
   /// Return whether this process is a copy.
   static bool isRunning();
@@ -40,6 +44,8 @@ public:
 private:
   pid_t Process = -1;
   int Pipe = -1;
+  /// The milliseconds in which the copy must answer; negative for no limit.
+  int Limit = -1;
 };
 
 } // namespace lowtide
