@@ -1,14 +1,14 @@
 //===- Candidate.h - New orders for the regions of one function --*- C++ -*-===//
 //
 // A candidate is one set of orders for all regions of a function, with its figures at two stages. The search promises
-// waves, length and pressure. The register allocator then shows, in a trial, how many registers the orders really need.
+// waves, length and pressure. A trial then shows the figures of the finished code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_CANDIDATE_H
 #define LOWTIDE_LLVM_CANDIDATE_H
 
+#include "FinalCode.h"
 #include "Owned.h"
-#include "Trial.h"
 #include "lowtide.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
@@ -39,8 +39,8 @@ struct Candidate {
   unsigned SearchLimit = 0;
   /// The register limit of the allocator, in the first file; 0 for none.
   unsigned AllocatorLimit = 0;
-  /// The result of the trial; none without a successful trial.
-  std::optional<Allocation> Allocated;
+  /// The figures of the finished code; none without a successful trial.
+  std::optional<FinalCode> Final;
 
   /// Select the regions that get new orders. Return whether any region does.
   bool chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtide_goal Goal);

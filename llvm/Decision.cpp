@@ -5,23 +5,72 @@
 
 namespace lowtide {
 
-bool isSurelyNoWorse(const Candidate &New, const Candidate &Stock, const Occupancy &Waves) {
-  unsigned NewWaves = Waves.of(*New.Allocated), Promised = Stock.Kernel.occupancy;
-  if (New.Allocated->Spills > 0)
-    return false;
-  return NewWaves > Promised || (NewWaves == Promised && New.Allocated->Registers[0] <= Stock.peak(0));
+/// Scalar registers that may be spilled beyond those of the stock orders.
+static constexpr unsigned MoreScalarSpillsAllowed = 2;
+/// Code size without more waves, and time of a gain, relative to the stock orders.
+static constexpr double MostCode = 1.02, LengthOfGain = 0.99;
+/// The filter of paper 4: so few waves must not cost more cycles than this.
+static constexpr unsigned FewWaves = 3, FewCycles = 63;
+
+const char *describe(Verdict Result) {
+  switch (Result) {
+  case Verdict::Accepted:
+    return "";
+  case Verdict::FewerWaves:
+    return "fewer waves";
+  case Verdict::MoreSpills:
+    return "more spills";
+  case Verdict::MoreScalarSpills:
+    return "more scalar spills";
+  case Verdict::MoreRegisters:
+    return "more registers";
+  case Verdict::MoreCode:
+    return "more code";
+  case Verdict::Filtered:
+    return "too many cycles for few waves";
+  case Verdict::NothingGained:
+    return "nothing gained";
+  }
+  return "";
 }
 
-const char *reasonToReject(const Candidate &New, const Candidate &Stock, const Occupancy &Waves) {
-  const Allocation &After = *New.Allocated, &Before = *Stock.Allocated;
-  unsigned NewWaves = Waves.of(After), StockWaves = Waves.of(Before);
-  if (NewWaves < StockWaves)
-    return "fewer waves";
+bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
+  const FinalCode &Before = *Stock.Final;
+  // Pressure is a lower bound on registers, so the promised waves are an upper bound.
+  if (New.Kernel.occupancy > Before.Waves || Before.StackBytes > 0 || Before.Spills > 0 || Before.ScalarSpills > 0)
+    return true;
+  if (Rules.Goal == LOWTIDE_MIN_REG && New.peak(0) < Before.Registers[0])
+    return true;
+  // The frequencies of regions are not known here, so one shorter region is enough.
+  for (size_t I = 0; I != New.Regions.size(); ++I)
+    if (New.Regions[I].length <= LengthOfGain * double(Stock.Regions[I].length))
+      return true;
+  return false;
+}
+
+static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {
+  return After.Waves > Before.Waves || After.StackBytes < Before.StackBytes || After.Spills < Before.Spills ||
+         After.ScalarSpills + MoreScalarSpillsAllowed < Before.ScalarSpills ||
+         After.Length <= LengthOfGain * Before.Length ||
+         (Rules.Goal == LOWTIDE_MIN_REG && After.Registers[0] < Before.Registers[0]);
+}
+
+Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
+  const FinalCode &After = *New.Final, &Before = *Stock.Final;
+  if (After.Waves < Before.Waves)
+    return Verdict::FewerWaves;
   if (After.StackBytes > Before.StackBytes || After.Spills > Before.Spills)
-    return "more spills";
-  if (NewWaves == StockWaves && After.Registers[0] > Before.Registers[0])
-    return "more registers";
-  return nullptr;
+    return Verdict::MoreSpills;
+  if (After.ScalarSpills > Before.ScalarSpills + MoreScalarSpillsAllowed)
+    return Verdict::MoreScalarSpills;
+  unsigned MoreWaves = After.Waves - Before.Waves;
+  if (MoreWaves == 0 && After.Registers[0] > Before.Registers[0])
+    return Verdict::MoreRegisters;
+  if (MoreWaves == 0 && double(After.CodeBytes) > MostCode * double(Before.CodeBytes))
+    return Verdict::MoreCode;
+  if (Rules.Filter && MoreWaves > 0 && MoreWaves <= FewWaves && New.length() > Stock.length() + FewCycles)
+    return Verdict::Filtered;
+  return isGain(After, Before, Rules) ? Verdict::Accepted : Verdict::NothingGained;
 }
 
 const char *reasonToRejectByPressure(const Candidate &New, const Candidate &Stock, const Occupancy &Waves) {
@@ -30,11 +79,11 @@ const char *reasonToRejectByPressure(const Candidate &New, const Candidate &Stoc
   return IsWorse ? "fewer waves by pressure" : nullptr;
 }
 
-bool isBetter(const Candidate &New, const Candidate &Old, const Occupancy &Waves) {
-  auto Cost = [&](const Candidate &C) {
-    return std::make_tuple(C.Allocated->StackBytes, C.Allocated->Spills, -int(Waves.of(*C.Allocated)), C.length());
+bool isBetter(const Candidate &New, const Candidate &Old) {
+  auto Cost = [](const FinalCode &Code) {
+    return std::make_tuple(Code.StackBytes, Code.Spills, -int(Code.Waves), Code.Length);
   };
-  return Cost(New) < Cost(Old);
+  return Cost(*New.Final) < Cost(*Old.Final);
 }
 
 } // namespace lowtide

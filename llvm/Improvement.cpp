@@ -1,8 +1,8 @@
 //===- Improvement.cpp - The loop that improves one function --------------===//
 
 #include "Improvement.h"
-#include "Decision.h"
 #include "Plans.h"
+#include "Trial.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
@@ -35,7 +35,7 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
   for (size_t I = 0; I != Plans.size(); ++I) {
     const Plan &Next = Plans[I];
     // A plan for fewer waves than an accepted try already has cannot win.
-    if (Next.Waves && Summary.Chosen >= 0 && Waves.of(*Summary.chosen().Allocated) >= Next.Waves)
+    if (Next.Waves && Summary.Chosen >= 0 && Summary.chosen().Final->Waves >= Next.Waves)
       continue;
     std::optional<Candidate> New = search(Session, Kernel, Next.Options, Summary.Reason);
     bool IsNew = false;
@@ -48,25 +48,35 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
     if (!IsNew)
       continue;
 
-    runTrial(*New, RunTrial);
+    // The trial of the stock orders decides whether the promises are worth a trial of their own.
+    if (!Summary.Stock.Final && !runTrial(Summary.Stock, RunTrial))
+      return;
+    if (!canGain(*New, Summary.Stock, Asked)) {
+      Summary.Reason = describe(Verdict::NothingGained);
+      Summary.Tries.push_back(std::move(*New));
+      if (I == 0)
+        return;
+      continue;
+    }
+    bool IsFinished = runTrial(*New, RunTrial);
     if (Trial::isRunning())
       return;
     // A limit that is too tight can make the allocator fail. A failure of the free allocator has causes outside the
     // order, so further trials would fail too.
-    if (!New->Allocated && New->AllocatorLimit)
+    if (!IsFinished && New->AllocatorLimit && !Trial::obstacle())
       continue;
-    if (!New->Allocated)
-      break;
-    bool IsAccepted = isAccepted(*New, RunTrial);
-    if (Trial::isRunning())
+    if (!IsFinished)
       return;
-    if (IsAccepted && (Summary.Chosen < 0 || isBetter(*New, Summary.chosen(), Waves)))
+    Verdict Result = judge(*New, Summary.Stock, Asked);
+    if (Result != Verdict::Accepted)
+      Summary.Reason = describe(Result);
+    else if (Summary.Chosen < 0 || isBetter(*New, Summary.chosen()))
       Summary.Chosen = int(Summary.Tries.size());
     Summary.Tries.push_back(std::move(*New));
     Summary.addTime(Summary.TrialSeconds);
 
     if (I == 0) {
-      Progress So = {Summary.Stock, Summary.Tries.front(), Summary.Chosen >= 0, isReached(), CanLimitAllocator};
+      Progress So = {Summary.Stock, Summary.Tries.front(), Result, isReached(), CanLimitAllocator};
       std::vector<Plan> Further = furtherPlans(Next, So, Waves);
       Plans.insert(Plans.end(), Further.begin(), Further.end());
     } else if (isReached())
@@ -74,28 +84,14 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
   }
 }
 
-/// Store the result of a trial in the candidate.
-void Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
-  Orders.Allocated = RunTrial(Orders);
-  if (!Orders.Allocated)
+/// Store the result of a trial in the candidate. Return whether there is one.
+bool Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
+  Orders.Final = RunTrial(Orders);
+  if (Orders.Final)
+    Orders.Final->Waves = Waves.of(*Orders.Final);
+  else
     Summary.Reason = "the trial of the register allocator failed";
-}
-
-/// Return whether the allocated function is no worse than with the stock orders. The stock orders are tried at most
-/// once, and only if their pressure does not decide.
-bool Improvement::isAccepted(const Candidate &New, const TrialFunction &RunTrial) {
-  Candidate &Stock = Summary.Stock;
-  if (!Stock.Allocated) {
-    if (isSurelyNoWorse(New, Stock, Waves))
-      return true;
-    runTrial(Stock, RunTrial);
-    if (!Stock.Allocated)
-      return false;
-  }
-  const char *Rejected = reasonToReject(New, Stock, Waves);
-  if (Rejected)
-    Summary.Reason = Rejected;
-  return !Rejected;
+  return Orders.Final.has_value();
 }
 
 /// Return whether an accepted try has the most waves that any search has promised.
@@ -103,7 +99,7 @@ bool Improvement::isReached() const {
   unsigned Promised = Summary.Stock.Kernel.occupancy;
   for (const Candidate &Try : Summary.Tries)
     Promised = std::max(Promised, Try.Kernel.occupancy);
-  return Summary.Chosen >= 0 && Waves.of(*Summary.chosen().Allocated) >= Promised;
+  return Summary.Chosen >= 0 && Summary.chosen().Final->Waves >= Promised;
 }
 
 } // namespace lowtide

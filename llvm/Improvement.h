@@ -1,7 +1,7 @@
 //===- Improvement.h - The loop that improves one function -------*- C++ -*-===//
 //
-// For each plan (Plans.h): Lowtide searches for orders, the register allocator runs on them in a trial (Trial.h), and
-// the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves
+// For each plan (Plans.h): Lowtide searches for orders, the compiler finishes the code with them in a trial (Trial.h),
+// and the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves
 // that any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the trial.
 //
 //===----------------------------------------------------------------------===//
@@ -9,6 +9,7 @@
 #define LOWTIDE_LLVM_IMPROVEMENT_H
 
 #include "Candidate.h"
+#include "Decision.h"
 #include "Occupancy.h"
 #include "Report.h"
 #include <functional>
@@ -17,14 +18,14 @@ namespace lowtide {
 
 class Improvement {
 public:
-  /// Run the register allocator on a candidate. Return none if the trial fails. Also return none in the copy of the
+  /// Finish the code with the orders of a candidate. Return none if the trial fails. Also return none in the copy of the
   /// process that runs the trial; `Trial::isRunning()` is true there.
-  using TrialFunction = std::function<std::optional<Allocation>(const Candidate &)>;
+  using TrialFunction = std::function<std::optional<FinalCode>(const Candidate &)>;
 
   /// All arguments must outlive the object. Results go to `Summary`.
   Improvement(const lowtide_session *Session, const lowtide_kernel *Kernel, const Occupancy &Waves,
-              FunctionReport &Summary)
-      : Session(Session), Kernel(Kernel), Waves(Waves), Summary(Summary) {}
+              const Rules &Asked, FunctionReport &Summary)
+      : Session(Session), Kernel(Kernel), Waves(Waves), Asked(Asked), Summary(Summary) {}
 
   /// Measure the stock orders. Return false, with a reason in the report, on an error.
   bool measureStock(lowtide_options Options);
@@ -36,13 +37,13 @@ public:
   void runByPressure(lowtide_options Options);
 
 private:
-  void runTrial(Candidate &Orders, const TrialFunction &RunTrial);
-  bool isAccepted(const Candidate &New, const TrialFunction &RunTrial);
+  bool runTrial(Candidate &Orders, const TrialFunction &RunTrial);
   bool isReached() const;
 
   const lowtide_session *Session;
   const lowtide_kernel *Kernel;
   const Occupancy &Waves;
+  const Rules Asked;
   FunctionReport &Summary;
 };
 

@@ -45,13 +45,13 @@ unsigned Occupancy::of(const uint32_t *Registers, size_t Count) const {
 
 unsigned Occupancy::ofPeaks(const std::vector<uint32_t> &Peaks) const { return of(Peaks.data(), Peaks.size()); }
 
-unsigned Occupancy::of(const Allocation &Allocated) const {
-  Allocation WithReserved = Allocated;
+unsigned Occupancy::of(const FinalCode &Final) const {
+  FinalCode WithReserved = Final;
   // The condition code, the trap handler and flat addressing reserve scalar registers above the used ones.
   constexpr unsigned ReservedScalars = 6;
   if (IsGPU)
     WithReserved.Registers[1] += ReservedScalars;
-  return of(WithReserved.Registers, Allocation::MostFiles);
+  return of(WithReserved.Registers, FinalCode::MostFiles);
 }
 
 } // namespace lowtide

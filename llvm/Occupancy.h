@@ -8,7 +8,7 @@
 #ifndef LOWTIDE_LLVM_OCCUPANCY_H
 #define LOWTIDE_LLVM_OCCUPANCY_H
 
-#include "Trial.h"
+#include "FinalCode.h"
 #include "lowtide.h"
 #include <cstdint>
 #include <vector>
@@ -34,7 +34,7 @@ public:
   unsigned most() const { return Most; }
 
   /// Return the waves that fit after allocation.
-  unsigned of(const Allocation &Allocated) const;
+  unsigned of(const FinalCode &Final) const;
 
   /// Return the waves that fit with a register pressure, given by file.
   unsigned ofPeaks(const std::vector<uint32_t> &Peaks) const;

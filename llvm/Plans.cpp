@@ -14,15 +14,17 @@ Plan firstPlan(const lowtide_options &Options, const Candidate &Stock) {
 std::vector<Plan> furtherPlans(const Plan &First, const Progress &So, const Occupancy &Waves) {
   const Candidate &Stock = So.Stock, &Try = So.First;
   unsigned Promised = Try.Kernel.occupancy;
-  unsigned Before = Stock.Allocated ? Waves.of(*Stock.Allocated) : Stock.Kernel.occupancy;
+  unsigned Before = Stock.Final->Waves;
   bool IsGainLost = Before < Promised && !So.IsReached;
-  if (!IsGainLost && So.IsAccepted)
+  bool IsTooHigh = So.Result == Verdict::FewerWaves || So.Result == Verdict::MoreSpills ||
+                   So.Result == Verdict::MoreRegisters;
+  if (!IsGainLost && !IsTooHigh)
     return {};
 
   // The allocator used `Excess` registers more than the pressure. A search with that much less room should end with
   // `Wanted` registers: those of the promised waves, or those of the stock orders.
-  unsigned Wanted = IsGainLost ? Waves.registersFor(Promised) : Stock.Allocated ? Stock.Allocated->Registers[0] : 0;
-  unsigned Used = Try.Allocated->Registers[0], Excess = Used - std::min(Used, Try.peak(0));
+  unsigned Wanted = IsGainLost ? Waves.registersFor(Promised) : Stock.Final->Registers[0];
+  unsigned Used = Try.Final->Registers[0], Excess = Used - std::min(Used, Try.peak(0));
   // A large excess has other causes than pressure: calls, or register tuples that do not fit between other values.
   if (Excess > std::max(8u, Wanted / 4))
     return {};

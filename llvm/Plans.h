@@ -12,6 +12,7 @@
 #define LOWTIDE_LLVM_PLANS_H
 
 #include "Candidate.h"
+#include "Decision.h"
 #include "Occupancy.h"
 #include <vector>
 
@@ -33,8 +34,8 @@ struct Progress {
   const Candidate &Stock;
   /// The first try, after its trial.
   const Candidate &First;
-  /// Whether the first try is accepted.
-  bool IsAccepted;
+  /// The verdict on the first try.
+  Verdict Result;
   /// Whether an accepted try has the most waves that any search has promised.
   bool IsReached;
   bool CanLimitAllocator;

@@ -6,6 +6,7 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -25,14 +26,24 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
       for (unsigned File = 0; File != Files.files().size(); ++File)
         J.attribute(Files.files()[File].Name, C.peak(File));
     });
-    if (!C.Allocated)
+    if (!C.Final)
       return;
+    const FinalCode &Code = *C.Final;
     J.attributeObject("final", [&] {
-      J.attribute("waves", Waves.of(*C.Allocated));
-      for (unsigned File = 0; File != Files.files().size() && File != Allocation::MostFiles; ++File)
-        J.attribute(Files.files()[File].Name, C.Allocated->Registers[File]);
-      J.attribute("stack", int64_t(C.Allocated->StackBytes));
-      J.attribute("spills", C.Allocated->Spills);
+      J.attribute("waves", Code.Waves);
+      for (unsigned File = 0; File != Files.files().size() && File != FinalCode::MostFiles; ++File)
+        J.attribute(Files.files()[File].Name, Code.Registers[File]);
+      J.attribute("stack", int64_t(Code.StackBytes));
+      J.attribute("spills", Code.Spills);
+      J.attribute("scalar_spills", Code.ScalarSpills);
+      J.attribute("code", int64_t(Code.CodeBytes));
+      J.attribute("length", std::llround(Code.Length));
+      J.attribute("issue", std::llround(Code.Issue));
+      J.attribute("cost", std::llround(Code.cost()));
+      J.attribute("waits", Code.Waits);
+      J.attribute("carries", Code.Carries);
+      J.attribute("wide_carries", Code.WideCarries);
+      J.attribute("loads_after_loads", Code.LoadsAfterLoads);
     });
   };
   J.object([&] {

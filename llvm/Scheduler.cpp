@@ -170,7 +170,7 @@ private:
   Owned<lowtide_kernel> describeKernel();
 
   void improve();
-  std::optional<Allocation> runTrial(const Candidate &Orders);
+  std::optional<FinalCode> runTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
   std::unique_ptr<ScheduleDAGInstrs> Stock;
@@ -278,9 +278,15 @@ void Scheduler::improve() {
   Summary.addTime(Summary.DescribeSeconds);
 
   lowtide_options Options = schedulingOptions();
-  Improvement Loop(Current->Handle, Kernel.get(), Waves, Summary);
-  if (Loop.measureStock(Options)) {
-    if (isTrialWanted() && Trial::isPossible())
+  Rules Rules = {lowtide_goal(Options.goal), bool(Options.filter)};
+  Improvement Loop(Current->Handle, Kernel.get(), Waves, Rules, Summary);
+  const char *Obstacle = isTrialWanted() ? Trial::obstacle() : nullptr;
+  if (Obstacle) {
+    // Without a trial, a function can end worse than with the stock orders.
+    Summary.Reason = Obstacle;
+    warnOnce("functions keep the stock orders, because " + Twine(Obstacle));
+  } else if (Loop.measureStock(Options)) {
+    if (isTrialWanted())
       Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return runTrial(Orders); });
     else
       Loop.runByPressure(Options);
@@ -294,7 +300,7 @@ void Scheduler::improve() {
 }
 
 /// Run the register allocator on a candidate, in a copy of the process. The copy returns none.
-std::optional<Allocation> Scheduler::runTrial(const Candidate &Orders) {
+std::optional<FinalCode> Scheduler::runTrial(const Candidate &Orders) {
   Trial Copy = Trial::start(MF, Files);
   if (!Trial::isRunning())
     return Copy.finish();

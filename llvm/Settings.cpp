@@ -205,6 +205,11 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
   return &At->second.View;
 }
 
+void warnOnce(const Twine &Message) {
+  static std::once_flag Once;
+  std::call_once(Once, [&] { errs() << "lowtide: warning: " << Message << "\n"; });
+}
+
 void append(StringRef File, StringRef Text) {
   std::error_code Error;
   raw_fd_ostream Out(File, Error, sys::fs::CD_OpenAlways, sys::fs::FA_Write, sys::fs::OF_Append);

@@ -9,6 +9,7 @@
 
 #include "lowtide.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 #include <string>
 
 namespace llvm {
@@ -48,6 +49,9 @@ struct Session {
 /// Return the session for the processor of a function. Return nullptr and set `Reason` if there is no target for it.
 const Session *findSession(const llvm::MachineFunction &MF, const RegisterFiles &Files, unsigned IssueWidth,
                            std::string &Reason);
+
+/// Print a warning, once per process.
+void warnOnce(const llvm::Twine &Message);
 
 /// Append text to a file. On an error, print a message and exit.
 void append(llvm::StringRef File, llvm::StringRef Text);

@@ -2,10 +2,7 @@
 
 #include "Trial.h"
 #include "RegisterFiles.h"
-#include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
-#include "llvm/CodeGen/MachineMemOperand.h"
-#include "llvm/CodeGen/PseudoSourceValue.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -13,10 +10,19 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <chrono>
+#include <climits>
+#include <csignal>
 #include <dirent.h>
 #include <fcntl.h>
+#include <mutex>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,45 +34,41 @@ static bool IsCopy = false;
 
 bool Trial::isRunning() { return IsCopy; }
 
-bool Trial::isPossible() {
+/// Whether a copy has not answered in time.
+static std::atomic<bool> IsBlocked = false;
+
+static unsigned countThreads() {
   unsigned Threads = 0;
   if (DIR *Tasks = opendir("/proc/self/task")) {
     while (const dirent *Entry = readdir(Tasks))
       Threads += Entry->d_name[0] != '.';
     closedir(Tasks);
   }
-  return Threads == 1;
+  return Threads;
 }
 
-static bool isSpill(const MachineInstr &MI, const MachineFrameInfo &Frame) {
-  for (const MachineMemOperand *Memory : MI.memoperands())
-    if (const PseudoSourceValue *Place = Memory->getPseudoValue())
-      if (const auto *Fixed = dyn_cast<FixedStackPseudoSourceValue>(Place))
-        if (Frame.isSpillSlotObjectIndex(Fixed->getFrameIndex()))
-          return true;
-  return false;
-}
-
-static Allocation measure(const MachineFunction &MF, const RegisterFiles &Files) {
-  Allocation Result;
-  std::vector<unsigned> Used = Files.used(MF.getRegInfo());
-  for (unsigned I = 0; I != Used.size() && I != Allocation::MostFiles; ++I)
-    Result.Registers[I] = Used[I];
-  const MachineFrameInfo &Frame = MF.getFrameInfo();
-  Result.StackBytes = Frame.getStackSize();
-  for (const MachineBasicBlock &Block : MF)
-    for (const MachineInstr &MI : Block)
-      Result.Spills += isSpill(MI, Frame);
-  return Result;
+const char *Trial::obstacle() {
+  if (IsBlocked)
+    return "a copy of the compiler did not answer in time";
+  // A copy that does not reach the passes in which it reports would write the output of the compiler.
+  static const bool IsCut = [] {
+    StringMap<cl::Option *> &Options = cl::getRegisteredOptions();
+    for (const char *Name : {"stop-after", "stop-before", "disable-branch-fold", "amdgpu-enable-delay-alu"})
+      if (auto At = Options.find(Name); At != Options.end() && At->second->getNumOccurrences() > 0)
+        return true;
+    return false;
+  }();
+  return IsCut ? "an option removes passes that a trial needs" : nullptr;
 }
 
 namespace {
 
-/// Report to the original process when the frame is laid out, and exit. LLVM has no hook for code outside the pass
+/// Report to the original process at the end of the pipeline, and exit. LLVM has no hook for code outside the pass
 /// pipeline, except that each optional pass asks this gate whether it may run.
 class Reporter : public OptPassGate {
 public:
-  Reporter(const MachineFunction &MF, const RegisterFiles &Files, int Pipe) : MF(MF), Files(Files), Pipe(Pipe) {}
+  Reporter(MachineFunction &MF, const RegisterFiles &Files, int Pipe)
+      : MF(MF), Files(Files), LaneWrites(isAMDGPU(MF) ? countLaneWrites(MF) : 0), Pipe(Pipe) {}
 
   bool isEnabled() const override { return true; }
 
@@ -78,19 +80,30 @@ public:
 
 private:
   bool beforePass(StringRef PassName) {
-    // This optional pass is the first one after the frame is laid out.
-    bool IsAllocated = MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs);
-    if (PassName != "Control Flow Optimizer" || !IsAllocated)
+    if (PassName == AfterFrame && MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs)) {
+      measureAllocation(Result, MF, Files, LaneWrites);
+      IsAllocated = true;
+    }
+    if (!IsAllocated || PassName != (isAMDGPU(MF) ? AtEnd : AfterFrame))
       return true;
-    Allocation Result = measure(MF, Files);
+    measureCode(Result, MF);
     bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
     _exit(IsWritten ? 0 : 1);
   }
 
-  const MachineFunction &MF;
+  /// The first optional pass after the frame is laid out.
+  static constexpr const char *AfterFrame = "Control Flow Optimizer";
+  /// The last optional pass of the AMDGPU back end. Only the relaxation of far branches follows. The last optional
+  /// passes of other back ends differ, so their code is measured after the frame.
+  static constexpr const char *AtEnd = "AMDGPU Insert Delay ALU";
+
+  MachineFunction &MF;
   /// Held by value, because LLVM has destroyed the scheduler by then.
   RegisterFiles Files;
+  unsigned LaneWrites;
   int Pipe;
+  bool IsAllocated = false;
+  FinalCode Result;
 };
 
 /// Exit on every error. By default LLVM prints some errors and continues with invalid code.
@@ -105,11 +118,27 @@ public:
 
 } // namespace
 
+/// Undo what the compiler does on an error: it would delete the output of the original process, or resume there.
+static void exitOnErrors(LLVMContext &Context) {
+  for (int Signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP, SIGHUP, SIGINT, SIGQUIT, SIGTERM})
+    signal(Signal, SIG_DFL);
+  rlimit NoCore = {0, 0};
+  setrlimit(RLIMIT_CORE, &NoCore);
+  remove_fatal_error_handler();
+  install_fatal_error_handler([](void *, const char *, bool) { _exit(1); });
+  Context.setDiagnosticHandler(std::make_unique<ExitOnError>());
+}
+
 Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
+  // One thread at a time, so that no other copy inherits the end of the pipe that this copy writes to.
+  static std::mutex Lock;
+  std::lock_guard<std::mutex> Guard(Lock);
   Trial Result;
   int Ends[2];
   if (pipe(Ends) != 0)
     return Result;
+  if (countThreads() > 1)
+    Result.Limit = int(std::min<size_t>(10'000 + MF.getInstructionCount(), INT_MAX));
   Result.Process = fork();
   if (Result.Process != 0) {
     close(Ends[1]);
@@ -123,18 +152,37 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
     dup2(Null, STDOUT_FILENO);
     dup2(Null, STDERR_FILENO);
   }
-  MF.getFunction().getContext().setDiagnosticHandler(std::make_unique<ExitOnError>());
+  LLVMContext &Context = MF.getFunction().getContext();
+  exitOnErrors(Context);
   // The gate lives until the process exits.
-  MF.getFunction().getContext().setOptPassGate(*new Reporter(MF, Files, Ends[1]));
+  Context.setOptPassGate(*new Reporter(MF, Files, Ends[1]));
   return Result;
 }
 
-std::optional<Allocation> Trial::finish() {
+/// Wait until there is something to read. Return false if that takes longer than `Limit` milliseconds.
+static bool waitFor(int Pipe, int Limit) {
+  using namespace std::chrono;
+  auto End = steady_clock::now() + milliseconds(Limit);
+  for (;;) {
+    int Left = Limit < 0 ? -1 : int(std::max<long>(0, duration_cast<milliseconds>(End - steady_clock::now()).count()));
+    pollfd Wait = {Pipe, POLLIN, 0};
+    int Ready = poll(&Wait, 1, Left);
+    if (Ready >= 0 || errno != EINTR)
+      return Ready != 0;
+  }
+}
+
+std::optional<FinalCode> Trial::finish() {
   if (Pipe < 0)
     return std::nullopt;
-  Allocation Result;
+  FinalCode Result;
   size_t Got = 0;
   while (Got < sizeof Result) {
+    if (!waitFor(Pipe, Limit)) {
+      IsBlocked = true;
+      kill(Process, SIGKILL);
+      break;
+    }
     ssize_t More = read(Pipe, reinterpret_cast<char *>(&Result) + Got, sizeof Result - Got);
     if (More < 0 && errno == EINTR)
       continue;

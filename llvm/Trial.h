@@ -1,16 +1,16 @@
 //===- Trial.h - Run the register allocator on an order ----------*- C++ -*-===//
 //
-// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function
-// gets. A trial measures that number exactly. The process forks. The copy applies the order, and continues
-// the compilation until registers are allocated and the stack frame is laid out. It reports the result
-// through a pipe, and exits. The original process sees no side effect. Since the copy is the compiler itself,
-// the original arrives at the same result if it takes the order.
+// Pressure is only a lower bound on the registers of an order; the allocator decides how many a function gets. Later
+// passes decide about the size of the code. A trial measures both exactly. The process forks. The copy applies the
+// order, continues the compilation until only branches are left to place, reports the figures through a pipe, and
+// exits. The original process sees no side effect. Since the copy is the compiler itself, the original arrives at the
+// same result if it takes the order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_TRIAL_H
 #define LOWTIDE_LLVM_TRIAL_H
 
-#include <cstdint>
+#include "FinalCode.h"
 #include <optional>
 #include <sys/types.h>
 
@@ -22,21 +22,14 @@ namespace lowtide {
 
 class RegisterFiles;
 
-/// The registers and memory that allocated code needs.
-struct Allocation {
-  static constexpr unsigned MostFiles = 8;
-  /// Registers of each file.
-  unsigned Registers[MostFiles] = {};
-  /// Bytes of the stack frame. On a GPU the frame is scratch memory.
-  uint64_t StackBytes = 0;
-  /// Instructions that store a register to the stack or load it back.
-  unsigned Spills = 0;
-};
-
 class Trial {
 public:
-  /// Return whether this process can be copied. It must have one thread, because `fork` copies only the calling thread.
-  static bool isPossible();
+  /// Return why this process cannot be copied; nullptr if it can.
+  ///
+  /// `fork` copies only the calling thread. A lock that another thread holds at that moment stays locked in the copy.
+  /// The C library protects its own locks, and code generation takes few others, so a copy rarely waits for one. If a
+  /// copy does not answer in time, it is killed, and this process is not copied again.
+  static const char *obstacle();
 
   /// Return whether this process is a copy.
   static bool isRunning();
@@ -46,11 +39,13 @@ public:
   static Trial start(llvm::MachineFunction &MF, const RegisterFiles &Files);
 
   /// Wait for the copy and return its report. Return none if the copy has failed.
-  std::optional<Allocation> finish();
+  std::optional<FinalCode> finish();
 
 private:
   pid_t Process = -1;
   int Pipe = -1;
+  /// The milliseconds in which the copy must answer; negative for no limit.
+  int Limit = -1;
 };
 
 } // namespace lowtide

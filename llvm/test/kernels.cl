@@ -318,3 +318,45 @@ kernel void gain_tree(global float *out, global const float *in) {
   LEVEL(32) LEVEL(16) LEVEL(8) LEVEL(4) LEVEL(2) LEVEL(1)
   out[i] = v[0];
 }
+
+// The same number in every work item: LLVM computes it in scalar registers. There are too many of them, so every order
+// spills some to lanes of vector registers.
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void scalar_spills(global uint *out, constant uint *in, int count) {
+  uint v[112];
+#pragma unroll
+  for (int k = 0; k < 112; k++)
+    v[k] = in[k * 3];
+  for (int round = 0; round < count; round++) {
+#pragma unroll
+    for (int k = 0; k < 112; k++)
+      v[k] = v[k] * v[(k + 7) % 112] + v[(k + 29) % 112];
+  }
+  uint sum = 0;
+#pragma unroll
+  for (int k = 0; k < 112; k++)
+    sum = (sum ^ v[k]) * 3;
+  out[place()] = sum;
+}
+
+// A tree of products as above, with so many factors in scalar registers that carries beyond the first one do not fit:
+// an order that pulls the additions of addresses apart spills scalar registers.
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void scalar_factors(global float *out, global const float *in, constant float *factors, int count) {
+  uint i = place();
+  float s[104];
+#pragma unroll
+  for (int k = 0; k < 104; k++)
+    s[k] = factors[k * 5];
+  for (int round = 0; round < count; round++) {
+    float v[64];
+#pragma unroll
+    for (int k = 0; k < 64; k++)
+      v[k] = in[i + k * count + round * 4096];
+#pragma unroll
+    for (int k = 0; k < 64; k++)
+      v[k] = v[k] * s[k] + s[(k * 7 + 26) % 104];
+    LEVEL(32) LEVEL(16) LEVEL(8) LEVEL(4) LEVEL(2) LEVEL(1)
+    out[i + round * 64] = v[0];
+  }
+}

@@ -1,0 +1,111 @@
+//===- Length.cpp - How long finished code takes --------------------------===//
+
+#include "Length.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
+#include "llvm/CodeGen/MachineDominators.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/TargetSchedule.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include <algorithm>
+
+using namespace llvm;
+
+namespace lowtide {
+namespace {
+
+/// A register unit, and the cycles until its value arrives.
+using Arrival = std::pair<unsigned, unsigned>;
+using Arrivals = SmallVector<Arrival, 8>;
+
+/// Issues the instructions of blocks in order.
+class Clock {
+public:
+  explicit Clock(const MachineFunction &MF)
+      : TRI(*MF.getSubtarget().getRegisterInfo()), Ready(TRI.getNumRegUnits()) {
+    Model.init(&MF.getSubtarget());
+  }
+
+  /// Let a value arrive after this many cycles of the next block.
+  void expect(Arrival Value) { Ready[Value.first] = std::max(Ready[Value.first], Value.second); }
+
+  /// Issue a block. Return the values that are on their way at its end.
+  Arrivals run(const MachineBasicBlock &Block, BlockTime &Time) {
+    unsigned Now = 0;
+    Time.Issue = 0;
+    for (const MachineInstr &MI : Block.instrs()) {
+      if (MI.isBundle() || MI.isMetaInstruction())
+        continue;
+      forEachUnit(MI, [&](unsigned Unit, bool) { Now = std::max(Now, Ready[Unit]); });
+      unsigned Arrives = Now + std::max(1u, Model.computeInstrLatency(&MI));
+      forEachUnit(MI, [&](unsigned Unit, bool IsDef) {
+        if (IsDef)
+          Ready[Unit] = Arrives;
+      });
+      ++Now;
+      ++Time.Issue;
+    }
+    Time.Length = Now;
+    Arrivals Left;
+    for (unsigned Unit = 0; Unit != Ready.size(); ++Unit) {
+      if (Ready[Unit] > Now)
+        Left.push_back({Unit, Ready[Unit] - Now});
+      Ready[Unit] = 0;
+    }
+    return Left;
+  }
+
+private:
+  /// Visit the units of all registers that an instruction reads or writes. Implicit operands that only name a whole
+  /// tuple beside one of its parts are left out.
+  template <typename Visitor> void forEachUnit(const MachineInstr &MI, Visitor Visit) {
+    for (const MachineOperand &Operand : MI.operands()) {
+      if (!Operand.isReg() || !Operand.getReg().isPhysical() || (Operand.isUse() && Operand.isUndef()))
+        continue;
+      MCRegister Reg = Operand.getReg().asMCReg();
+      if (Operand.isImplicit() && !(Operand.isDef() ? MI.getDesc().hasImplicitDefOfPhysReg(Reg)
+                                                    : MI.getDesc().hasImplicitUseOfPhysReg(Reg)))
+        continue;
+      for (MCRegUnitIterator Unit(Reg, &TRI); Unit.isValid(); ++Unit)
+        Visit(*Unit, Operand.isDef());
+    }
+  }
+
+  const TargetRegisterInfo &TRI;
+  TargetSchedModel Model;
+  /// The cycle in which the value of each register unit arrives.
+  std::vector<unsigned> Ready;
+};
+
+} // namespace
+
+std::vector<BlockTime> estimateTimes(MachineFunction &MF) {
+  MachineDominatorTree Dominators(MF);
+  MachineLoopInfo Loops(Dominators);
+  MachineBranchProbabilityInfo Branches;
+  MachineBlockFrequencyInfo Frequencies(MF, Branches, Loops);
+  ReversePostOrderTraversal<MachineFunction *> Order(&MF);
+
+  Clock Time(MF);
+  std::vector<Arrivals> Left(MF.getNumBlockIDs());
+  std::vector<BlockTime> Times;
+  // The second round knows what arrives along the back edges of loops.
+  for (int Round = 0; Round != 2; ++Round) {
+    Times.clear();
+    for (MachineBasicBlock *Block : Order) {
+      for (const MachineBasicBlock *Before : Block->predecessors())
+        for (Arrival Value : Left[Before->getNumber()])
+          Time.expect(Value);
+      BlockTime Result = {Frequencies.getBlockFreqRelativeToEntryBlock(Block), 0, 0};
+      Left[Block->getNumber()] = Time.run(*Block, Result);
+      Times.push_back(Result);
+    }
+  }
+  return Times;
+}
+
+} // namespace lowtide

@@ -1,0 +1,37 @@
+//===- Length.h - How long finished code takes -------------------*- C++ -*-===//
+//
+// Scheduling regions end where blocks end, and their orders change until the code is printed: by copies and spills of
+// the register allocator, by waits, and by the scheduler after allocation. This file estimates the time of the finished
+// code with one model for all orders. A wave issues one instruction per cycle, in order. An instruction waits until its
+// operands are ready, by the latencies of LLVM's model. Values on their way at the end of a block arrive in the next
+// one: a block starts with the latest arrivals over all its predecessors. Blocks count by LLVM's block frequencies,
+// relative to the entry.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LOWTIDE_LLVM_LENGTH_H
+#define LOWTIDE_LLVM_LENGTH_H
+
+#include <vector>
+
+namespace llvm {
+class MachineFunction;
+} // namespace llvm
+
+namespace lowtide {
+
+/// The time of one block.
+struct BlockTime {
+  /// Executions per execution of the function.
+  double Frequency;
+  /// Cycles in which the block issues an instruction.
+  unsigned Issue;
+  /// These, and the cycles in which one wave waits for operands.
+  unsigned Length;
+};
+
+/// Estimate the time of every reachable block of allocated code.
+std::vector<BlockTime> estimateTimes(llvm::MachineFunction &MF);
+
+} // namespace lowtide
+
+#endif
