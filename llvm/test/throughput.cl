@@ -160,8 +160,8 @@ kernel void sha256(global uint *out, global const uint *in, uint blocks) {
     out[at * 8 + i] = state[i];
 }
 
-// One step of a fluid on a lattice in three dimensions with 19 directions (lattice Boltzmann, one relaxation time). The
-// directions are stored one after the other; offsets holds the distance in memory to the neighbour in each direction.
+// One step of a fluid on a lattice in three dimensions with 19 directions (lattice Boltzmann, one relaxation time). Each
+// direction is an array of its own. The caller adds a border, so that no index leaves an array.
 #define DIRECTIONS 19
 constant int steps[DIRECTIONS][3] = {{0, 0, 0},  {1, 0, 0},   {-1, 0, 0}, {0, 1, 0},   {0, -1, 0}, {0, 0, 1},   {0, 0, -1},
                                      {1, 1, 0},  {-1, -1, 0}, {1, -1, 0}, {-1, 1, 0},  {1, 0, 1},  {-1, 0, -1}, {1, 0, -1},
