@@ -35,6 +35,9 @@ bool Candidate::chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtid
     bool IsLimiting = Before.occupancy < Kernel.occupancy || Before.spilled > After.spilled ||
                       (SearchLimit && Before.peaks[0] > SearchLimit);
     bool IsImproved = Goal == LOWTIDE_MIN_REG ? After.peaks[0] < Before.peaks[0] : After.length < Before.length;
+    // Where a unit is busy all the time, a shorter order is not faster.
+    if (Goal == LOWTIDE_THROUGHPUT)
+      IsImproved &= double(Before.length) > double(Before.issue_cycles) * Kernel.occupancy;
     if (IsLimiting || Choice == RegionChoice::All || (Choice == RegionChoice::Improved && IsImproved)) {
       Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
       ++Changed;
@@ -42,6 +45,15 @@ bool Candidate::chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtid
       After = Before;
   }
   return Changed > 0;
+}
+
+double Candidate::cost(unsigned Waves) const {
+  double Sum = 0;
+  for (const lowtide_region_result &Region : Regions) {
+    double Cycles = std::max(double(Region.issue_cycles), double(Region.length) / std::max(1u, Waves));
+    Sum += Region.frequency * (Cycles + Region.spill_cycles);
+  }
+  return Sum;
 }
 
 uint64_t Candidate::length() const {

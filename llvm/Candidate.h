@@ -48,6 +48,9 @@ struct Candidate {
   /// Return whether a trial of both candidates must have the same result.
   bool isSame(const Candidate &Other) const { return Orders == Other.Orders && AllocatorLimit == Other.AllocatorLimit; }
 
+  /// Return the estimated cycles of a SIMD for each of so many waves: docs/throughput.md has the formula.
+  double cost(unsigned Waves) const;
+
   /// Return the sum of the schedule lengths of all regions.
   uint64_t length() const;
   /// Return the sum of the registers that all regions must spill.

@@ -9,6 +9,8 @@ namespace lowtide {
 static constexpr unsigned MoreScalarSpillsAllowed = 2;
 /// Code size without more waves, and time of a gain, relative to the stock orders.
 static constexpr double MostCode = 1.02, LengthOfGain = 0.99;
+/// For the goal of throughput: the cost of a gain, relative to the stock orders. Estimates are not more exact than this.
+static constexpr double CostOfGain = 0.97;
 /// The filter of paper 4: so few waves must not cost more cycles than this.
 static constexpr unsigned FewWaves = 3, FewCycles = 63;
 
@@ -36,11 +38,15 @@ const char *describe(Verdict Result) {
 
 bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   const FinalCode &Before = *Stock.Final;
+  if (Before.StackBytes > 0 || Before.Spills > 0 || Before.ScalarSpills > 0)
+    return true;
   // Pressure is a lower bound on registers, so the promised waves are an upper bound.
-  if (New.Kernel.occupancy > Before.Waves || Before.StackBytes > 0 || Before.Spills > 0 || Before.ScalarSpills > 0)
+  if (Rules.Goal != LOWTIDE_THROUGHPUT && New.Kernel.occupancy > Before.Waves)
     return true;
   if (Rules.Goal == LOWTIDE_MIN_REG && New.peak(0) < Before.Registers[0])
     return true;
+  if (Rules.Goal == LOWTIDE_THROUGHPUT)
+    return New.cost(New.Kernel.occupancy) <= CostOfGain * Stock.cost(Before.Waves);
   // The frequencies of regions are not known here, so one shorter region is enough.
   for (size_t I = 0; I != New.Regions.size(); ++I)
     if (New.Regions[I].length <= LengthOfGain * double(Stock.Regions[I].length))
@@ -49,6 +55,11 @@ bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
 }
 
 static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {
+  if (Rules.Goal == LOWTIDE_THROUGHPUT) {
+    // Nobody knows the latencies exactly, so LLVM's must not contradict those of the target.
+    bool IsSlowerForLLVM = After.Length * Before.Waves > Before.Length * After.Waves;
+    return After.cost() <= CostOfGain * Before.cost() && !IsSlowerForLLVM;
+  }
   return After.Waves > Before.Waves || After.StackBytes < Before.StackBytes || After.Spills < Before.Spills ||
          After.ScalarSpills + MoreScalarSpillsAllowed < Before.ScalarSpills ||
          After.Length <= LengthOfGain * Before.Length ||
@@ -79,9 +90,10 @@ const char *reasonToRejectByPressure(const Candidate &New, const Candidate &Stoc
   return IsWorse ? "fewer waves by pressure" : nullptr;
 }
 
-bool isBetter(const Candidate &New, const Candidate &Old) {
-  auto Cost = [](const FinalCode &Code) {
-    return std::make_tuple(Code.StackBytes, Code.Spills, -int(Code.Waves), Code.Length);
+bool isBetter(const Candidate &New, const Candidate &Old, const Rules &Rules) {
+  auto Cost = [&](const FinalCode &Code) {
+    bool IsThroughput = Rules.Goal == LOWTIDE_THROUGHPUT;
+    return std::make_tuple(Code.StackBytes, Code.Spills, IsThroughput ? Code.cost() : -double(Code.Waves), Code.Length);
   };
   return Cost(*New.Final) < Cost(*Old.Final);
 }

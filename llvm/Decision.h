@@ -7,8 +7,10 @@
 //   3. at equal waves, no more registers of the first file, and at most 2 % more code,
 //   4. with the filter, not 1 to 3 more waves for more than 63 cycles,
 //   5. a gain: more waves, fewer spills, or code that takes at least 1 % less time. For the goal of fewest registers,
-//      fewer registers are a gain as well.
-// Among accepted candidates the one with the least scratch memory wins, then fewest spills, most waves, shortest time.
+//      fewer registers are a gain as well. For the goal of throughput, only at least 3 % less cost is a gain, if the
+//      time by LLVM's latencies has not grown more than the waves.
+// Among accepted candidates the one with the least scratch memory wins, then fewest spills, most waves (for the goal of
+// throughput: least cost), shortest time.
 // Without trials, register pressure takes the place of the figures of finished code.
 //
 //===----------------------------------------------------------------------===//
@@ -53,7 +55,7 @@ Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules);
 const char *reasonToRejectByPressure(const Candidate &New, const Candidate &Stock, const Occupancy &Waves);
 
 /// Return whether an accepted candidate is better than another one. Both need a successful trial.
-bool isBetter(const Candidate &New, const Candidate &Old);
+bool isBetter(const Candidate &New, const Candidate &Old, const Rules &Rules);
 
 } // namespace lowtide
 

@@ -65,7 +65,7 @@ void measureAllocation(FinalCode &Result, const MachineFunction &MF, const Regis
   }
 }
 
-void measureCode(FinalCode &Result, MachineFunction &MF) {
+void measureCode(FinalCode &Result, MachineFunction &MF, const lowtide_target *Target) {
   const TargetInstrInfo &TII = *MF.getSubtarget().getInstrInfo();
   bool IsGPU = isAMDGPU(MF);
   for (const MachineBasicBlock &Block : MF) {
@@ -85,9 +85,11 @@ void measureCode(FinalCode &Result, MachineFunction &MF) {
       Result.WideCarries += isCarry(Name) && Bytes > 4;
     }
   }
-  for (BlockTime Block : estimateTimes(MF)) {
+  for (BlockTime Block : estimateTimes(MF, nullptr)) {
     Result.Issue += Block.Frequency * Block.Issue;
     Result.Length += Block.Frequency * Block.Length;
+  }
+  for (BlockTime Block : estimateTimes(MF, Target)) {
     for (unsigned I = 0; I != FinalCode::MostWaves; ++I)
       Result.CostAt[I] += Block.Frequency * std::max(double(Block.Issue), double(Block.Length) / (I + 1));
   }

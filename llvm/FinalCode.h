@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+struct lowtide_target;
+
 namespace llvm {
 class MachineFunction;
 } // namespace llvm
@@ -34,9 +36,11 @@ struct FinalCode {
 
   /// Bytes of the machine code; 0 if the target does not tell.
   uint64_t CodeBytes = 0;
-  /// Cycles in which one wave issues an instruction, and these with the cycles in which it waits, by block frequency.
+  /// Cycles in which one wave issues an instruction, and these with the cycles in which it waits, by block frequency and
+  /// LLVM's latencies.
   double Issue = 0, Length = 0;
-  /// The sum over blocks of frequency x max(issue, length / waves), for each number of waves from 1.
+  /// The sum over blocks of frequency x max(issue, length / waves), for each number of waves from 1, with the latencies
+  /// of the target.
   double CostAt[MostWaves] = {};
   /// Instructions that wait for memory.
   unsigned Waits = 0;
@@ -59,7 +63,7 @@ void measureAllocation(FinalCode &Result, const llvm::MachineFunction &MF, const
                        unsigned LaneWritesBefore);
 
 /// Set the figures of the machine code. Call this as late as possible.
-void measureCode(FinalCode &Result, llvm::MachineFunction &MF);
+void measureCode(FinalCode &Result, llvm::MachineFunction &MF, const lowtide_target *Target);
 
 } // namespace lowtide
 

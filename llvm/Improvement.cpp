@@ -70,7 +70,7 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
     Verdict Result = judge(*New, Summary.Stock, Asked);
     if (Result != Verdict::Accepted)
       Summary.Reason = describe(Result);
-    else if (Summary.Chosen < 0 || isBetter(*New, Summary.chosen()))
+    else if (Summary.Chosen < 0 || isBetter(*New, Summary.chosen(), Asked))
       Summary.Chosen = int(Summary.Tries.size());
     Summary.Tries.push_back(std::move(*New));
     Summary.addTime(Summary.TrialSeconds);

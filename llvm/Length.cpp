@@ -1,6 +1,7 @@
 //===- Length.cpp - How long finished code takes --------------------------===//
 
 #include "Length.h"
+#include "Model.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
@@ -25,8 +26,8 @@ using Arrivals = SmallVector<Arrival, 8>;
 /// Issues the instructions of blocks in order.
 class Clock {
 public:
-  explicit Clock(const MachineFunction &MF)
-      : TRI(*MF.getSubtarget().getRegisterInfo()), Ready(TRI.getNumRegUnits()) {
+  Clock(const MachineFunction &MF, const lowtide_target *Target)
+      : TRI(*MF.getSubtarget().getRegisterInfo()), Target(Target), Ready(TRI.getNumRegUnits()) {
     Model.init(&MF.getSubtarget());
   }
 
@@ -41,7 +42,7 @@ public:
       if (MI.isBundle() || MI.isMetaInstruction())
         continue;
       forEachUnit(MI, [&](unsigned Unit, bool) { Now = std::max(Now, Ready[Unit]); });
-      unsigned Arrives = Now + std::max(1u, Model.computeInstrLatency(&MI));
+      unsigned Arrives = Now + std::max(1u, latency(MI));
       forEachUnit(MI, [&](unsigned Unit, bool IsDef) {
         if (IsDef)
           Ready[Unit] = Arrives;
@@ -60,6 +61,16 @@ public:
   }
 
 private:
+  unsigned latency(const MachineInstr &MI) {
+    unsigned Recorded = Model.computeInstrLatency(&MI);
+    // The tables of targets are about memory.
+    if (!Target || !MI.mayLoadOrStore())
+      return Recorded;
+    InstrKind Kind(MI, Model);
+    lowtide_instr Spec = Kind.spec(Recorded);
+    return lowtide_target_latency(Target, &Spec);
+  }
+
   /// Visit the units of all registers that an instruction reads or writes. Implicit operands that only name a whole
   /// tuple beside one of its parts are left out.
   template <typename Visitor> void forEachUnit(const MachineInstr &MI, Visitor Visit) {
@@ -76,6 +87,7 @@ private:
   }
 
   const TargetRegisterInfo &TRI;
+  const lowtide_target *Target;
   TargetSchedModel Model;
   /// The cycle in which the value of each register unit arrives.
   std::vector<unsigned> Ready;
@@ -83,14 +95,22 @@ private:
 
 } // namespace
 
-std::vector<BlockTime> estimateTimes(MachineFunction &MF) {
+std::vector<double> blockFrequencies(MachineFunction &MF) {
   MachineDominatorTree Dominators(MF);
   MachineLoopInfo Loops(Dominators);
   MachineBranchProbabilityInfo Branches;
   MachineBlockFrequencyInfo Frequencies(MF, Branches, Loops);
+  std::vector<double> Result(MF.getNumBlockIDs());
+  for (const MachineBasicBlock &Block : MF)
+    Result[Block.getNumber()] = Frequencies.getBlockFreqRelativeToEntryBlock(&Block);
+  return Result;
+}
+
+std::vector<BlockTime> estimateTimes(MachineFunction &MF, const lowtide_target *Target) {
+  std::vector<double> Frequencies = blockFrequencies(MF);
   ReversePostOrderTraversal<MachineFunction *> Order(&MF);
 
-  Clock Time(MF);
+  Clock Time(MF, Target);
   std::vector<Arrivals> Left(MF.getNumBlockIDs());
   std::vector<BlockTime> Times;
   // The second round knows what arrives along the back edges of loops.
@@ -100,7 +120,7 @@ std::vector<BlockTime> estimateTimes(MachineFunction &MF) {
       for (const MachineBasicBlock *Before : Block->predecessors())
         for (Arrival Value : Left[Before->getNumber()])
           Time.expect(Value);
-      BlockTime Result = {Frequencies.getBlockFreqRelativeToEntryBlock(Block), 0, 0};
+      BlockTime Result = {Frequencies[Block->getNumber()], 0, 0};
       Left[Block->getNumber()] = Time.run(*Block, Result);
       Times.push_back(Result);
     }

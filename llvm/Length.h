@@ -7,17 +7,24 @@
 // one: a block starts with the latest arrivals over all its predecessors. Blocks count by LLVM's block frequencies,
 // relative to the entry.
 //
+// Two models of latencies are asked: LLVM's, and the table of the Lowtide target, which counts memory as hardware does.
+//
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_LENGTH_H
 #define LOWTIDE_LLVM_LENGTH_H
 
 #include <vector>
 
+struct lowtide_target;
+
 namespace llvm {
 class MachineFunction;
 } // namespace llvm
 
 namespace lowtide {
+
+/// Return how often each block runs per run of the function, by its number.
+std::vector<double> blockFrequencies(llvm::MachineFunction &MF);
 
 /// The time of one block.
 struct BlockTime {
@@ -29,8 +36,8 @@ struct BlockTime {
   unsigned Length;
 };
 
-/// Estimate the time of every reachable block of allocated code.
-std::vector<BlockTime> estimateTimes(llvm::MachineFunction &MF);
+/// Estimate the time of every reachable block of allocated code, with the latencies of a target, or LLVM's for nullptr.
+std::vector<BlockTime> estimateTimes(llvm::MachineFunction &MF, const lowtide_target *Target);
 
 } // namespace lowtide
 

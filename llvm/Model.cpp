@@ -99,6 +99,40 @@ LiveWeights::LiveWeights(const std::vector<CodeRegion> &Regions, RegisterFiles &
   }
 }
 
+InstrKind::InstrKind(const MachineInstr &MI, const TargetSchedModel &Model)
+    : Opcode(MI.getMF()->getSubtarget().getInstrInfo()->getName(MI.getOpcode()).str()),
+      AddressSpace(MI.memoperands_empty() ? -1 : int((*MI.memoperands_begin())->getAddrSpace())) {
+  if (MI.mayLoad())
+    Flags += 'l';
+  if (MI.mayStore())
+    Flags += 's';
+  const MCSchedClassDesc *Class = Model.hasInstrSchedModel() ? Model.resolveSchedClass(&MI) : nullptr;
+  if (!Class || !Class->isValid())
+    return;
+  for (const MCWriteProcResEntry &Need :
+       make_range(Model.getWriteProcResBegin(Class), Model.getWriteProcResEnd(Class))) {
+    Units.push_back(Model.getProcResource(Need.ProcResourceIdx)->Name);
+#if LLVM_VERSION_MAJOR >= 18
+    Cycles.push_back(Need.ReleaseAtCycle);
+#else
+    Cycles.push_back(Need.Cycles);
+#endif
+  }
+}
+
+lowtide_instr InstrKind::spec(unsigned Latency) const {
+  lowtide_instr Spec = {};
+  Spec.opcode = Opcode.c_str();
+  Spec.latency = Latency;
+  Spec.units = Units.data();
+  Spec.unit_cycles = Cycles.data();
+  Spec.unit_count = Units.size();
+  Spec.flags = Flags.c_str();
+  Spec.micro_ops = 1;
+  Spec.address_space = AddressSpace;
+  return Spec;
+}
+
 namespace {
 
 /// Describes one region. The description numbers the virtual registers of the region from 0.
@@ -112,8 +146,10 @@ public:
       lowtide_region_class(Out.get(), File.Name.c_str());
   }
 
-  Owned<lowtide_region> run(unsigned LoopDepth, const std::vector<unsigned> &LiveWeight) {
+  Owned<lowtide_region> run(unsigned LoopDepth, double Frequency, const std::vector<unsigned> &LiveWeight) {
     lowtide_region_set_loop_depth(Out.get(), LoopDepth);
+    // Thousandths of a run, so that rare blocks keep a weight.
+    lowtide_region_set_frequency(Out.get(), uint32_t(std::min(std::max(1.0, Frequency * 1000), 4e9)));
     if (Region.End != Region.Block->end())
       lowtide_region_set_boundary(Out.get(), DAG.TII->getName(Region.End->getOpcode()).str().c_str());
     for (const SUnit &SU : DAG.SUnits) {
@@ -131,30 +167,10 @@ private:
   void addInstr(const SUnit &SU) {
     const MachineInstr &MI = *SU.getInstr();
     const TargetSchedModel &Model = *DAG.getSchedModel();
-    std::vector<const char *> Units;
-    std::vector<uint32_t> Cycles;
-    const MCSchedClassDesc *Class = Model.hasInstrSchedModel() ? Model.resolveSchedClass(&MI) : nullptr;
-    if (Class && Class->isValid())
-      for (const MCWriteProcResEntry &Need :
-           make_range(Model.getWriteProcResBegin(Class), Model.getWriteProcResEnd(Class))) {
-        Units.push_back(Model.getProcResource(Need.ProcResourceIdx)->Name);
-#if LLVM_VERSION_MAJOR >= 18
-        Cycles.push_back(Need.ReleaseAtCycle);
-#else
-        Cycles.push_back(Need.Cycles);
-#endif
-      }
-    std::string Flags = flags(SU);
-    std::string Opcode = DAG.TII->getName(MI.getOpcode()).str();
-    lowtide_instr Spec = {};
-    Spec.opcode = Opcode.c_str();
-    Spec.latency = SU.Latency;
-    Spec.units = Units.data();
-    Spec.unit_cycles = Cycles.data();
-    Spec.unit_count = Units.size();
-    Spec.flags = Flags.c_str();
+    InstrKind Kind(MI, Model);
+    Kind.Flags = flags(SU);
+    lowtide_instr Spec = Kind.spec(SU.Latency);
     Spec.micro_ops = Model.getNumMicroOps(&MI);
-    Spec.address_space = MI.memoperands_empty() ? -1 : int((*MI.memoperands_begin())->getAddrSpace());
     lowtide_region_instr(Out.get(), &Spec);
   }
 
@@ -299,10 +315,10 @@ private:
 
 } // namespace
 
-Owned<lowtide_region> describe(const CodeRegion &Region, StringRef Name, unsigned LoopDepth,
+Owned<lowtide_region> describe(const CodeRegion &Region, StringRef Name, unsigned LoopDepth, double Frequency,
                                const std::vector<unsigned> &LiveWeight, RegisterFiles &Files,
                                const ScheduleDAGMI &DAG) {
-  return Describer(Region, Name, Files, DAG).run(LoopDepth, LiveWeight);
+  return Describer(Region, Name, Files, DAG).run(LoopDepth, Frequency, LiveWeight);
 }
 
 bool isEntryPoint(const MachineFunction &MF) {

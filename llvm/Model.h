@@ -21,6 +21,7 @@ namespace llvm {
 class LiveIntervals;
 class MachineFunction;
 class ScheduleDAGMI;
+class TargetSchedModel;
 } // namespace llvm
 
 namespace lowtide {
@@ -49,8 +50,22 @@ private:
   std::vector<std::vector<unsigned>> Weights;
 };
 
-/// Return the description of a region. `DAG` must hold its dependence graph.
-Owned<lowtide_region> describe(const CodeRegion &Region, llvm::StringRef Name, unsigned LoopDepth,
+/// What the tables of a target know an instruction by.
+struct InstrKind {
+  std::string Opcode, Flags;
+  std::vector<const char *> Units;
+  std::vector<uint32_t> Cycles;
+  int AddressSpace;
+
+  InstrKind(const llvm::MachineInstr &MI, const llvm::TargetSchedModel &Model);
+
+  /// Return the instruction for Lowtide. It refers to this object.
+  lowtide_instr spec(unsigned Latency) const;
+};
+
+/// Return the description of a region that runs `Frequency` times per run of the function. `DAG` must hold its dependence
+/// graph.
+Owned<lowtide_region> describe(const CodeRegion &Region, llvm::StringRef Name, unsigned LoopDepth, double Frequency,
                                const std::vector<unsigned> &LiveWeight, RegisterFiles &Files,
                                const llvm::ScheduleDAGMI &DAG);
 

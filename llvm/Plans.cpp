@@ -54,6 +54,13 @@ std::vector<Plan> furtherPlans(const Plan &First, const Progress &So, const Occu
   unsigned Limited = So.CanLimitAllocator ? Promised : 0;
   Plans.push_back({Same, RegionChoice::Improved, Limited});
   Plans.push_back({Lower, RegionChoice::Improved});
+  if (Same.goal == LOWTIDE_THROUGHPUT) {
+    // The fewest registers at any price have no chance.
+    Plans.push_back({Lower, RegionChoice::Limiting, Limited});
+    for (unsigned Fewer = Limited; Fewer-- > Before + 1;)
+      Plans.push_back({Same, RegionChoice::Improved, Fewer});
+    return Plans;
+  }
   // Keep the stock orders where they leave enough room. Elsewhere, use the fewest registers.
   Plans.push_back({FewestBy("default"), RegionChoice::Limiting});
   Plans.push_back({Lower, RegionChoice::Improved, Limited});

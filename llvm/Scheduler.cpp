@@ -12,6 +12,7 @@
 
 #include "Dump.h"
 #include "Improvement.h"
+#include "Length.h"
 #include "Model.h"
 #include "Occupancy.h"
 #include "RegisterFiles.h"
@@ -177,6 +178,8 @@ private:
   RegisterFiles Files;
   const Session *Current = nullptr;
   Occupancy Waves;
+  /// How often each block runs, by its number.
+  std::vector<double> Frequencies;
   Dump Recorded;
   std::vector<CodeRegion> Regions;
   FunctionReport Summary;
@@ -199,10 +202,11 @@ void Scheduler::addBindingMutations(MachineSchedContext *Context) {
       addMutation(std::move(Mutation));
 }
 
-/// Find the session of the target, and the most waves of the function, before the stock scheduler runs.
+/// Find the session of the target, the most waves of the function and the frequencies of its blocks, before the stock scheduler runs.
 void Scheduler::openSession() {
   Current = findSession(MF, Files, SchedModel.getIssueWidth(), Summary.Reason);
   Waves = Occupancy(Current ? Current->Target : nullptr, Files, MF);
+  Frequencies = blockFrequencies(MF);
 }
 
 /// Build the dependence graph of a region, without other changes to the function.
@@ -229,7 +233,7 @@ Owned<lowtide_region> Scheduler::describeRegion(const CodeRegion &Region, size_t
                                                 const std::vector<unsigned> &LiveWeight) {
   std::string Name = "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(Number);
   unsigned Depth = MLI ? MLI->getLoopDepth(Region.Block) : 0;
-  return describe(Region, Name, Depth, LiveWeight, Files, *this);
+  return describe(Region, Name, Depth, Frequencies[Region.Block->getNumber()], LiveWeight, Files, *this);
 }
 
 /// Record the region that the stock scheduler is about to schedule, for the dump.
@@ -301,7 +305,7 @@ void Scheduler::improve() {
 
 /// Run the register allocator on a candidate, in a copy of the process. The copy returns none.
 std::optional<FinalCode> Scheduler::runTrial(const Candidate &Orders) {
-  Trial Copy = Trial::start(MF, Files);
+  Trial Copy = Trial::start(MF, Files, Current->Target);
   if (!Trial::isRunning())
     return Copy.finish();
   apply(Orders);

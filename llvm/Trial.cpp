@@ -67,8 +67,8 @@ namespace {
 /// pipeline, except that each optional pass asks this gate whether it may run.
 class Reporter : public OptPassGate {
 public:
-  Reporter(MachineFunction &MF, const RegisterFiles &Files, int Pipe)
-      : MF(MF), Files(Files), LaneWrites(isAMDGPU(MF) ? countLaneWrites(MF) : 0), Pipe(Pipe) {}
+  Reporter(MachineFunction &MF, const RegisterFiles &Files, const lowtide_target *Target, int Pipe)
+      : MF(MF), Files(Files), Target(Target), LaneWrites(isAMDGPU(MF) ? countLaneWrites(MF) : 0), Pipe(Pipe) {}
 
   bool isEnabled() const override { return true; }
 
@@ -86,7 +86,7 @@ private:
     }
     if (!IsAllocated || PassName != (isAMDGPU(MF) ? AtEnd : AfterFrame))
       return true;
-    measureCode(Result, MF);
+    measureCode(Result, MF, Target);
     bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
     _exit(IsWritten ? 0 : 1);
   }
@@ -100,6 +100,7 @@ private:
   MachineFunction &MF;
   /// Held by value, because LLVM has destroyed the scheduler by then.
   RegisterFiles Files;
+  const lowtide_target *Target;
   unsigned LaneWrites;
   int Pipe;
   bool IsAllocated = false;
@@ -129,7 +130,7 @@ static void exitOnErrors(LLVMContext &Context) {
   Context.setDiagnosticHandler(std::make_unique<ExitOnError>());
 }
 
-Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
+Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files, const lowtide_target *Target) {
   // One thread at a time, so that no other copy inherits the end of the pipe that this copy writes to.
   static std::mutex Lock;
   std::lock_guard<std::mutex> Guard(Lock);
@@ -155,7 +156,7 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files) {
   LLVMContext &Context = MF.getFunction().getContext();
   exitOnErrors(Context);
   // The gate lives until the process exits.
-  Context.setOptPassGate(*new Reporter(MF, Files, Ends[1]));
+  Context.setOptPassGate(*new Reporter(MF, Files, Target, Ends[1]));
   return Result;
 }
 

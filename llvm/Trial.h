@@ -36,7 +36,7 @@ public:
 
   /// Fork. The call returns in both processes. In the copy `isRunning()` is true: the caller must apply the order and
   /// return to the compiler. The copy exits inside the compiler.
-  static Trial start(llvm::MachineFunction &MF, const RegisterFiles &Files);
+  static Trial start(llvm::MachineFunction &MF, const RegisterFiles &Files, const lowtide_target *Target);
 
   /// Wait for the copy and return its report. Return none if the copy has failed.
   std::optional<FinalCode> finish();

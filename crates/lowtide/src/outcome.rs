@@ -24,6 +24,8 @@ pub struct Outcome {
     /// length, or in length. For the last two goals, the schedule is also optimal in the registers beyond the
     /// limits.
     pub optimal: bool,
+    /// How often a wave runs the region, relative to the other regions of the kernel.
+    pub frequency: u32,
     /// Cycles that each wave keeps the busiest unit, whatever the order.
     pub issue_cycles: u32,
     /// Cycles that the spills cost each wave.

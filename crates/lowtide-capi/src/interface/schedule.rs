@@ -195,6 +195,8 @@ pub struct lowtide_region_result {
     pub optimal: u32,
     /// 1 if no schedule spills less and none has more useful waves, by proof. 0 otherwise.
     pub proven_waves: u32,
+    /// How often a wave runs the region, relative to the other regions of the kernel.
+    pub frequency: u32,
     /// Cycles that each wave keeps the busiest unit, whatever the order.
     pub issue_cycles: u32,
     /// Cycles that the spills cost each wave.
@@ -369,6 +371,7 @@ pub extern "C" fn lowtide_outcome_region(
             peak_bounds: region.bounds.peaks.as_ptr(),
             optimal: u32::from(region.optimal),
             proven_waves: u32::from(region.proven_waves),
+            frequency: region.frequency,
             issue_cycles: region.issue_cycles,
             spill_cycles: region.spill_cycles,
         })
@@ -427,6 +430,7 @@ pub extern "C" fn lowtide_outcome_point_region(
             peak_bounds: of_kernel.bounds.peaks.as_ptr(),
             optimal: u32::from(region.measure.length == region.length_bound),
             proven_waves: u32::from(point.waves >= outcome.kernel.occupancy_bound),
+            frequency: of_kernel.frequency,
             issue_cycles: of_kernel.issue_cycles,
             spill_cycles: region.spill_cycles,
         })
@@ -448,6 +452,7 @@ impl lowtide_region_result {
         peak_bounds: null(),
         optimal: 0,
         proven_waves: 0,
+        frequency: 0,
         issue_cycles: 0,
         spill_cycles: 0,
     };

@@ -264,7 +264,12 @@ impl<'a> KernelPlan<'a> {
     pub fn finish(mut self) -> Result<KernelOutcome, ScheduleError> {
         loop {
             match self.phase {
-                Phase::Done(outcome) => return Ok(outcome),
+                Phase::Done(mut outcome) => {
+                    for (region, frequency) in outcome.regions.iter_mut().zip(self.frequencies) {
+                        region.frequency = frequency;
+                    }
+                    return Ok(outcome);
+                }
                 _ => self.advance()?,
             }
         }

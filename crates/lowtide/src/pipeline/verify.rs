@@ -93,6 +93,7 @@ pub(crate) fn outcome(
         Goal::Throughput => measure.spilled == registers.spilled(&bounds.peaks) && is_within && proven_length,
     };
     Ok(Outcome {
+        frequency: 1,
         issue_cycles: problem.issue_cycles(),
         spill_cycles: problem.spill_cycles(|class| measure.peaks[class.index()].between),
         schedule,
