@@ -24,6 +24,7 @@ use crate::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome};
 use crate::problem::{Measure, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
+use crate::target::RegisterFile;
 use crate::throughput::{CyclesPerWave, RegionCycles};
 
 /// Which point of a front becomes the schedule of the kernel.
@@ -158,7 +159,7 @@ impl<'a> FrontSearch<'a> {
             None => Vec::new(),
             Some(shared) => {
                 let files = shared.problem().target().files().iter();
-                files.flat_map(|file| file.steps()).map(|(_, waves)| waves.min(first.waves)).collect()
+                files.flat_map(RegisterFile::steps).map(|(_, waves)| waves.min(first.waves)).collect()
             }
         };
         steps.push(first.waves.min(most));
@@ -262,9 +263,9 @@ impl<'a> FrontSearch<'a> {
 
     /// The waves of the point that becomes the schedule of the kernel.
     fn chosen(&self) -> Option<(usize, u32)> {
-        let steps = self.steps.iter().copied().enumerate();
+        let mut steps = self.steps.iter().copied().enumerate();
         match self.wish {
-            Wish::MostWaves => steps.last(),
+            Wish::MostWaves => steps.next_back(),
             Wish::Throughput { .. } => steps
                 .rev()
                 .filter_map(|(step, waves)| Some(((step, waves), known_cycles(&self.regions, waves)?)))
