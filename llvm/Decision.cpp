@@ -34,18 +34,14 @@ const char *describe(Verdict Result) {
   return "";
 }
 
-bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
+bool canGain(const Candidate &New, const Candidate &Stock, const std::vector<double> &Weights, const Rules &Rules) {
   const FinalCode &Before = *Stock.Final;
   // Pressure is a lower bound on registers, so the promised waves are an upper bound.
-  if (New.Kernel.occupancy > Before.Waves || Before.StackBytes > 0 || Before.Spills > 0 || Before.ScalarSpills > 0)
+  if (New.Kernel.occupancy > Before.Waves || Before.Spills > 0)
     return true;
   if (Rules.Goal == LOWTIDE_MIN_REG && New.peak(0) < Before.Registers[0])
     return true;
-  // The frequencies of regions are not known here, so one shorter region is enough.
-  for (size_t I = 0; I != New.Regions.size(); ++I)
-    if (New.Regions[I].length <= LengthOfGain * double(Stock.Regions[I].length))
-      return true;
-  return false;
+  return New.length(Weights) <= LengthOfGain * Stock.length(Weights);
 }
 
 static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {

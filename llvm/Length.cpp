@@ -22,11 +22,10 @@ namespace {
 using Arrival = std::pair<unsigned, unsigned>;
 using Arrivals = SmallVector<Arrival, 8>;
 
-/// Issues the instructions of blocks in order.
-class Clock {
+/// One wave, which issues the instructions of blocks in order.
+class Wave {
 public:
-  explicit Clock(const MachineFunction &MF)
-      : TRI(*MF.getSubtarget().getRegisterInfo()), Ready(TRI.getNumRegUnits()) {
+  explicit Wave(const MachineFunction &MF) : TRI(*MF.getSubtarget().getRegisterInfo()), Ready(TRI.getNumRegUnits()) {
     Model.init(&MF.getSubtarget());
   }
 
@@ -67,8 +66,8 @@ private:
       if (!Operand.isReg() || !Operand.getReg().isPhysical() || (Operand.isUse() && Operand.isUndef()))
         continue;
       MCRegister Reg = Operand.getReg().asMCReg();
-      if (Operand.isImplicit() && !(Operand.isDef() ? MI.getDesc().hasImplicitDefOfPhysReg(Reg)
-                                                    : MI.getDesc().hasImplicitUseOfPhysReg(Reg)))
+      if (Operand.isImplicit() &&
+          !(Operand.isDef() ? MI.getDesc().hasImplicitDefOfPhysReg(Reg) : MI.getDesc().hasImplicitUseOfPhysReg(Reg)))
         continue;
       for (MCRegUnitIterator Unit(Reg, &TRI); Unit.isValid(); ++Unit)
         Visit(*Unit, Operand.isDef());
@@ -90,7 +89,7 @@ std::vector<BlockTime> estimateTimes(MachineFunction &MF) {
   MachineBlockFrequencyInfo Frequencies(MF, Branches, Loops);
   ReversePostOrderTraversal<MachineFunction *> Order(&MF);
 
-  Clock Time(MF);
+  Wave Time(MF);
   std::vector<Arrivals> Left(MF.getNumBlockIDs());
   std::vector<BlockTime> Times;
   // The second round knows what arrives along the back edges of loops.
