@@ -63,6 +63,13 @@ uint64_t Candidate::length() const {
   return Sum;
 }
 
+double Candidate::length(const std::vector<double> &Weights) const {
+  double Sum = 0;
+  for (size_t I = 0; I != Regions.size(); ++I)
+    Sum += Weights[I] * double(Regions[I].length);
+  return Sum;
+}
+
 uint64_t Candidate::spilled() const {
   uint64_t Sum = 0;
   for (const lowtide_region_result &Region : Regions)

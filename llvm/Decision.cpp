@@ -36,9 +36,9 @@ const char *describe(Verdict Result) {
   return "";
 }
 
-bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
+bool canGain(const Candidate &New, const Candidate &Stock, const std::vector<double> &Weights, const Rules &Rules) {
   const FinalCode &Before = *Stock.Final;
-  if (Before.StackBytes > 0 || Before.Spills > 0 || Before.ScalarSpills > 0)
+  if (Before.Spills > 0)
     return true;
   // Pressure is a lower bound on registers, so the promised waves are an upper bound.
   if (Rules.Goal != LOWTIDE_THROUGHPUT && New.Kernel.occupancy > Before.Waves)
@@ -47,11 +47,7 @@ bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
     return true;
   if (Rules.Goal == LOWTIDE_THROUGHPUT)
     return New.cost(New.Kernel.occupancy) <= CostOfGain * Stock.cost(Before.Waves);
-  // The frequencies of regions are not known here, so one shorter region is enough.
-  for (size_t I = 0; I != New.Regions.size(); ++I)
-    if (New.Regions[I].length <= LengthOfGain * double(Stock.Regions[I].length))
-      return true;
-  return false;
+  return New.length(Weights) <= LengthOfGain * Stock.length(Weights);
 }
 
 static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {

@@ -1,6 +1,7 @@
 //===- Improvement.cpp - The loop that improves one function --------------===//
 
 #include "Improvement.h"
+#include "Effort.h"
 #include "Plans.h"
 #include "Trial.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,11 +33,15 @@ void Improvement::runByPressure(lowtide_options Options) {
 
 void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial) {
   std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
+  const Effort Limit(Options, Summary.Instrs);
+  double StockTrialSeconds = 0;
   for (size_t I = 0; I != Plans.size(); ++I) {
     const Plan &Next = Plans[I];
     // A plan for fewer waves than an accepted try already has cannot win.
     if (Next.Waves && Summary.Chosen >= 0 && Summary.chosen().Final->Waves >= Next.Waves)
       continue;
+    if (!Limit.allows(Summary.Tries.size(), Summary.ownSeconds(), StockTrialSeconds))
+      break;
     std::optional<Candidate> New = search(Session, Kernel, Next.Options, Summary.Reason);
     bool IsNew = false;
     if (New) {
@@ -49,9 +54,13 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
       continue;
 
     // The trial of the stock orders decides whether the promises are worth a trial of their own.
-    if (!Summary.Stock.Final && !runTrial(Summary.Stock, RunTrial))
-      return;
-    if (!canGain(*New, Summary.Stock, Asked)) {
+    if (!Summary.Stock.Final) {
+      if (!runTrial(Summary.Stock, RunTrial))
+        return;
+      Summary.addTime(StockTrialSeconds);
+      Summary.TrialSeconds += StockTrialSeconds;
+    }
+    if (!canGain(*New, Summary.Stock, Summary.Weights, Asked)) {
       Summary.Reason = describe(Verdict::NothingGained);
       Summary.Tries.push_back(std::move(*New));
       if (I == 0)

@@ -1,8 +1,9 @@
 //===- Improvement.h - The loop that improves one function -------*- C++ -*-===//
 //
 // For each plan (Plans.h): Lowtide searches for orders, the compiler finishes the code with them in a trial (Trial.h),
-// and the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most waves
-// that any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the trial.
+// and the decision (Decision.h) accepts or rejects the result. The loop ends when an accepted candidate has the most
+// waves that any search has promised, or when no plan is left. It knows nothing of LLVM: the scheduler passes in the
+// trial.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LOWTIDE_LLVM_IMPROVEMENT_H
@@ -18,13 +19,13 @@ namespace lowtide {
 
 class Improvement {
 public:
-  /// Finish the code with the orders of a candidate. Return none if the trial fails. Also return none in the copy of the
-  /// process that runs the trial; `Trial::isRunning()` is true there.
+  /// Finish the code with the orders of a candidate. Return none if the trial fails. Also return none in the copy of
+  /// the process that runs the trial; `Trial::isRunning()` is true there.
   using TrialFunction = std::function<std::optional<FinalCode>(const Candidate &)>;
 
   /// All arguments must outlive the object. Results go to `Summary`.
-  Improvement(const lowtide_session *Session, const lowtide_kernel *Kernel, const Occupancy &Waves,
-              const Rules &Asked, FunctionReport &Summary)
+  Improvement(const lowtide_session *Session, const lowtide_kernel *Kernel, const Occupancy &Waves, const Rules &Asked,
+              FunctionReport &Summary)
       : Session(Session), Kernel(Kernel), Waves(Waves), Asked(Asked), Summary(Summary) {}
 
   /// Measure the stock orders. Return false, with a reason in the report, on an error.

@@ -23,10 +23,10 @@ namespace {
 using Arrival = std::pair<unsigned, unsigned>;
 using Arrivals = SmallVector<Arrival, 8>;
 
-/// Issues the instructions of blocks in order.
-class Clock {
+/// One wave, which issues the instructions of blocks in order.
+class Wave {
 public:
-  Clock(const MachineFunction &MF, const lowtide_target *Target)
+  Wave(const MachineFunction &MF, const lowtide_target *Target)
       : TRI(*MF.getSubtarget().getRegisterInfo()), Target(Target), Ready(TRI.getNumRegUnits()) {
     Model.init(&MF.getSubtarget());
   }
@@ -78,8 +78,8 @@ private:
       if (!Operand.isReg() || !Operand.getReg().isPhysical() || (Operand.isUse() && Operand.isUndef()))
         continue;
       MCRegister Reg = Operand.getReg().asMCReg();
-      if (Operand.isImplicit() && !(Operand.isDef() ? MI.getDesc().hasImplicitDefOfPhysReg(Reg)
-                                                    : MI.getDesc().hasImplicitUseOfPhysReg(Reg)))
+      if (Operand.isImplicit() &&
+          !(Operand.isDef() ? MI.getDesc().hasImplicitDefOfPhysReg(Reg) : MI.getDesc().hasImplicitUseOfPhysReg(Reg)))
         continue;
       for (MCRegUnitIterator Unit(Reg, &TRI); Unit.isValid(); ++Unit)
         Visit(*Unit, Operand.isDef());
@@ -110,7 +110,7 @@ std::vector<BlockTime> estimateTimes(MachineFunction &MF, const lowtide_target *
   std::vector<double> Frequencies = blockFrequencies(MF);
   ReversePostOrderTraversal<MachineFunction *> Order(&MF);
 
-  Clock Time(MF, Target);
+  Wave Time(MF, Target);
   std::vector<Arrivals> Left(MF.getNumBlockIDs());
   std::vector<BlockTime> Times;
   // The second round knows what arrives along the back edges of loops.

@@ -16,8 +16,8 @@ std::vector<Plan> furtherPlans(const Plan &First, const Progress &So, const Occu
   unsigned Promised = Try.Kernel.occupancy;
   unsigned Before = Stock.Final->Waves;
   bool IsGainLost = Before < Promised && !So.IsReached;
-  bool IsTooHigh = So.Result == Verdict::FewerWaves || So.Result == Verdict::MoreSpills ||
-                   So.Result == Verdict::MoreRegisters;
+  bool IsTooHigh =
+      So.Result == Verdict::FewerWaves || So.Result == Verdict::MoreSpills || So.Result == Verdict::MoreRegisters;
   if (!IsGainLost && !IsTooHigh)
     return {};
 

@@ -18,6 +18,8 @@ namespace lowtide {
 struct FunctionReport {
   /// The size of the function: its regions, and the instructions in these.
   size_t Regions = 0, Instrs = 0;
+  /// How often each region runs, by its loop depth.
+  std::vector<double> Weights;
   /// The orders of the stock scheduler.
   Candidate Stock;
   std::vector<Candidate> Tries;
@@ -26,6 +28,9 @@ struct FunctionReport {
   /// Why the last rejected try was rejected, or why there was no search.
   std::string Reason;
   double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
+
+  /// Return the time of everything but the stock scheduler.
+  double ownSeconds() const { return DescribeSeconds + SearchSeconds + TrialSeconds; }
 
   const Candidate &chosen() const { return Tries[size_t(Chosen)]; }
 

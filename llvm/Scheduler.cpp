@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dump.h"
+#include "Effort.h"
 #include "Improvement.h"
 #include "Length.h"
 #include "Model.h"
@@ -27,6 +28,7 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Function.h"
+#include <cmath>
 #include <unistd.h>
 
 using namespace llvm;
@@ -255,6 +257,8 @@ Owned<lowtide_kernel> Scheduler::describeKernel() {
   Owned<lowtide_kernel> Kernel = newKernel(MF, Current->Name, Waves.most());
   LiveWeights Live(Regions, Files, MRI, *LIS);
   for (size_t I = 0; I != Regions.size(); ++I) {
+    // LLVM expects 32 rounds of a loop.
+    Summary.Weights.push_back(std::pow(32, MLI ? MLI->getLoopDepth(Regions[I].Block) : 0));
     Owned<lowtide_region> Description;
     visit(Regions[I], [&] {
       buildGraph(Regions[I]);
@@ -301,6 +305,7 @@ void Scheduler::improve() {
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
   Summary.addTime(Summary.TrialSeconds);
+  Effort::add(Summary.ownSeconds());
 }
 
 /// Run the register allocator on a candidate, in a copy of the process. The copy returns none.

@@ -249,10 +249,7 @@ kernel void wide(global long4 *out, global const long4 *in, global const uchar16
   out[i + 1024] = e ^ d.wzyx;
 }
 
-// The inverse of a matrix of four by four, times its determinant.
-__attribute__((reqd_work_group_size(GROUP, 1, 1)))
-kernel void inverse(global float *out, global const float *in) {
-  uint i = place() * 16;
+static inline void invert(global float *restrict out, global const float *restrict in, uint i) {
   float m[16], upper[6], lower[6];
 #pragma unroll
   for (int k = 0; k < 16; k++)
@@ -280,6 +277,21 @@ kernel void inverse(global float *out, global const float *in) {
                     line[columns[column][2]] * minor[minors[column][2]];
       out[i + column * 4 + row] = ((column + row) % 2 ? -value : value) * scale;
     }
+}
+
+// The inverse of a matrix of four by four, times its determinant.
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void inverse(global float *out, global const float *in) {
+  invert(out, in, place() * 16);
+}
+
+// Eight inverses. The allocator loses the waves of every order, and each try takes long.
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void inverses(global float *restrict out, global const float *restrict in) {
+  uint first = place() * 64;
+#pragma unroll
+  for (int k = 0; k < 8; k++)
+    invert(out, in, first + k * 16);
 }
 
 // Sums of six rows, interleaved. Row by row, they need far fewer registers.

@@ -1,0 +1,53 @@
+//===- Effort.cpp - How much time a function may take ---------------------===//
+
+#include "Effort.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+namespace lowtide {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+/// The time of one thread.
+struct ThreadTime {
+  Clock::time_point Start = Clock::now();
+  double SpentSeconds = 0;
+};
+} // namespace
+
+static ThreadTime &threadTime() {
+  static thread_local ThreadTime Time;
+  return Time;
+}
+
+// The time of the main thread starts when the plugin is loaded.
+[[maybe_unused]] static const ThreadTime &MainThread = threadTime();
+
+Effort::Effort(const lowtide_options &Options, size_t Instrs) {
+  constexpr size_t Unlimited = std::numeric_limits<size_t>::max();
+  constexpr double DefaultBudget = 1e6; // nanoseconds per instruction
+  bool IsTimed = Options.nodes == 0;
+  // Trials take more time than linear in the size of a function.
+  MostTries = IsTimed ? Unlimited : std::clamp<size_t>(3000 / std::max<size_t>(Instrs, 1), 4, 12);
+  // A larger budget is a wish for more effort, and no budget for any effort.
+  MostShare = 2 * std::max(1.0, double(Options.nanoseconds_per_instr) / DefaultBudget);
+  if (!IsTimed || Options.nanoseconds_per_instr == 0)
+    MostShare = std::numeric_limits<double>::infinity();
+}
+
+bool Effort::allows(size_t Tries, double Seconds, double TrialSeconds) const {
+  if (Tries == 0)
+    return true;
+  const ThreadTime &Thread = threadTime();
+  double Spent = Thread.SpentSeconds + Seconds;
+  double Others = std::chrono::duration<double>(Clock::now() - Thread.Start).count() - Spent;
+  // The trial of the stock orders shows what the rest of the compilation will take.
+  return Tries < MostTries && Spent + TrialSeconds <= MostShare * (Others + TrialSeconds);
+}
+
+void Effort::add(double Seconds) { threadTime().SpentSeconds += Seconds; }
+
+} // namespace lowtide
