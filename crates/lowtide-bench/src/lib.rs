@@ -14,6 +14,7 @@ mod all;
 mod book;
 mod colony;
 mod findings;
+mod latencies;
 mod minreg;
 mod names;
 mod occupancy;
@@ -23,6 +24,7 @@ mod statistics;
 
 pub use all::AllArgs;
 pub use colony::ColonyArgs;
+pub use latencies::LatenciesArgs;
 pub use minreg::MinregArgs;
 pub use occupancy::OccupancyArgs;
 pub use pack::PackArgs;
@@ -55,6 +57,10 @@ pub enum BenchCommand {
     ///
     /// Example: lowtide bench passes examples/shaders --target ps14
     Passes(PassesArgs),
+    /// Measure how schedules made for some latencies do with others
+    ///
+    /// The target needs a table of latencies. Example: lowtide bench latencies corpus/ --nodes 5000
+    Latencies(LatenciesArgs),
     /// Run all benchmarks, each on the files of its kind: the experiment book
     ///
     /// minreg, occupancy and colony read region files. pack reads those of a GPU that packs. passes reads shaders. minreg also measures
@@ -72,6 +78,7 @@ impl BenchCommand {
             BenchCommand::Colony(args) => colony::run(args),
             BenchCommand::Pack(args) => pack::run(args),
             BenchCommand::Passes(args) => passes::run(args),
+            BenchCommand::Latencies(args) => latencies::run(args),
             BenchCommand::All(args) => all::run(args),
         }
     }

@@ -75,6 +75,15 @@ typedef enum lowtide_hint {
   LOWTIDE_EXIT = 3,
 } lowtide_hint;
 
+// The latencies to schedule with.
+typedef enum lowtide_latencies {
+  // Those of the target's table. Instructions without an entry, and targets without a table, have the
+  // latencies of the region.
+  LOWTIDE_LATENCIES_TARGET = 0,
+  // Those of the region.
+  LOWTIDE_LATENCIES_REGION = 1,
+} lowtide_latencies;
+
 // The regions of one function. Functions that return nothing keep their first failure in the kernel. The
 // next function that uses the kernel reports it.
 typedef struct lowtide_kernel lowtide_kernel;
@@ -133,6 +142,8 @@ typedef struct lowtide_options {
   uint32_t registers;
   // 1 enables the occupancy filter, which rejects a few extra waves that cost many cycles. 0 disables it.
   uint32_t filter;
+  // A lowtide_latencies.
+  uint32_t latencies;
 } lowtide_options;
 
 // The combined result of all regions for their kernel.
@@ -331,7 +342,7 @@ enum lowtide_status lowtide_session_new(const struct lowtide_target *target,
 void lowtide_session_free(struct lowtide_session *session);
 
 // Write the defaults: most waves, then length; 1 ms for each instruction and pass; one thread, no limits, no
-// filter. NULL is ignored.
+// filter, latencies of the target. NULL is ignored.
 void lowtide_options_default(struct lowtide_options *options);
 
 // Check options before there is a kernel to schedule. A compiler can refuse its command line early.

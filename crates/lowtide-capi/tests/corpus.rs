@@ -17,7 +17,7 @@ use lowtide::pipeline::{Filter, Options, schedule_kernel};
 use lowtide::problem::Goal;
 use lowtide::region::{HintKind, Kernel};
 use lowtide::session::Session;
-use lowtide::target::Target;
+use lowtide::target::{Latencies, Target};
 use lowtide_capi::*;
 
 const NODES: u64 = 500;
@@ -105,6 +105,13 @@ fn results_are_those_of_the_rust_interface() {
             lowtide_options { threads: 0, ..options(lowtide_goal::LOWTIDE_MIN_REG) },
             auto.with_goal(Goal::MinReg),
         ),
+        (
+            lowtide_options {
+                latencies: lowtide_latencies::LOWTIDE_LATENCIES_REGION as u32,
+                ..options(lowtide_goal::LOWTIDE_OCCUPANCY)
+            },
+            auto,
+        ),
     ];
     let kernels: Vec<(Kernel, Box<lowtide_kernel>)> = corpus()
         .into_iter()
@@ -119,7 +126,10 @@ fn results_are_those_of_the_rust_interface() {
         let own = Session::new();
         for (kernel, built) in &kernels {
             let outcome = schedule(&session, built, &options).unwrap();
-            let expected = expected(&schedule_kernel(kernel, &target, &theirs, &own).unwrap());
+            let recorded = options.latencies == lowtide_latencies::LOWTIDE_LATENCIES_REGION as u32;
+            let latencies = if recorded { Latencies::Recorded } else { Latencies::TARGET };
+            let kernel = kernel.clone().with_latencies(latencies, &target).unwrap();
+            let expected = expected(&schedule_kernel(&kernel, &target, &theirs, &own).unwrap());
             assert!(told(&outcome) == expected, "case {number}, kernel {}", kernel.name);
             lowtide_outcome_free(Some(outcome));
         }

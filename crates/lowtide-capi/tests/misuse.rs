@@ -309,6 +309,7 @@ fn bad_options_are_told() {
     let bad = [
         lowtide_options { goal: 4, ..usual },
         lowtide_options { filter: 2, ..usual },
+        lowtide_options { latencies: 2, ..usual },
         lowtide_options { algorithm: unknown.as_ptr(), ..usual },
         lowtide_options { algorithm: BAD.as_ptr(), ..usual },
     ];
@@ -320,7 +321,7 @@ fn bad_options_are_told() {
         message
     });
     bad_argument(|message| unsafe { lowtide_options_check(None, message) });
-    assert!(messages[2].contains("twopass"), "{}", messages[2]);
+    assert!(messages[3].contains("twopass"), "{}", messages[3]);
     let most = lowtide_options {
         nanoseconds_per_instr: u64::MAX,
         nodes: u64::MAX,

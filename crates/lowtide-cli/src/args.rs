@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use lowtide::algorithm::Algorithm;
 use lowtide::problem::Goal;
 use lowtide_cp::Model;
-use lowtide_tool::args::{AntArgs, BudgetArgs, InputArgs, TargetArgs};
+use lowtide_tool::args::{AntArgs, BudgetArgs, InputArgs, LatencyArgs, TargetArgs};
 
 /// The kernels to schedule, the goal, and the algorithm.
 #[derive(Args)]
@@ -13,6 +13,8 @@ pub(crate) struct WorkArgs {
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) latencies: LatencyArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
     #[command(flatten)]

@@ -1,13 +1,15 @@
 //! Schedule files: one region in each line, in the order of the region file.
 //!
-//! Version 2 adds lower bounds on the peaks with their reasons. A schedule without bounds is written as
-//! version 1, which older readers accept.
+//! Version 2 adds lower bounds on the peaks with their reasons. Version 3 adds the latencies that the cycles
+//! are made for, where these are not the recorded ones. A schedule is written with the lowest version that
+//! holds it, which older readers accept.
 
 use std::io::Read;
 use std::path::Path;
 
 use lowtide::InstrId;
 use lowtide::schedule::Schedule;
+use lowtide::target::Latencies;
 use serde::{Deserialize, Serialize};
 
 use crate::ReadError;
@@ -17,6 +19,7 @@ use crate::peak_bound::{BoundReason, PeakBound};
 
 const WITHOUT_BOUNDS: u32 = 1;
 const WITH_BOUNDS: u32 = 2;
+const WITH_LATENCIES: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object: a schedule")]
@@ -31,6 +34,8 @@ struct Line<'a> {
     region: Text<'a>,
     order: Vec<u32>,
     cycles: Vec<u32>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    latencies: Text<'a>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     peak_bounds: Option<Pairs<Text<'a>, Object<Bound>>>,
 }
@@ -53,6 +58,8 @@ pub struct ScheduleEntry {
     pub region: String,
     /// The schedule, unchecked.
     pub schedule: Schedule,
+    /// The latencies that the cycles are made for.
+    pub latencies: Latencies,
     /// The claimed lower bounds on the peaks, unchecked. Empty if there are none.
     pub bounds: Vec<PeakBound>,
 }
@@ -63,17 +70,27 @@ pub fn format_schedule(
     origin: &str,
     region: &str,
     schedule: &Schedule,
+    latencies: Latencies,
     bounds: &[PeakBound],
 ) -> String {
     let bound = |bound: &PeakBound| Bound { value: bound.value, by: Object(bound.by.clone()) };
     let pairs = bounds.iter().map(|own| (own.class.as_str().into(), Object(bound(own))));
+    let own_latencies = match latencies {
+        Latencies::Recorded => String::new(),
+        other => other.to_string(),
+    };
     let line = Line {
-        version: if bounds.is_empty() { WITHOUT_BOUNDS } else { WITH_BOUNDS },
+        version: match (own_latencies.is_empty(), bounds.is_empty()) {
+            (true, true) => WITHOUT_BOUNDS,
+            (true, false) => WITH_BOUNDS,
+            (false, _) => WITH_LATENCIES,
+        },
         kernel: kernel.into(),
         origin: origin.into(),
         region: region.into(),
         order: schedule.order().iter().map(|instr| instr.0).collect(),
         cycles: schedule.cycles().to_vec(),
+        latencies: own_latencies.as_str().into(),
         peak_bounds: (!bounds.is_empty()).then(|| Pairs(pairs.collect())),
     };
     serde_json::to_string(&line).expect("strings and numbers always serialise")
@@ -113,10 +130,10 @@ impl ScheduleReader {
             Ok(line) => line,
             Err(message) => return Err(self.lines.error(message)),
         };
-        if !(WITHOUT_BOUNDS..=WITH_BOUNDS).contains(&line.version) {
+        if !(WITHOUT_BOUNDS..=WITH_LATENCIES).contains(&line.version) {
             let message = format!(
-                "unknown version {} of a schedule file (this program reads versions {WITHOUT_BOUNDS} and \
-                 {WITH_BOUNDS})",
+                "unknown version {} of a schedule file (this program reads versions {WITHOUT_BOUNDS} to \
+                 {WITH_LATENCIES})",
                 line.version
             );
             return Err(self.lines.error(message));
@@ -125,6 +142,17 @@ impl ScheduleReader {
             let message = format!("peak_bounds: only version {WITH_BOUNDS} of a schedule file has them");
             return Err(self.lines.error(message));
         }
+        let latencies = match (line.latencies.is_empty(), line.version) {
+            (true, _) => Latencies::Recorded,
+            (false, WITH_LATENCIES) => match line.latencies.into_string().parse() {
+                Ok(latencies) => latencies,
+                Err(error) => return Err(self.lines.error(format!("latencies: {error}"))),
+            },
+            (false, _) => {
+                let message = format!("latencies: only version {WITH_LATENCIES} of a schedule file has them");
+                return Err(self.lines.error(message));
+            }
+        };
         let bound = |(class, Object(Bound { value, by: Object(by) })): (Text, Object<Bound>)| PeakBound {
             class: class.into_string(),
             value,
@@ -135,6 +163,7 @@ impl ScheduleReader {
             origin: line.origin.into_string(),
             region: line.region.into_string(),
             schedule: Schedule::from_parts(line.order.into_iter().map(InstrId).collect(), line.cycles),
+            latencies,
             bounds: line.peak_bounds.unwrap_or_default().0.into_iter().map(bound).collect(),
         }))
     }

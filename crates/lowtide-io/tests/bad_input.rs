@@ -592,8 +592,8 @@ fn an_unknown_version_of_the_format() {
     own(r#""lowtide":1"#, r#""lowtide":"1""#, r#"unknown format version "1" (this program reads version 1)"#);
     dump(r#""v":1"#, r#""v":2"#, "unknown version 2 of an LLVM dump (this program reads version 1)");
     schedule(
-        &change(SCHEDULE, ":1", ":3"),
-        "unknown version 3 of a schedule file (this program reads versions 1 and 2)",
+        &change(SCHEDULE, ":1", ":4"),
+        "unknown version 4 of a schedule file (this program reads versions 1 to 3)",
     );
 }
 

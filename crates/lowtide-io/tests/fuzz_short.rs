@@ -12,6 +12,7 @@ use lowtide::InstrId;
 use lowtide::generate::{Random, register_program};
 use lowtide::proof::Moment;
 use lowtide::schedule::Schedule;
+use lowtide::target::Latencies;
 use lowtide_io::{BoundReason, PeakBound};
 
 fn repository() -> PathBuf {
@@ -207,8 +208,10 @@ fn damaged_schedules_are_refused_or_round_trip() {
         bound("wgpr", 9, BoundReason::Solver),
         bound("agpr", 7, BoundReason::Search { nodes: 12, rules: vec!["memory".to_string()] }),
     ];
-    let line = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, &[]);
-    let bounded = lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, &bounds);
+    let line =
+        lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, Latencies::Recorded, &[]);
+    let bounded =
+        lowtide_io::format_schedule("kernel", "origin", region.name(), &schedule, Latencies::TARGET, &bounds);
     let both = format!("{line}\n\n{bounded}\n");
     let seeds = [line.into_bytes(), bounded.into_bytes(), both.into_bytes()];
     run("schedule_file", &seeds, 60_000, harness::schedule_file);

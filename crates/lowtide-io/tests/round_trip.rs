@@ -16,6 +16,7 @@ use lowtide::generate::{Random, Shape, random_order, region, register_program};
 use lowtide::proof::Moment;
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
+use lowtide::target::Latencies;
 use lowtide_io::{
     BoundReason, KernelReader, LineWriter, PeakBound, ScheduleEntry, ScheduleReader, dot, format_line,
     format_schedule,
@@ -145,7 +146,7 @@ fn bound(class: usize, random: &mut Random) -> PeakBound {
 #[test]
 fn a_schedule_without_bounds_is_still_of_version_1() {
     let schedule = Schedule::from_parts(vec![InstrId(1), InstrId(0)], vec![4, 0]);
-    let line = format_schedule("k", "", "r", &schedule, &[]);
+    let line = format_schedule("k", "", "r", &schedule, Latencies::Recorded, &[]);
     assert_eq!(line, r#"{"lowtide-schedule":1,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0]}"#);
     let [zero, one] = [InstrId(0), InstrId(1)];
     for (by, written) in [
@@ -155,13 +156,33 @@ fn a_schedule_without_bounds_is_still_of_version_1() {
         (BoundReason::Solver, r#"{"solver":"cp-sat"}"#),
     ] {
         let bound = PeakBound { class: "vgpr".to_string(), value: 2, by };
-        let line = format_schedule("k", "", "r", &schedule, &[bound]);
+        let line = format_schedule("k", "", "r", &schedule, Latencies::Recorded, &[bound]);
         assert_eq!(
             line,
             r#"{"lowtide-schedule":2,"kernel":"k","region":"r","order":[1,0],"cycles":[4,0],"#.to_string()
                 + &format!(r#""peak_bounds":{{"vgpr":{{"value":2,"by":{written}}}}}}}"#)
         );
     }
+}
+
+#[test]
+fn latencies_of_the_target_make_version_3() {
+    let schedule = Schedule::from_parts(vec![InstrId(0)], vec![0]);
+    let line = |latencies| format_schedule("k", "", "r", &schedule, latencies, &[]);
+    assert_eq!(
+        line(Latencies::TARGET),
+        r#"{"lowtide-schedule":3,"kernel":"k","region":"r","order":[0],"cycles":[0],"latencies":"target"}"#
+    );
+    assert!(line(Latencies::Target { percent: 50 }).ends_with(r#""latencies":"target*0.5"}"#));
+    let read = |line: &str| read_schedules(line.as_bytes()).unwrap()[0].latencies;
+    assert_eq!(read(&line(Latencies::TARGET)), Latencies::TARGET);
+    assert_eq!(read(&line(Latencies::Recorded)), Latencies::Recorded);
+    let older = line(Latencies::TARGET).replace(":3", ":2");
+    let error = read_schedules(older.as_bytes()).unwrap_err().to_string();
+    assert!(error.ends_with("latencies: only version 3 of a schedule file has them"), "{error}");
+    let unknown = line(Latencies::TARGET).replace("target", "hardware");
+    let error = read_schedules(unknown.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("latencies: \"hardware\" is not recorded, target, or target times"), "{error}");
 }
 
 #[test]
@@ -177,13 +198,18 @@ fn schedules_round_trip_plain_and_packed() {
                 origin: if seed % 2 == 0 { String::new() } else { "\"o\"".to_string() },
                 region: region.name().to_string(),
                 schedule: Schedule::from_parts(order, cycles),
+                latencies: match random.below(3) {
+                    0 => Latencies::Recorded,
+                    1 => Latencies::TARGET,
+                    _ => Latencies::Target { percent: 1 + random.below(10_000) as u32 },
+                },
                 bounds: (0..random.below(4)).map(|class| bound(class, &mut random)).collect(),
             }
         })
         .collect();
     let line = |entry: &ScheduleEntry| {
-        let ScheduleEntry { kernel, origin, region, schedule, bounds } = entry;
-        format_schedule(kernel, origin, region, schedule, bounds)
+        let ScheduleEntry { kernel, origin, region, schedule, latencies, bounds } = entry;
+        format_schedule(kernel, origin, region, schedule, *latencies, bounds)
     };
     let lines: Vec<String> = entries.iter().map(line).collect();
     assert!(read_schedules(lines.join("\n").as_bytes()).unwrap() == entries);

@@ -40,12 +40,12 @@ pub fn ask_gpu(
     Ok(())
 }
 
-/// Read all kernels of the input.
+/// Read all kernels of the input, with the latencies to schedule with.
 pub fn read<'t>(input: &InputArgs, targets: &'t Targets) -> Result<Vec<(Kernel, &'t Target)>, Failure> {
     let mut kernels = Vec::new();
     for_each_kernel(
         input,
-        |kernel| targets.of(&kernel).map(|target| (kernel, target)),
+        |kernel| targets.prepare(kernel),
         |kernel| {
             kernels.push(kernel);
             Ok(())

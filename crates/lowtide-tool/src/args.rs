@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use lowtide::budget::Budget;
 use lowtide::colony::Parameters;
+use lowtide::target::Latencies;
 use lowtide_gpu::Device;
 
 use crate::Failure;
@@ -35,6 +36,48 @@ pub struct TargetArgs {
     /// Schedule for a GPU of `lowtide targets`, or of a TOML file [default: the GPU that the kernel was compiled for, or generic]
     #[arg(long, value_name = "NAME|FILE")]
     pub target: Option<String>,
+}
+
+/// The latencies to schedule with.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencyArgs {
+    /// Schedule with the latencies of the target's table, or with those recorded in the file [default: target, or recorded if the target has no table]
+    #[arg(long, value_enum, value_name = "SOURCE")]
+    latencies: Option<LatencySource>,
+
+    /// Multiply the latencies of the target's table by a factor of 0.01 to 100, for experiments
+    #[arg(long, value_name = "FACTOR", value_parser = parse_percent)]
+    latency_scale: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LatencySource {
+    /// Those of the target's table
+    Target,
+    /// Those of the region file
+    Recorded,
+}
+
+impl LatencyArgs {
+    /// Return the latencies that the arguments name, or none if they leave the choice open.
+    pub fn named(self) -> Result<Option<Latencies>, Failure> {
+        match (self.latencies, self.latency_scale) {
+            (Some(LatencySource::Recorded), Some(_)) => Err(Failure::Message(
+                "--latency-scale multiplies the latencies of the target: it cannot go with --latencies recorded"
+                    .to_string(),
+            )),
+            (Some(LatencySource::Recorded), None) => Ok(Some(Latencies::Recorded)),
+            (None, None) => Ok(None),
+            (_, percent) => Ok(Some(Latencies::Target { percent: percent.unwrap_or(100) })),
+        }
+    }
+}
+
+fn parse_percent(text: &str) -> Result<u32, String> {
+    match format!("target*{text}").parse() {
+        Ok(Latencies::Target { percent }) => Ok(percent),
+        _ => Err(format!("{text:?} is not a number from 0.01 to 100")),
+    }
 }
 
 /// The effort to spend on each region.
@@ -149,6 +192,14 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn latency_factors_are_percent() {
+        assert_eq!(["0.5", "2", "0.25"].map(parse_percent), [Ok(50), Ok(200), Ok(25)]);
+        for bad in ["", "0", "-1", "x", "1000", "50%"] {
+            assert!(parse_percent(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn times_have_units() {

@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use lowtide::multipass::PassModel;
 use lowtide::pack::PackModel;
 use lowtide::region::Kernel;
-use lowtide::target::{Target, TargetError};
+use lowtide::target::{Latencies, Target, TargetError};
 use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
 use rayon::prelude::*;
 
@@ -162,13 +162,38 @@ impl Read for Counted {
 pub struct Targets {
     asked: Option<Target>,
     builtin: Vec<Target>,
+    latencies: Latencies,
 }
 
 impl Targets {
-    /// Load the target of `--target`.
+    /// Load the target of `--target`. Kernels keep their recorded latencies.
     pub fn new(args: &TargetArgs) -> Result<Self, Failure> {
         let asked = args.target.as_deref().map(load_target).transpose()?;
-        Ok(Targets { asked, builtin: Target::all_builtin().collect() })
+        Ok(Targets { asked, builtin: Target::all_builtin().collect(), latencies: Latencies::Recorded })
+    }
+
+    /// Give kernels these latencies, where their target has a table.
+    pub fn with_latencies(mut self, latencies: Latencies) -> Self {
+        self.latencies = latencies;
+        self
+    }
+
+    /// Return the latencies of kernels on a target.
+    pub fn latencies_on(&self, target: &Target) -> Latencies {
+        target.resolve(self.latencies)
+    }
+
+    /// Return the kernel with its latencies, and the target to schedule it for.
+    pub fn prepare(&self, kernel: Kernel) -> Result<(Kernel, &Target), Failure> {
+        let target = self.of(&kernel)?;
+        let name = kernel.name.clone();
+        let kernel = kernel.with_latencies(self.latencies, target).map_err(|error| {
+            Failure::Message(format!(
+                "kernel {name:?} with the latencies of {}: {error}; try --latencies recorded",
+                target.name()
+            ))
+        })?;
+        Ok((kernel, target))
     }
 
     /// Return the target to schedule a kernel for.

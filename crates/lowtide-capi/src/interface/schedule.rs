@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr::null;
@@ -10,7 +11,7 @@ use lowtide::pipeline::{Filter, Options, ScheduleError, schedule_kernel};
 use lowtide::problem::{Goal, Measure};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
-use lowtide::target::Target;
+use lowtide::target::{Latencies, Target};
 use lowtide_io::describe_internal_error;
 
 use super::{
@@ -56,6 +57,22 @@ const GOALS: [(lowtide_goal, Goal); 4] = [
     (lowtide_goal::LOWTIDE_THROUGHPUT, Goal::Throughput),
 ];
 
+/// The latencies to schedule with.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum lowtide_latencies {
+    /// Those of the target's table. Instructions without an entry, and targets without a table, have the
+    /// latencies of the region.
+    LOWTIDE_LATENCIES_TARGET = 0,
+    /// Those of the region.
+    LOWTIDE_LATENCIES_REGION = 1,
+}
+
+const LATENCIES: [(lowtide_latencies, Latencies); 2] = [
+    (lowtide_latencies::LOWTIDE_LATENCIES_TARGET, Latencies::TARGET),
+    (lowtide_latencies::LOWTIDE_LATENCIES_REGION, Latencies::Recorded),
+];
+
 /// The parameters of a call. Initialise them with lowtide_options_default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +97,8 @@ pub struct lowtide_options {
     /// 1 finds the shortest schedules for every number of waves: see lowtide_outcome_point. It needs the goal
     /// LOWTIDE_OCCUPANCY or LOWTIDE_THROUGHPUT and an algorithm of two passes. 0 does not.
     pub front: u32,
+    /// A lowtide_latencies.
+    pub latencies: u32,
 }
 
 /// The schedules of a kernel. Immutable.
@@ -223,7 +242,7 @@ pub extern "C" fn lowtide_session_free(session: Option<Box<lowtide_session>>) {
 }
 
 /// Write the defaults: most waves, then length; 1 ms for each instruction and pass; one thread, no limits, no
-/// filter. NULL is ignored.
+/// filter, latencies of the target. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowtide_options>>) {
     let Some(options) = options else { return };
@@ -236,6 +255,7 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
         registers: 0,
         filter: 0,
         front: 0,
+        latencies: lowtide_latencies::LOWTIDE_LATENCIES_TARGET as u32,
     });
 }
 
@@ -263,6 +283,15 @@ pub unsafe extern "C" fn lowtide_schedule(
         let kernel = present(kernel, "kernel")?.0.get()?;
         // SAFETY: the caller promises a valid C string.
         let options = unsafe { checked(present(options, "options")?) }?;
+        let Checked { options, latencies } = options;
+        let own = match session.target.resolve(latencies) {
+            Latencies::Recorded => Cow::Borrowed(kernel),
+            latencies => {
+                let own = kernel.clone().with_latencies(latencies, &session.target);
+                Cow::Owned(own.map_err(|error| Failure::region(error.to_string()))?)
+            }
+        };
+        let kernel = &*own;
         let outcome = schedule_kernel(kernel, &session.target, &options, &session.answers);
         outcome.map(lowtide_outcome::new).map_err(|error| match error {
             ScheduleError::Internal(error) => Failure::internal(describe_internal_error(kernel, &error)),
@@ -272,9 +301,15 @@ pub unsafe extern "C" fn lowtide_schedule(
     })
 }
 
+/// Valid options, as the library takes them.
+struct Checked {
+    options: Options,
+    latencies: Latencies,
+}
+
 /// # Safety
 /// The algorithm is NULL or a string.
-unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
+unsafe fn checked(options: &lowtide_options) -> Result<Checked, Failure> {
     // SAFETY: as above.
     let algorithm = unsafe { optional_text(options.algorithm, "the name of an algorithm") }?;
     let goal = GOALS.iter().find(|(number, _)| *number as u32 == options.goal);
@@ -294,6 +329,9 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         0 | 1 => options.front == 1,
         other => return Err(Failure::argument(format!("front is {other}: it can be 0 or 1"))),
     };
+    let latencies = LATENCIES.iter().find(|(number, _)| *number as u32 == options.latencies);
+    let (_, latencies) = *latencies
+        .ok_or_else(|| Failure::argument(format!("{} is not a choice of latencies", options.latencies)))?;
     let time = Some(options.nanoseconds_per_instr).filter(|time| *time > 0);
     let budget = Budget {
         time_per_instr: time.map(Duration::from_nanos),
@@ -301,13 +339,14 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         threads: options.threads.max(1) as usize,
     };
     let registers = Some(options.registers).filter(|registers| *registers > 0);
-    Ok(Options::default()
+    let options = Options::default()
         .with_goal(goal)
         .with_algorithm(algorithm)
         .with_budget(budget)
         .with_registers(registers)
         .with_filter(filter)
-        .with_front(front))
+        .with_front(front);
+    Ok(Checked { options, latencies })
 }
 
 /// Free an outcome, with the arrays of its results. NULL is ignored.

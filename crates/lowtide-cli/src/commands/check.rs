@@ -1,6 +1,6 @@
 //! `lowtide check`: the independent checker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lowtide::InstrId;
@@ -9,7 +9,7 @@ use lowtide::check::{Violation, check, check_order};
 use lowtide::region::{Kernel, Peak, Region};
 use lowtide_io::{ScheduleEntry, ScheduleReader};
 use lowtide_tool::Failure;
-use lowtide_tool::args::{InputArgs, TargetArgs};
+use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::table::{grouped, table};
@@ -29,6 +29,9 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     target: TargetArgs,
+    /// By default, SCHEDULE says which latencies its cycles are made for
+    #[command(flatten)]
+    latencies: LatencyArgs,
 
     /// Refuse schedules whose pressure between instructions is above N, such as vgpr=24
     #[arg(long, value_name = "CLASS=N", value_parser = parse_limit, requires = "schedule")]
@@ -73,6 +76,8 @@ struct ScheduleDocument {
     illegal: u64,
     over_limit: u64,
     length: u64,
+    /// The latencies that the cycles are checked with.
+    latencies: BTreeSet<String>,
     /// Highest peak of any region, by class.
     peak: BTreeMap<String, u32>,
     peak_at: BTreeMap<String, u32>,
@@ -110,6 +115,7 @@ fn check_schedules(
             schedule.display()
         )));
     }
+    let named = args.latencies.named()?;
     let mut document = ScheduleDocument::default();
     let mut used: FxHashSet<ScheduleKey> = FxHashSet::default();
     for_each_kernel(
@@ -129,6 +135,17 @@ fn check_schedules(
                     continue;
                 };
                 found.push(key);
+                let latencies = target.resolve(named.unwrap_or(entry.latencies));
+                part.latencies.insert(latencies.to_string());
+                let own = match region.clone().with_latencies(latencies, target) {
+                    Ok(region) => region,
+                    Err(error) => {
+                        part.illegal += 1;
+                        part.problems.push(format!("{name}: {error}"));
+                        continue;
+                    }
+                };
+                let region = &own;
                 let report = check(region, target, &entry.schedule);
                 if let Some(bounds) = &mut part.bounds {
                     let peaks = report.as_ref().ok().map(|report| &report.peaks[..]);
@@ -140,6 +157,12 @@ fn check_schedules(
                         part.illegal += 1;
                         part.problems
                             .extend(violations.iter().map(|violation| format!("{name}: {violation}")));
+                        let recorded = target.resolve(entry.latencies);
+                        if latencies != recorded {
+                            part.problems.push(format!(
+                                "{name}: the schedule was made with latencies {recorded}, and checked with {latencies}"
+                            ));
+                        }
                     }
                     Ok(report) => {
                         part.length += u64::from(report.length);
@@ -194,6 +217,7 @@ impl ScheduleDocument {
         self.illegal += part.illegal;
         self.over_limit += part.over_limit;
         self.length += part.length;
+        self.latencies.extend(part.latencies);
         for (class, peak) in part.peak {
             let highest = self.peak.entry(class).or_default();
             *highest = peak.max(*highest);
@@ -214,12 +238,15 @@ impl ScheduleDocument {
         let peaks: Vec<String> = (self.peak.iter().zip(self.peak_at.values()))
             .map(|((class, between), at)| format!("{class} {between} ({at} at an instruction)"))
             .collect();
+        let latencies: Vec<&str> = self.latencies.iter().map(String::as_str).collect();
         text += &format!(
-            "{} regions: {} illegal, {} over a limit; length {} in all; highest peaks: {}; fewest waves: {}",
+            "{} regions: {} illegal, {} over a limit; length {} in all (latencies: {}); highest peaks: {}; fewest \
+             waves: {}",
             grouped(self.regions),
             grouped(self.illegal),
             grouped(self.over_limit),
             grouped(self.length),
+            latencies.join(" and "),
             peaks.join(", "),
             self.occupancy.map_or_else(|| "-".to_string(), |waves| waves.to_string()),
         );

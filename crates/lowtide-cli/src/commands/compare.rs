@@ -1,11 +1,12 @@
 //! `lowtide compare`: all algorithms on the same input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
 use lowtide::problem::Problem;
-use lowtide_tool::args::{BudgetArgs, InputArgs, TargetArgs, name_of};
+use lowtide::target::Latencies;
+use lowtide_tool::args::{BudgetArgs, InputArgs, LatencyArgs, TargetArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::solve::Run;
@@ -22,6 +23,8 @@ pub(crate) struct CompareArgs {
     input: InputArgs,
     #[command(flatten)]
     target: TargetArgs,
+    #[command(flatten)]
+    latencies: LatencyArgs,
 
     /// Optimize for this goal
     #[arg(long, value_enum, default_value = "occupancy")]
@@ -40,6 +43,8 @@ struct Document {
     kernels: u64,
     regions: u64,
     instructions: u64,
+    /// The latencies used: several if the targets differ.
+    latencies: BTreeSet<String>,
     algorithms: BTreeMap<&'static str, Totals>,
 }
 
@@ -58,14 +63,15 @@ struct Totals {
 }
 
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let targets = Targets::new(&args.target)?;
+    let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
+    let targets = Targets::new(&args.target)?.with_latencies(latencies);
     let goal = args.goal.into();
     let budget = args.budget.budget();
     let mut document = Document::default();
     for_each_kernel(
         &args.input,
         |kernel| {
-            let target = targets.of(&kernel)?;
+            let (kernel, target) = targets.prepare(kernel)?;
             let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
             let mut totals = vec![Totals::default(); Algorithm::ALL.len()];
             let mut occupancy = vec![most; Algorithm::ALL.len()];
@@ -91,9 +97,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
             for (totals, occupancy) in totals.iter_mut().zip(occupancy) {
                 totals.occupancy = u64::from(occupancy);
             }
-            Ok((kernel.regions.len(), kernel.instr_count(), totals))
+            Ok((kernel.regions.len(), kernel.instr_count(), targets.latencies_on(target), totals))
         },
-        |(regions, instructions, totals)| {
+        |(regions, instructions, latencies, totals)| {
+            document.latencies.insert(latencies.to_string());
             document.kernels += 1;
             document.regions += regions as u64;
             document.instructions += instructions as u64;
@@ -120,7 +127,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
     let budget = progress::budget_in_words(args.budget.budget(), "instruction and pass", "region and pass");
     let mut facts = vec![
-        format!("goal {}, {budget}", name_of(&args.goal)),
+        format!(
+            "goal {}, latencies {}, {budget}",
+            name_of(&args.goal),
+            document.latencies.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+        ),
         format!(
             "{} kernels, {} regions, {} instructions",
             grouped(document.kernels),

@@ -1,12 +1,13 @@
 //! `lowtide info`: the contents of region files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use lowtide::region::{DepKind, Kernel};
+use lowtide::region::{DepKind, Kernel, Region};
+use lowtide::target::Latencies;
 use lowtide_tool::Failure;
-use lowtide_tool::args::InputArgs;
-use lowtide_tool::input::for_each_kernel;
+use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
+use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::table::{grouped, table};
 use serde::Serialize;
@@ -16,6 +17,10 @@ use serde::Serialize;
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    latencies: LatencyArgs,
 
     /// Print JSON instead of tables
     #[arg(long)]
@@ -37,6 +42,10 @@ struct Info {
     edges: u64,
     /// Regions with a recorded production order.
     production: u64,
+    /// The sum over regions of the longest path by latencies: no schedule of a region is shorter.
+    critical_path: u64,
+    /// The latencies of these paths.
+    latencies: BTreeSet<String>,
     targets: BTreeMap<String, u64>,
     dependences: BTreeMap<&'static str, u64>,
     sizes: [Size; SIZES.len()],
@@ -63,6 +72,7 @@ impl Info {
             info.values += region.values().len() as u64;
             info.edges += region.edge_count() as u64;
             info.production += u64::from(region.production().is_some());
+            info.critical_path += critical_path(region);
             for dep in region.deps() {
                 *info.dependences.entry(dep.kind.name()).or_default() += 1;
             }
@@ -82,6 +92,8 @@ impl Info {
         self.values += other.values;
         self.edges += other.edges;
         self.production += other.production;
+        self.critical_path += other.critical_path;
+        self.latencies.extend(other.latencies);
         for (target, count) in other.targets {
             *self.targets.entry(target).or_default() += count;
         }
@@ -95,7 +107,20 @@ impl Info {
     }
 }
 
+/// Return the cycles from the first issue to the last one on the longest path, both included.
+fn critical_path(region: &Region) -> u64 {
+    let mut earliest = vec![0u64; region.len()];
+    for instr in region.instrs() {
+        let ready = region.preds(instr).iter();
+        let ready = ready.map(|edge| earliest[edge.instr.index()] + u64::from(edge.latency));
+        earliest[instr.index()] = ready.max().unwrap_or(0);
+    }
+    earliest.into_iter().max().unwrap_or(0) + 1
+}
+
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
+    let targets = Targets::new(&args.target)?.with_latencies(latencies);
     let start = Instant::now();
     let mut info = Info::default();
     for (size, from) in info.sizes.iter_mut().zip(SIZES) {
@@ -103,7 +128,19 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     }
     for_each_kernel(
         &args.input,
-        |kernel| Ok(Info::of(&kernel)),
+        |kernel| {
+            // Files for unknown GPUs can be described, too.
+            let (kernel, latencies) = match targets.of(&kernel) {
+                Err(_) => (kernel, Latencies::Recorded),
+                Ok(_) => {
+                    let (kernel, target) = targets.prepare(kernel)?;
+                    (kernel, targets.latencies_on(target))
+                }
+            };
+            let mut info = Info::of(&kernel);
+            info.latencies.insert(latencies.to_string());
+            Ok(info)
+        },
         |part| {
             info.add(part);
             Ok(())
@@ -136,6 +173,7 @@ fn as_text(info: &Info) -> String {
         "{} kernels ({} entries), {} regions, {} instructions, the largest region has {}\n\
          made for: {}\n\
          values: {}; graph edges: {}; dependences: {}\n\
+         critical paths: {} cycles in all regions together (latencies: {})\n\
          recorded production orders: {}\n\n{rows}\n\n\
          read and validated in {:.2} s: {} instructions/s",
         grouped(info.kernels),
@@ -147,6 +185,8 @@ fn as_text(info: &Info) -> String {
         grouped(info.values),
         grouped(info.edges),
         list(&mut dependences),
+        grouped(info.critical_path),
+        info.latencies.iter().map(String::as_str).collect::<Vec<_>>().join(" and "),
         grouped(info.production),
         info.seconds,
         grouped((info.instructions as f64 / info.seconds) as u64),

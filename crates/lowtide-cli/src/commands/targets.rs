@@ -1,6 +1,6 @@
 //! `lowtide targets`: the known GPUs.
 
-use lowtide::target::{RegisterFile, Target};
+use lowtide::target::{Access, LatencyRule, RegisterFile, Target};
 use lowtide_tool::Failure;
 use lowtide_tool::input::load_target;
 use lowtide_tool::output::{print, print_json};
@@ -27,6 +27,40 @@ struct TargetInfo {
     units: Vec<String>,
     max_waves: u32,
     files: Vec<FileInfo>,
+    latencies: Vec<LatencyInfo>,
+}
+
+#[derive(Serialize)]
+struct LatencyInfo {
+    unit: String,
+    access: Option<&'static str>,
+    address_space: Option<i32>,
+    prefix: Option<String>,
+    cycles: u32,
+    range: Option<[u32; 2]>,
+    source: String,
+}
+
+impl LatencyInfo {
+    fn new(rule: &LatencyRule) -> Self {
+        LatencyInfo {
+            unit: rule.unit.clone(),
+            access: rule.access.map(Access::name),
+            address_space: rule.address_space,
+            prefix: rule.prefix.clone(),
+            cycles: rule.cycles,
+            range: rule.range,
+            source: rule.source.clone(),
+        }
+    }
+
+    /// Describe the instructions that the entry matches.
+    fn instructions(&self) -> String {
+        let prefix = self.prefix.as_ref().map(|prefix| format!("{prefix}*"));
+        let space = self.address_space.map(|space| format!("address space {space}"));
+        let access = self.access.map(str::to_string);
+        [Some(self.unit.clone()), access, space, prefix].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
 }
 
 #[derive(Serialize)]
@@ -57,6 +91,7 @@ impl TargetInfo {
             units: target.issue().units.iter().map(|unit| format!("{} x{}", unit.name, unit.count)).collect(),
             max_waves: target.max_waves(),
             files: target.files().iter().map(file).collect(),
+            latencies: target.latencies().iter().map(LatencyInfo::new).collect(),
         }
     }
 }
@@ -109,6 +144,14 @@ fn details(target: &TargetInfo) -> String {
             rows.add_row([registers, waves]);
         }
         text += &format!("{rows}\n");
+    }
+    if !target.latencies.is_empty() {
+        let mut rows = table(1, &["latency of", "cycles", "range"]);
+        for entry in &target.latencies {
+            let range = entry.range.map_or_else(String::new, |[low, high]| format!("{low} to {high}"));
+            rows.add_row([entry.instructions(), entry.cycles.to_string(), range]);
+        }
+        text += &format!("\n{rows}\nThe first line that matches counts. --json shows the sources.\n");
     }
     text.trim_end().to_string()
 }

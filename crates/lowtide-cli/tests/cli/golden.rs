@@ -55,7 +55,7 @@ fn schedule() {
     late["deps"] = json!([[0, 1, "data", 8], [2, 3, "data", 80]]);
     late.as_object_mut().expect("an object").remove("source_peaks");
     let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s"), late]);
-    let table = run("schedule {} --nodes 1000", &[&file]).ok();
+    let table = run("schedule {} --nodes 1000 --latencies recorded", &[&file]).ok();
     matches("schedule.txt", &mask_times(&table));
 }
 

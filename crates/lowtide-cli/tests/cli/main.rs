@@ -14,6 +14,7 @@ mod convert;
 mod explain;
 mod golden;
 mod help;
+mod latencies;
 mod output;
 mod registers;
 mod schedule;

@@ -71,8 +71,8 @@ pub(crate) fn schedule_file(data: &[u8]) -> bool {
         }
     };
     let line = |entry: &ScheduleEntry| {
-        let ScheduleEntry { kernel, origin, region, schedule, bounds } = entry;
-        format_schedule(kernel, origin, region, schedule, bounds) + "\n"
+        let ScheduleEntry { kernel, origin, region, schedule, latencies, bounds } = entry;
+        format_schedule(kernel, origin, region, schedule, *latencies, bounds) + "\n"
     };
     let text: String = entries.iter().map(line).collect();
     assert_eq!(entries, read_schedules(text.as_bytes()).expect("what was written can be read"));

@@ -11,6 +11,7 @@
 mod builder;
 mod error;
 mod kernel;
+mod latencies;
 mod values;
 
 pub use builder::{InstrSpec, RegionBuilder};

@@ -56,6 +56,17 @@ struct Document {
     repeated: u64,
 }
 
+impl Document {
+    /// Return the latencies used, each once: several if the targets differ.
+    fn latencies(&self) -> Vec<String> {
+        let mut latencies: Vec<String> =
+            self.kernels.iter().map(|kernel| kernel.latencies.to_string()).collect();
+        latencies.sort_unstable();
+        latencies.dedup();
+        latencies
+    }
+}
+
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let work = Work::new(&args.work, args.explain, args.front)?;
     if args.explain {
@@ -79,6 +90,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                         &result.origin,
                         &region.name,
                         &region.schedule,
+                        result.latencies,
                         &region.bounds,
                     );
                     output.line(&line).map_err(|error| write_failure(args, error))?;
@@ -112,12 +124,14 @@ fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     targets.sort_unstable();
     targets.dedup();
+    let latencies = document.latencies();
     let budget =
         progress::budget_in_words(args.work.budget.budget(), "instruction and pass", "region and pass");
     vec![
         format!(
-            "target {}, goal {}, algorithm {}, {budget}",
+            "target {}, latencies {}, goal {}, algorithm {}, {budget}",
             targets.join(" and "),
+            latencies.join(" and "),
             name_of(&args.work.goal),
             args.work.algorithm.name()
         ),
@@ -143,7 +157,7 @@ fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> 
     for_each_kernel(
         &args.work.input,
         |kernel| {
-            let target = targets.of(&kernel)?;
+            let (kernel, target) = targets.prepare(kernel)?;
             let mut lines = Vec::new();
             for region in &kernel.regions {
                 let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
@@ -192,7 +206,7 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
     let is_for_throughput = matches!(args.work.goal, GoalArg::Throughput);
-    let mut summary = total.in_words(&targets, args.work.algorithm);
+    let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm);
     if is_for_throughput {
         summary += &format!("\n{}", total.cycles_in_words());
     }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lowtide::target::Latencies;
 use lowtide_tool::progress;
 use lowtide_tool::table::{change, counted, grouped, shorten};
 
@@ -153,7 +154,7 @@ impl Totals {
     }
 
     /// Describe the totals in several lines.
-    pub(super) fn in_words(&self, targets: &[&str], algorithm: Method) -> String {
+    pub(super) fn in_words(&self, targets: &[&str], latencies: &[String], algorithm: Method) -> String {
         let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
         let [length_before, length, length_bound] = self.length.map(grouped);
         let mut names: Vec<&str> = targets.to_vec();
@@ -161,7 +162,7 @@ impl Totals {
         names.dedup();
         let share = |count: u64| 100.0 * count as f64 / self.regions.max(1) as f64;
         let mut text = format!(
-            "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
+            "{} kernels, {} regions, {} instructions for {}{}, algorithm {}, {:.2} s of processor time\n\
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
              length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
              proven: {} regions ({:.1} %) are as good as possible for the goal (waves {:.1} %, length {:.1} %)\n\
@@ -170,6 +171,10 @@ impl Totals {
             grouped(self.regions),
             grouped(self.instructions),
             names.join(" and "),
+            match latencies {
+                [one] if *one == Latencies::Recorded.to_string() => String::new(),
+                all => format!(" (latencies: {})", all.join(" and ")),
+            },
             algorithm.name(),
             self.seconds,
             grouped(self.proven),

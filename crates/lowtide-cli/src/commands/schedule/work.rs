@@ -11,14 +11,14 @@ use lowtide::problem::{Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
-use lowtide::target::Target;
+use lowtide::target::{Latencies, Target};
 use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::totals::{Totals, tell_kernel};
 use crate::args::{GoalArg, Method, WorkArgs};
@@ -30,6 +30,9 @@ pub(in super::super) struct KernelResult {
     pub(super) name: String,
     pub(super) origin: String,
     pub(super) target: String,
+    /// `recorded`, `target`, or `target` times a factor.
+    #[serde(serialize_with = "as_text")]
+    pub(super) latencies: Latencies,
     pub(super) occupancy: u32,
     pub(super) occupancy_bound: u32,
     /// Whether the filter has rejected waves.
@@ -46,6 +49,10 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) regions: Vec<RegionResult>,
     #[serde(skip)]
     pub(super) source: Before,
+}
+
+fn as_text<S: Serializer>(latencies: &Latencies, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(latencies)
 }
 
 /// The same figures for the source order.
@@ -209,7 +216,8 @@ impl Work {
                     .to_string(),
             ));
         }
-        let targets = Targets::new(&args.target)?;
+        let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
+        let targets = Targets::new(&args.target)?.with_latencies(latencies);
         let algorithm = match args.algorithm {
             Method::Algorithm(algorithm) => algorithm,
             Method::Constraints(model) => Constraints::start(model),
@@ -246,7 +254,7 @@ impl Work {
             eprintln!("warning: {error}; the processor does the work instead");
         }
         let work = |kernel: Kernel| {
-            let target = self.targets.of(&kernel)?;
+            let (kernel, target) = self.targets.prepare(kernel)?;
             let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
             let problems: Vec<Problem> =
                 problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))?;
@@ -302,6 +310,7 @@ impl Work {
             name: kernel.name.clone(),
             origin: kernel.origin.clone(),
             target: target.name().to_string(),
+            latencies: self.targets.latencies_on(target),
             occupancy: outcome.occupancy,
             occupancy_bound: outcome.occupancy_bound,
             filtered: outcome.is_filtered,

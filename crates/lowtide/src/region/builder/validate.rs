@@ -6,7 +6,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::{Def, Dependence, Edge, Operand, Production, RegionError, Register, limits, values};
+use super::super::{
+    Def, Dependence, Edge, Operand, Production, RegionError, Register, latencies, limits, values,
+};
 use super::{Interner, RegionBuilder, Scratch};
 use crate::index::{InstrId, Names, RegisterId, Rows};
 
@@ -37,17 +39,7 @@ impl RegionBuilder {
             last.lanes |= if same { next.lanes } else { 0 };
             same
         });
-        let edges = self.deps.iter().map(|d| (d.from.index(), Edge { instr: d.to, latency: d.latency }));
-        let mut succs = Rows::group(count, edges);
-        // Parallel edges as one, with the largest latency.
-        succs.sort_and_merge(|last, next| {
-            let same = last.instr == next.instr;
-            last.latency = if same { next.latency.max(last.latency) } else { last.latency };
-            same
-        });
-        let preds = succs.transposed(count, |from, edge| {
-            (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
-        });
+        let (succs, preds) = latencies::edges(count, &self.deps);
         let tables = Tables { defs, uses, preds, succs };
         let values = values::derive(self, &tables, &mut scratch.values)?;
         Ok((tables, values))

@@ -14,6 +14,11 @@
 //! assert_eq!(vector.limit(8), 32);       // eight waves have 32 registers each
 //! ```
 
+mod latency;
+
+pub(crate) use latency::MOST_RULES;
+pub use latency::{Access, Latencies, LatencyRule, NoLatencies};
+
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
@@ -22,17 +27,17 @@ use crate::index::ClassId;
 
 /// The target files that are part of the library.
 const BUILTIN: &[&str] = &[
-    include_str!("../targets/gfx906.toml"),
-    include_str!("../targets/gfx90a.toml"),
-    include_str!("../targets/gfx1030.toml"),
-    include_str!("../targets/gfx1100.toml"),
-    include_str!("../targets/sm_90.toml"),
-    include_str!("../targets/xe-hpg.toml"),
-    include_str!("../targets/vs.toml"),
-    include_str!("../targets/generic.toml"),
-    include_str!("../targets/ps14.toml"),
-    include_str!("../targets/ps20.toml"),
-    include_str!("../targets/one-pass.toml"),
+    include_str!("../../targets/gfx906.toml"),
+    include_str!("../../targets/gfx90a.toml"),
+    include_str!("../../targets/gfx1030.toml"),
+    include_str!("../../targets/gfx1100.toml"),
+    include_str!("../../targets/sm_90.toml"),
+    include_str!("../../targets/xe-hpg.toml"),
+    include_str!("../../targets/vs.toml"),
+    include_str!("../../targets/generic.toml"),
+    include_str!("../../targets/ps14.toml"),
+    include_str!("../../targets/ps20.toml"),
+    include_str!("../../targets/one-pass.toml"),
 ];
 
 /// The class name that matches every class not named elsewhere in the target.
@@ -59,13 +64,14 @@ pub enum TargetError {
     },
 }
 
-/// A GPU: register files and issue model.
+/// A GPU: register files, issue model, and latencies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     name: String,
     description: String,
     issue: Issue,
     files: Vec<RegisterFile>,
+    latencies: Vec<LatencyRule>,
     /// The text of the file, for the sections that packing and partitioning read.
     text: Box<str>,
 }
@@ -80,6 +86,8 @@ struct Fields {
     issue: Issue,
     #[serde(rename = "file")]
     files: Vec<RegisterFile>,
+    #[serde(rename = "latency", default)]
+    latencies: Vec<LatencyRule>,
     #[serde(rename = "pack")]
     _pack: Option<IgnoredAny>,
     #[serde(rename = "passes")]
@@ -200,8 +208,8 @@ fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, TargetError> {
 impl Target {
     /// Read a target file.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
-        let Fields { name, description, issue, files, .. } = parse_toml(text)?;
-        let target = Target { name, description, issue, files, text: text.into() };
+        let Fields { name, description, issue, files, latencies, .. } = parse_toml(text)?;
+        let target = Target { name, description, issue, files, latencies, text: text.into() };
         target.validate().map_err(TargetError::Invalid)?;
         Ok(target)
     }
@@ -225,6 +233,15 @@ impl Target {
         }
         if let Some(unit) = self.issue.units.iter().find(|unit| unit.count == 0) {
             return Err(format!("issue.units: unit {:?} has count 0; give at least 1", unit.name));
+        }
+        if self.latencies.len() > MOST_RULES {
+            return Err(format!(
+                "the target has {} entries [[latency]], but at most {MOST_RULES} are possible",
+                self.latencies.len()
+            ));
+        }
+        for (position, rule) in self.latencies.iter().enumerate() {
+            rule.validate(position, &units)?;
         }
         if self.files.is_empty() {
             return Err("a target needs at least one [[file]] of registers".to_string());
@@ -289,6 +306,16 @@ impl Target {
     /// Return the register files.
     pub fn files(&self) -> &[RegisterFile] {
         &self.files
+    }
+
+    /// Return the latency table. The first entry that matches an instruction counts.
+    pub fn latencies(&self) -> &[LatencyRule] {
+        &self.latencies
+    }
+
+    /// Return the latencies that a choice means on this target: without a table, the recorded ones.
+    pub fn resolve(&self, latencies: Latencies) -> Latencies {
+        if self.latencies.is_empty() { Latencies::Recorded } else { latencies }
     }
 
     /// Return the most waves that fit if registers do not limit them.

@@ -1,0 +1,130 @@
+//! A region with the latencies of a target instead of the recorded ones.
+//!
+//! Only *data* dependences change: their latency is the time until a result can be used, and the target's
+//! table has better figures for it. The latencies of other dependences are about the order of accesses and
+//! stay as recorded. Orders that are legal before are legal after, and pressures are the same.
+
+use super::{DepKind, Dependence, Edge, HintKind, Kernel, Region, RegionError, limits};
+use crate::index::{InstrId, Rows};
+use crate::target::{Latencies, LatencyRule, Target};
+
+impl Kernel {
+    /// Replace recorded latencies by those of the target's table. Without a table, or with
+    /// [`Latencies::Recorded`], nothing changes. Fail if latencies get too large for a region.
+    ///
+    /// ```
+    /// use lowtide::region::{InstrSpec, Kernel, RegionBuilder};
+    /// use lowtide::target::{Latencies, Target};
+    ///
+    /// let mut builder = RegionBuilder::new("body");
+    /// let vgpr = builder.class("vgpr");
+    /// let loaded = builder.register("", vgpr, 1, 1);
+    /// let units = &[("HWVMEM", 1)];
+    /// let load = builder.instr(InstrSpec { units, flags: "l", ..InstrSpec::new("GLOBAL_LOAD_DWORD", 80) });
+    /// builder.defs(load, loaded, 1);
+    /// let add = builder.instr(InstrSpec::new("V_ADD_F32", 1));
+    /// builder.uses(add, loaded, 1);
+    /// builder.depend_on_registers();
+    /// let kernel = Kernel::new("add", vec![builder.build()?]);
+    ///
+    /// let vega = Target::builtin("gfx906").expect("a built-in target");
+    /// let kernel = kernel.with_latencies(Latencies::TARGET, &vega)?;
+    /// assert_eq!(kernel.regions[0].succs(load)[0].latency, 500);
+    /// # Ok::<(), lowtide::region::RegionError>(())
+    /// ```
+    pub fn with_latencies(mut self, latencies: Latencies, target: &Target) -> Result<Kernel, RegionError> {
+        let regions = self.regions.into_iter().map(|region| region.with_latencies(latencies, target));
+        self.regions = regions.collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+}
+
+impl Region {
+    /// Replace recorded latencies by those of the target's table; see [`Kernel::with_latencies`].
+    pub fn with_latencies(mut self, latencies: Latencies, target: &Target) -> Result<Region, RegionError> {
+        if target.resolve(latencies) == Latencies::Recorded {
+            return Ok(self);
+        }
+        let new = self.cycles_by_table(latencies, target.latencies());
+        if new.iter().all(Option::is_none) {
+            return Ok(self);
+        }
+        for (instr, new) in self.instrs.iter_mut().zip(&new) {
+            instr.latency = new.unwrap_or(instr.latency);
+        }
+        for dep in self.deps.iter_mut().filter(|dep| dep.kind == DepKind::Data) {
+            dep.latency = new[dep.from.index()].unwrap_or(dep.latency);
+        }
+        for hint in self.hints.iter_mut().filter(|hint| hint.kind == HintKind::Exit) {
+            hint.latency = new[hint.from.index()].unwrap_or(hint.latency);
+        }
+        self.check_sum()?;
+        (self.succs, self.preds) = edges(self.len(), &self.deps);
+        Ok(self)
+    }
+
+    /// Return for each instruction the latency by the first entry that matches. A mask has one bit for each
+    /// entry, so that names are compared once for each distinct name, not for each instruction.
+    fn cycles_by_table(&self, latencies: Latencies, rules: &[LatencyRule]) -> Vec<Option<u32>> {
+        let mask = |matches: &dyn Fn(&LatencyRule) -> bool| {
+            rules.iter().enumerate().fold(0u64, |mask, (bit, rule)| mask | u64::from(matches(rule)) << bit)
+        };
+        let needed = self.unit_sets.iter();
+        let by_units: Vec<u64> =
+            needed.map(|set| mask(&|rule| set.iter().any(|need| *need.unit == *rule.unit))).collect();
+        let by_flags: Vec<u64> = (self.flag_sets.iter())
+            .map(|flags| mask(&|rule| rule.access.is_none_or(|access| flags.contains(access.flag()))))
+            .collect();
+        let by_opcode: Vec<u64> = (self.opcodes.iter())
+            .map(|opcode| mask(&|rule| rule.prefix.as_ref().is_none_or(|prefix| opcode.starts_with(prefix))))
+            .collect();
+        let of = |instr: &super::Instr| {
+            let units = by_units[instr.units as usize];
+            // Most instructions need no unit of the table.
+            let named = if units == 0 {
+                0
+            } else {
+                units & by_flags[instr.flags as usize] & by_opcode[instr.opcode as usize]
+            };
+            let matching = rules.iter().enumerate().find(|(bit, rule)| {
+                named >> bit & 1 == 1 && rule.address_space.is_none_or(|space| space == instr.address_space)
+            });
+            matching.map(|(_, rule)| latencies.scaled(rule.cycles))
+        };
+        self.instrs.iter().map(of).collect()
+    }
+
+    /// Check that cycle counts fit into 32 bits in every order, as the builder does.
+    fn check_sum(&self) -> Result<(), RegionError> {
+        let mut slowest: Vec<u32> = (self.instrs())
+            .map(|instr| {
+                self.units(instr).iter().map(|need| need.cycles).fold(self.latency(instr).max(1), u32::max)
+            })
+            .collect();
+        for dep in &self.deps {
+            let slowest = &mut slowest[dep.from.index()];
+            *slowest = dep.latency.max(*slowest);
+        }
+        let sum = slowest.into_iter().map(u64::from).sum();
+        if sum > limits::TOTAL {
+            return Err(RegionError::Overflow { what: "latencies", sum });
+        }
+        Ok(())
+    }
+}
+
+/// Return the neighbours after and before each instruction. Parallel dependences are one edge with the
+/// largest latency.
+pub(super) fn edges(count: usize, deps: &[Dependence]) -> (Rows<Edge>, Rows<Edge>) {
+    let pairs = deps.iter().map(|dep| (dep.from.index(), Edge { instr: dep.to, latency: dep.latency }));
+    let mut succs = Rows::group(count, pairs);
+    succs.sort_and_merge(|last, next| {
+        let same = last.instr == next.instr;
+        last.latency = if same { next.latency.max(last.latency) } else { last.latency };
+        same
+    });
+    let preds = succs.transposed(count, |from, edge| {
+        (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
+    });
+    (succs, preds)
+}
