@@ -63,10 +63,10 @@ uint64_t Candidate::length() const {
   return Sum;
 }
 
-double Candidate::length(const std::vector<double> &Weights) const {
+double Candidate::weightedLength() const {
   double Sum = 0;
-  for (size_t I = 0; I != Regions.size(); ++I)
-    Sum += Weights[I] * double(Regions[I].length);
+  for (const lowtide_region_result &Region : Regions)
+    Sum += double(Region.frequency) * Region.length;
   return Sum;
 }
 

@@ -53,8 +53,8 @@ struct Candidate {
 
   /// Return the sum of the schedule lengths of all regions.
   uint64_t length() const;
-  /// Return the same sum with a weight for each region.
-  double length(const std::vector<double> &Weights) const;
+  /// Return the same sum with the frequency of each region.
+  double weightedLength() const;
   /// Return the sum of the registers that all regions must spill.
   uint64_t spilled() const;
   /// Return the highest pressure of any region between instructions, in one file.

@@ -36,7 +36,7 @@ const char *describe(Verdict Result) {
   return "";
 }
 
-bool canGain(const Candidate &New, const Candidate &Stock, const std::vector<double> &Weights, const Rules &Rules) {
+bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   const FinalCode &Before = *Stock.Final;
   if (Before.Spills > 0)
     return true;
@@ -47,7 +47,7 @@ bool canGain(const Candidate &New, const Candidate &Stock, const std::vector<dou
     return true;
   if (Rules.Goal == LOWTIDE_THROUGHPUT)
     return New.cost(New.Kernel.occupancy) <= CostOfGain * Stock.cost(Before.Waves);
-  return New.length(Weights) <= LengthOfGain * Stock.length(Weights);
+  return New.weightedLength() <= LengthOfGain * Stock.weightedLength();
 }
 
 static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {

@@ -44,9 +44,9 @@ enum class Verdict {
 /// Return the verdict as text for the report.
 const char *describe(Verdict Result);
 
-/// Return whether a candidate could be accepted after a trial, by the promises of its search. `Weights` says how often
-/// each region runs. The stock orders need a successful trial.
-bool canGain(const Candidate &New, const Candidate &Stock, const std::vector<double> &Weights, const Rules &Rules);
+/// Return whether a candidate could be accepted after a trial, by the promises of its search. The stock orders need a
+/// successful trial.
+bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules);
 
 /// Compare a candidate with the stock orders. Both need a successful trial.
 Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules);

@@ -60,7 +60,7 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
       Summary.addTime(StockTrialSeconds);
       Summary.TrialSeconds += StockTrialSeconds;
     }
-    if (!canGain(*New, Summary.Stock, Summary.Weights, Asked)) {
+    if (!canGain(*New, Summary.Stock, Asked)) {
       Summary.Reason = describe(Verdict::NothingGained);
       Summary.Tries.push_back(std::move(*New));
       if (I == 0)

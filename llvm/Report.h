@@ -18,8 +18,6 @@ namespace lowtide {
 struct FunctionReport {
   /// The size of the function: its regions, and the instructions in these.
   size_t Regions = 0, Instrs = 0;
-  /// How often each region runs, by its loop depth.
-  std::vector<double> Weights;
   /// The orders of the stock scheduler.
   Candidate Stock;
   std::vector<Candidate> Tries;

@@ -28,7 +28,6 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Function.h"
-#include <cmath>
 #include <unistd.h>
 
 using namespace llvm;
@@ -257,8 +256,6 @@ Owned<lowtide_kernel> Scheduler::describeKernel() {
   Owned<lowtide_kernel> Kernel = newKernel(MF, Current->Name, Waves.most());
   LiveWeights Live(Regions, Files, MRI, *LIS);
   for (size_t I = 0; I != Regions.size(); ++I) {
-    // LLVM expects 32 rounds of a loop.
-    Summary.Weights.push_back(std::pow(32, MLI ? MLI->getLoopDepth(Regions[I].Block) : 0));
     Owned<lowtide_region> Description;
     visit(Regions[I], [&] {
       buildGraph(Regions[I]);

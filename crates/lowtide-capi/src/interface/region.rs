@@ -3,9 +3,9 @@ use std::ffi::c_char;
 use lowtide::region::{DefFlags, DepKind, HintKind, InstrSpec};
 use lowtide::{InstrId, RegisterId};
 
-use super::{array, free, make_or_null, optional_text, present, text};
+use super::{array, free, lowtide_target, make_or_null, optional_text, present, text};
 use crate::draft::{Draft, RegionDraft};
-use crate::failure::Failure;
+use crate::failure::{Failure, guarded};
 
 /// Straight-line code under construction. Functions that return nothing keep their first failure in the
 /// region, and lowtide_kernel_add_region reports it.
@@ -177,25 +177,47 @@ pub unsafe extern "C" fn lowtide_region_instr(
     spec: Option<&lowtide_instr>,
 ) -> u32 {
     let id = edit(region, |draft| {
-        let spec = present(spec, "the description of an instruction")?;
-        // SAFETY: the caller promises a valid C string.
-        let opcode = unsafe { text(spec.opcode, "the opcode of an instruction") }?;
-        // SAFETY: as above.
-        let flags = unsafe { optional_text(spec.flags, "the flags of an instruction") }?.unwrap_or("");
-        // SAFETY: the caller promises that arrays have as many elements as their count says.
-        let names = unsafe { array(spec.units, spec.unit_count, "the units of an instruction") }?;
-        // SAFETY: as above.
-        let cycles = unsafe { array(spec.unit_cycles, spec.unit_count, "the cycles of units") }?;
-        let unit = |(&name, &cycles): (&*const c_char, &u32)| {
-            // SAFETY: the caller promises a valid C string.
-            let name = unsafe { text(name, "the name of a unit") }?;
-            Ok((name, cycles))
-        };
-        let units = names.iter().zip(cycles).map(unit).collect::<Result<Vec<(&str, u32)>, Failure>>()?;
-        let lowtide_instr { latency, micro_ops, address_space, .. } = *spec;
-        Ok(draft.instr(InstrSpec { opcode, latency, units: &units, flags, micro_ops, address_space }))
+        // SAFETY: as the caller of this function promises.
+        unsafe { with_spec(spec, |spec| draft.instr(spec)) }
     });
     id.unwrap_or(u32::MAX)
+}
+
+/// Return the latency of an instruction by the table of a target. Return the instruction's own latency if no entry
+/// matches, and 0 after a mistake.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_target_latency(
+    target: Option<&lowtide_target>,
+    spec: Option<&lowtide_instr>,
+) -> u32 {
+    let latency = guarded(|| {
+        let lowtide_target(target) = present(target, "target")?;
+        // SAFETY: as the caller of this function promises.
+        unsafe { with_spec(spec, |spec| spec.latency_on(target)) }
+    });
+    latency.unwrap_or(0)
+}
+
+/// # Safety
+/// Strings are valid, and arrays have as many elements as their count says.
+unsafe fn with_spec<T>(spec: Option<&lowtide_instr>, act: impl FnOnce(InstrSpec) -> T) -> Result<T, Failure> {
+    let spec = present(spec, "the description of an instruction")?;
+    // SAFETY: the caller promises a valid C string.
+    let opcode = unsafe { text(spec.opcode, "the opcode of an instruction") }?;
+    // SAFETY: as above.
+    let flags = unsafe { optional_text(spec.flags, "the flags of an instruction") }?.unwrap_or("");
+    // SAFETY: the caller promises that arrays have as many elements as their count says.
+    let names = unsafe { array(spec.units, spec.unit_count, "the units of an instruction") }?;
+    // SAFETY: as above.
+    let cycles = unsafe { array(spec.unit_cycles, spec.unit_count, "the cycles of units") }?;
+    let unit = |(&name, &cycles): (&*const c_char, &u32)| {
+        // SAFETY: the caller promises a valid C string.
+        let name = unsafe { text(name, "the name of a unit") }?;
+        Ok((name, cycles))
+    };
+    let units = names.iter().zip(cycles).map(unit).collect::<Result<Vec<(&str, u32)>, Failure>>()?;
+    let lowtide_instr { latency, micro_ops, address_space, .. } = *spec;
+    Ok(act(InstrSpec { opcode, latency, units: &units, flags, micro_ops, address_space }))
 }
 
 /// Let an instruction write lanes of a register (one bit each). Flags are letters; NULL means none. d: nobody

@@ -61,9 +61,9 @@ fn a_schedule_file_says_which_latencies_to_check_with() {
     let file = folder.regions("k.jsonl", &[load_and_use("gfx906")]);
     let output = folder.path("s.jsonl");
     for (options, length, name) in [
-        ("", 501, "target"),
+        ("", 126, "target"),
         ("--latencies recorded", 81, "recorded"),
-        ("--latency-scale 2", 1001, "target*2"),
+        ("--latency-scale 2", 251, "target*2"),
     ] {
         run(&format!("schedule {{}} -o {{}} {options}"), &[&file, &output]).ok();
         let document = run("check {} {} --json", &[&file, &output]).json();
@@ -74,7 +74,7 @@ fn a_schedule_file_says_which_latencies_to_check_with() {
     run("schedule {} -o {} --latencies recorded", &[&file, &output]).ok();
     assert!(!text(&output).contains("latencies"), "older readers can read it");
     let told = run("check {} {} --latencies target", &[&file, &output]).refused();
-    assert!(told.contains("with latency 500"), "{told}");
+    assert!(told.contains("with latency 125"), "{told}");
     assert!(told.contains("made with latencies recorded, and checked with target"), "{told}");
 }
 
@@ -93,7 +93,7 @@ fn a_target_prints_its_table_with_sources() {
     let document = run("targets gfx906 --json", &[]).json();
     let table = array(&document[0]["latencies"]);
     assert_eq!(table.len(), 3);
-    assert_eq!((number(&table[0]["cycles"]), &table[0]["range"]), (500, &json!([300, 800])));
+    assert_eq!((number(&table[0]["cycles"]), &table[0]["range"]), (125, &json!([75, 200])));
     assert!(table.iter().all(|entry| entry["source"].as_str().is_some_and(|source| !source.is_empty())));
     assert!(run("targets gfx906", &[]).ok().contains("HWVMEM load"));
 }

@@ -4,7 +4,7 @@
 //! table has better figures for it. The latencies of other dependences are about the order of accesses and
 //! stay as recorded. Orders that are legal before are legal after, and pressures are the same.
 
-use super::{DepKind, Dependence, Edge, HintKind, Kernel, Region, RegionError, limits};
+use super::{DepKind, Dependence, Edge, HintKind, InstrSpec, Kernel, Region, RegionError, limits};
 use crate::index::{InstrId, Rows};
 use crate::target::{Latencies, LatencyRule, Target};
 
@@ -29,13 +29,26 @@ impl Kernel {
     ///
     /// let vega = Target::builtin("gfx906").expect("a built-in target");
     /// let kernel = kernel.with_latencies(Latencies::TARGET, &vega)?;
-    /// assert_eq!(kernel.regions[0].succs(load)[0].latency, 500);
+    /// assert_eq!(kernel.regions[0].succs(load)[0].latency, 125); // rounds of 4 clocks
     /// # Ok::<(), lowtide::region::RegionError>(())
     /// ```
     pub fn with_latencies(mut self, latencies: Latencies, target: &Target) -> Result<Kernel, RegionError> {
         let regions = self.regions.into_iter().map(|region| region.with_latencies(latencies, target));
         self.regions = regions.collect::<Result<_, _>>()?;
         Ok(self)
+    }
+}
+
+impl InstrSpec<'_> {
+    /// Return the latency by the target's table, or the recorded one if no entry matches.
+    pub fn latency_on(&self, target: &Target) -> u32 {
+        let matches = |rule: &&LatencyRule| {
+            self.units.iter().any(|(unit, _)| *unit == rule.unit)
+                && rule.access.is_none_or(|access| self.flags.contains(access.flag()))
+                && rule.prefix.as_ref().is_none_or(|prefix| self.opcode.starts_with(prefix))
+                && rule.address_space.is_none_or(|space| space == self.address_space)
+        };
+        target.latencies().iter().find(matches).map_or(self.latency, |rule| rule.cycles)
     }
 }
 
