@@ -19,6 +19,10 @@ use crate::table::{command_line, grouped, shorten};
 /// A command or search that takes no longer prints no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// If this environment variable is set, a command prints progress from its start. Tests set the variable,
+/// so that their lines do not depend on the speed of the machine.
+const AT_ONCE: &str = "LOWTIDE_PROGRESS_AT_ONCE";
+
 /// The most steps of the first second of a search that are printed: the last ones.
 const MOST_EARLIER: usize = 20;
 
@@ -45,9 +49,18 @@ fn has_terminal() -> bool {
     *ANSWER
 }
 
+/// Return the time that a command or search takes before it prints progress.
+fn patience() -> Duration {
+    static ANSWER: LazyLock<Duration> = LazyLock::new(|| match std::env::var_os(AT_ONCE) {
+        Some(_) => Duration::ZERO,
+        None => PATIENCE,
+    });
+    *ANSWER
+}
+
 /// Return whether progress is printed: on a terminal, after the first second.
 pub fn is_watched() -> bool {
-    has_terminal() && elapsed() >= PATIENCE
+    has_terminal() && elapsed() >= patience()
 }
 
 /// Show a bar on the terminal. Without a terminal, the bar is hidden.
@@ -97,7 +110,7 @@ pub fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'
 /// Print a line for each improvement of a long search, and for its end. The first line is preceded by the steps of the first second.
 fn tell(event: &Event) {
     static HAS_HEADER: AtomicBool = AtomicBool::new(false);
-    let lines = lines(event);
+    let lines = lines(event, patience());
     if lines.is_empty() || !is_watched() {
         return;
     }
@@ -110,9 +123,9 @@ fn tell(event: &Event) {
     }
 }
 
-/// Return the lines of an event, each with its time since the start of the search.
-fn lines(event: &Event) -> Vec<(Duration, String)> {
-    if event.step().time < PATIENCE {
+/// Return the lines of an event, each with its time since the start of the search. A search that is shorter than `patience` has none.
+fn lines(event: &Event, patience: Duration) -> Vec<(Duration, String)> {
+    if event.step().time < patience {
         return Vec::new();
     }
     let name = match event.kernel {
@@ -120,7 +133,7 @@ fn lines(event: &Event) -> Vec<(Duration, String)> {
         None => event.region.name().to_string(),
     };
     let earlier = event.steps.len() - 1;
-    let first = match event.steps[..earlier].last().is_some_and(|step| step.time < PATIENCE) {
+    let first = match event.steps[..earlier].last().is_some_and(|step| step.time < patience) {
         true => earlier.saturating_sub(MOST_EARLIER),
         false => earlier,
     };
@@ -197,6 +210,10 @@ mod tests {
 
     /// The lines of a search with steps at these times, in milliseconds, at each of its steps.
     fn told(times: &[u64]) -> Vec<Vec<String>> {
+        told_after(PATIENCE, times)
+    }
+
+    fn told_after(patience: Duration, times: &[u64]) -> Vec<Vec<String>> {
         let region = lowtide::generate::region(lowtide::generate::Shape::Tree, 5, 1);
         let all: Vec<Step> = (0..)
             .zip(times)
@@ -214,7 +231,7 @@ mod tests {
                 _ => Phase::Improvement,
             };
             let (quantity, steps) = (Quantity::Peak, &all[..count]);
-            let told = lines(&Event { kernel: Some("k"), region: &region, quantity, phase, steps });
+            let told = lines(&Event { kernel: Some("k"), region: &region, quantity, phase, steps }, patience);
             // The bound names the step.
             let word = |(_, line): (_, String)| {
                 line.split_whitespace().skip(4).step_by(3).collect::<Vec<_>>().join(" ")
@@ -238,6 +255,12 @@ mod tests {
         assert_eq!(lines[..2], [nothing; 2]);
         assert_eq!(lines[2], ["100", "101", "102"]);
         assert_eq!(lines[3..], [["103"], ["104 open"]]);
+    }
+
+    #[test]
+    fn each_step_is_a_line_at_once_where_tests_want_it() {
+        let lines = told_after(Duration::ZERO, &[0, 0, 10, 2500]);
+        assert_eq!(lines, [["100"], ["101"], ["102"], ["103 open"]]);
     }
 
     #[test]

@@ -21,21 +21,21 @@
 //!    same class and weight. The uses of y in A are the partners of the uses of y' in B. Neither value is
 //!    used in the other set. Once all uses of y' outside have been passed, so have those of y. (A live-out
 //!    has a use outside that is never passed.)
-//! 7. A value from outside that some b uses is used by the partner of each b that uses it. Otherwise it can
-//!    be matched with another value from outside, as in 6.
+//! 7. For a value from outside that some b uses, one of two things holds. The partner of each b that uses
+//!    it also uses it; or it can be matched as y' with another value y from outside, as in 6.
 //!
 //! *T' is a downset.* Let x be in T' and p a direct predecessor of x. There are four cases:
 //! - x is outside. Then x and p are in T. If p is outside or in A, it stays. If p is in B, its partner
-//!   is in T, by 1.
-//! - x is in A and in T. Then p is in T, and in T' unless it is in B. If p is in B, its partner is in T,
-//!   by 5.
+//!   is in T, by 1, so p stays.
+//! - x is in A and in T. Then p is in T. If p is outside or in A, it stays. If p is in B, its partner is in
+//!   T, by 5, so p stays.
 //! - x is in A and not in T. Then the partner of x is in T. If p is outside, p is in T, by 2. If p is in A,
 //!   then p or φ(p) is in T, by 3. If p is in B, then p and its partner are in T, by 5. In each case p is in
 //!   T'.
-//! - x is in B. Then x and its partner are in T, and so is p. If p is in B, its partner is in T, by 4.
+//! - x is in B. Then x and its partner are in T, and so is p. If p is outside or in A, it stays. If p is in
+//!   B, its partner is in T, by 4, so p stays.
 //!
-//! *The pressure is no higher.* Other values do not change. For matched values y and y', there are four
-//! cases:
+//! *The pressure is no higher.* For matched values y and y' of a and b, there are four cases:
 //! - T holds neither a nor b. Then both values are unborn in T and T'.
 //! - T holds a only. Then y stays as it is: no use in A is turned around, as b's users are not in T.
 //! - T holds b only. Then y' is live in T unless all of its uses are in B and in T (those outside come after
@@ -45,9 +45,10 @@
 //!   e' say the same of the uses of y and y' outside; e' implies e. Of the two values, T has freed
 //!   [P and e] + [Q and e']. T' has freed at least [P or Q, and e] + [P and Q and e'], which is no less.
 //!
-//! For values from outside that are matched, the last case applies: when y' is born and b in T, y is born,
-//! by 2. A value used as 7 says first is free in T' if it is free in T. All of its users are then in T, with
-//! all partners.
+//! For values from outside that are matched, the last case applies once T holds some b that uses y': then y
+//! is born as well, by 2. Before, no use of y or y' is turned around. Any other value from outside is free in
+//! T' if it is free in T. All of its users are then in T. Those in B stay, since their partners use the value
+//! too, by 7, and so are in T.
 //!
 //! # With latencies
 //! In terms of time, the exchange lets a issue at the earlier of the two times of a and b, and b at the later
