@@ -181,7 +181,9 @@ std::optional<FinalCode> Trial::finish() {
   while (Got < sizeof Result) {
     if (!waitFor(Pipe, Limit)) {
       IsBlocked = true;
-      kill(Process, SIGKILL);
+      // Without a copy the process is -1, which would mean every process.
+      if (Process > 0)
+        kill(Process, SIGKILL);
       break;
     }
     ssize_t More = read(Pipe, reinterpret_cast<char *>(&Result) + Got, sizeof Result - Got);
