@@ -80,6 +80,9 @@ pub struct lowtide_options {
     /// 1 finds the shortest schedules for every number of waves: see lowtide_outcome_point. It needs the goal
     /// LOWTIDE_OCCUPANCY or LOWTIDE_THROUGHPUT and an algorithm of two passes. 0 does not.
     pub front: u32,
+    /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together: see
+    /// LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
+    pub group_price: u32,
 }
 
 /// The schedules of a kernel. Immutable.
@@ -199,6 +202,10 @@ pub struct lowtide_region_result {
     pub issue_cycles: u32,
     /// Cycles that the spills cost each wave.
     pub spill_cycles: u32,
+    /// Pairs of LOWTIDE_CLUSTER that some order keeps together. 0 for a point of the front.
+    pub pairs: u32,
+    /// Pairs that this order does not keep together. 0 for a point of the front.
+    pub broken_pairs: u32,
 }
 
 /// Start a session. The target is copied.
@@ -234,6 +241,7 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
         registers: 0,
         filter: 0,
         front: 0,
+        group_price: 0,
     });
 }
 
@@ -305,7 +313,8 @@ unsafe fn checked(options: &lowtide_options) -> Result<Options, Failure> {
         .with_budget(budget)
         .with_registers(registers)
         .with_filter(filter)
-        .with_front(front))
+        .with_front(front)
+        .with_group_price(options.group_price))
 }
 
 /// Free an outcome, with the arrays of its results. NULL is ignored.
@@ -371,6 +380,8 @@ pub extern "C" fn lowtide_outcome_region(
             proven_waves: u32::from(region.proven_waves),
             issue_cycles: region.issue_cycles,
             spill_cycles: region.spill_cycles,
+            pairs: region.pairs,
+            broken_pairs: region.broken_pairs,
         })
     })
 }
@@ -429,6 +440,8 @@ pub extern "C" fn lowtide_outcome_point_region(
             proven_waves: u32::from(point.waves >= outcome.kernel.occupancy_bound),
             issue_cycles: of_kernel.issue_cycles,
             spill_cycles: region.spill_cycles,
+            pairs: 0,
+            broken_pairs: 0,
         })
     })
 }
@@ -450,5 +463,7 @@ impl lowtide_region_result {
         proven_waves: 0,
         issue_cycles: 0,
         spill_cycles: 0,
+        pairs: 0,
+        broken_pairs: 0,
     };
 }
