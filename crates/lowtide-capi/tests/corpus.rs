@@ -23,7 +23,7 @@ use lowtide_capi::*;
 const NODES: u64 = 500;
 
 /// All that an outcome tells about a region.
-type Told = (Vec<u32>, Vec<u32>, [u32; 6], [Vec<u32>; 3]);
+type Told = (Vec<u32>, Vec<u32>, [u32; 8], [Vec<u32>; 3]);
 
 fn slice(first: *const u32, count: usize) -> Vec<u32> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
@@ -44,6 +44,8 @@ fn told(outcome: &lowtide_outcome) -> ([u32; 3], Vec<Told>) {
             result.spilled,
             result.optimal,
             result.proven_waves,
+            result.pairs,
+            result.broken_pairs,
         ];
         let peaks = [result.peaks, result.peaks_at, result.peak_bounds].map(|first| slice(first, classes));
         (slice(result.order, count), slice(result.cycles, count), figures, peaks)
@@ -63,6 +65,8 @@ fn expected(outcome: &KernelOutcome) -> ([u32; 3], Vec<Told>) {
             measure.spilled,
             u32::from(*optimal),
             u32::from(*proven_waves),
+            outcome.pairs,
+            outcome.broken_pairs,
         ];
         let between = measure.peaks.iter().map(|peak| peak.between).collect();
         let at = measure.peaks.iter().map(|peak| peak.at).collect();
@@ -111,6 +115,10 @@ fn results_are_those_of_the_rust_interface() {
                 ..options(lowtide_goal::LOWTIDE_OCCUPANCY)
             },
             auto,
+        ),
+        (
+            lowtide_options { group_price: 4, ..options(lowtide_goal::LOWTIDE_OCCUPANCY) },
+            auto.with_group_price(4),
         ),
     ];
     let kernels: Vec<(Kernel, Box<lowtide_kernel>)> = corpus()

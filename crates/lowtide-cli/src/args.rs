@@ -38,6 +38,10 @@ pub(crate) struct WorkArgs {
     /// than 21 cycles to gain
     #[arg(long)]
     pub(crate) no_filter: bool,
+
+    /// Keep pairs of instructions together that the input clusters, for at most N cycles each. They never cost waves or spills. With 0, pairs do not count
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) group_price: u32,
 }
 
 /// The goal of a schedule.

@@ -74,6 +74,10 @@ pub mod colony;
 mod generate;
 #[cfg(feature = "unstable")]
 pub mod generate;
+#[cfg(not(feature = "unstable"))]
+mod groups;
+#[cfg(feature = "unstable")]
+pub mod groups;
 mod index;
 mod issue;
 #[cfg(not(feature = "unstable"))]

@@ -30,6 +30,11 @@ pub struct Outcome {
     pub issue_cycles: u32,
     /// Cycles that the spills cost each wave.
     pub spill_cycles: u32,
+    /// Pairs of instructions that the front end wants next to each other, and that can be
+    /// ([`HintKind::Cluster`](crate::region::HintKind::Cluster)).
+    pub pairs: u32,
+    /// Pairs whose instructions do not follow each other in the schedule.
+    pub broken_pairs: u32,
     /// What the two passes did. None if they did not run.
     pub passes: Option<Passes>,
     /// The logs of the searches.

@@ -99,6 +99,9 @@ pub struct lowtide_options {
     pub front: u32,
     /// A lowtide_latencies.
     pub latencies: u32,
+    /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together: see
+    /// LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
+    pub group_price: u32,
 }
 
 /// The schedules of a kernel. Immutable.
@@ -220,6 +223,10 @@ pub struct lowtide_region_result {
     pub issue_cycles: u32,
     /// Cycles that the spills cost each wave.
     pub spill_cycles: u32,
+    /// Pairs of LOWTIDE_CLUSTER that some order keeps together. 0 for a point of the front.
+    pub pairs: u32,
+    /// Pairs that this order does not keep together. 0 for a point of the front.
+    pub broken_pairs: u32,
 }
 
 /// Start a session. The target is copied.
@@ -256,6 +263,7 @@ pub extern "C" fn lowtide_options_default(options: Option<&mut MaybeUninit<lowti
         filter: 0,
         front: 0,
         latencies: lowtide_latencies::LOWTIDE_LATENCIES_TARGET as u32,
+        group_price: 0,
     });
 }
 
@@ -345,7 +353,8 @@ unsafe fn checked(options: &lowtide_options) -> Result<Checked, Failure> {
         .with_budget(budget)
         .with_registers(registers)
         .with_filter(filter)
-        .with_front(front);
+        .with_front(front)
+        .with_group_price(options.group_price);
     Ok(Checked { options, latencies })
 }
 
@@ -413,6 +422,8 @@ pub extern "C" fn lowtide_outcome_region(
             frequency: region.frequency,
             issue_cycles: region.issue_cycles,
             spill_cycles: region.spill_cycles,
+            pairs: region.pairs,
+            broken_pairs: region.broken_pairs,
         })
     })
 }
@@ -472,6 +483,8 @@ pub extern "C" fn lowtide_outcome_point_region(
             frequency: of_kernel.frequency,
             issue_cycles: of_kernel.issue_cycles,
             spill_cycles: region.spill_cycles,
+            pairs: 0,
+            broken_pairs: 0,
         })
     })
 }
@@ -494,5 +507,7 @@ impl lowtide_region_result {
         frequency: 0,
         issue_cycles: 0,
         spill_cycles: 0,
+        pairs: 0,
+        broken_pairs: 0,
     };
 }

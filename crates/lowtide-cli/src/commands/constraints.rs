@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lowtide::algorithm::Algorithm;
+use lowtide::groups::Groups;
 use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pipeline::Options;
@@ -48,6 +49,9 @@ impl Constraints {
             return fail(format!(
                 "{name} does not choose one instruction at a time: there is nothing to --explain"
             ));
+        }
+        if options.group_price > 0 {
+            return fail(format!("{name} does not keep pairs together: remove --group-price"));
         }
         let Some(time_per_instr) = options.budget.time_per_instr else {
             return fail(format!("{name} cannot count --nodes: limit its time by --budget instead"));
@@ -103,6 +107,7 @@ impl Constraints {
         if let Some(order) = answer.order.filter(|order| order != start) {
             outcome.schedule = Schedule::in_order(problem, order);
             outcome.measure = problem.measure(&outcome.schedule);
+            outcome.broken_pairs = Groups::of(region).broken(outcome.schedule.order());
         }
         outcome.optimal = answer.proved;
         Ok(outcome)

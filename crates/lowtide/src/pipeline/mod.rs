@@ -9,6 +9,7 @@
 //! | `first_pass` | pass 1 of a kernel: the most waves that all regions allow |
 //! | `second_pass` | pass 2 of a kernel: short schedules that keep the waves |
 //! | `front` | pass 2 for every number of waves, and the best of them for throughput |
+//! | `grouped` | pairs of instructions stay together, at a price |
 //! | `filter` | when more waves are not worth their cycles |
 //! | `plan` | a kernel in phases, so that ants of many kernels can run at once on any engine |
 //! | `verify` | the check of every schedule that leaves |
@@ -19,6 +20,7 @@ mod first_pass;
 #[cfg(feature = "unstable")]
 pub mod first_pass;
 mod front;
+mod grouped;
 mod plan;
 mod region;
 mod second_pass;
@@ -70,6 +72,12 @@ pub struct Options {
     /// Whether to find the least length for every number of waves ([`KernelOutcome::front`]), for algorithms of two passes with [`Goal::Occupancy`] or
     /// [`Goal::Throughput`]. Without it, [`Goal::Throughput`] leaves out numbers of waves that cannot be the best.
     pub front: bool,
+    /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together
+    /// ([`HintKind::Cluster`](crate::region::HintKind::Cluster)), for [`schedule_kernel`]. 0: pairs do not count.
+    ///
+    /// Kept pairs never cost waves or spills, and never registers beyond a limit. With [`Goal::MinReg`] they cost no register
+    /// of any class, and any number of cycles. [`KernelOutcome::front`] does not know of pairs.
+    pub group_price: u32,
     /// The parameters of ants, for [`Algorithm::COLONY`].
     pub colony: AntParameters,
 }
@@ -84,6 +92,7 @@ impl Default for Options {
             registers: None,
             filter: None,
             front: false,
+            group_price: 0,
             colony: AntParameters::default(),
         }
     }
@@ -129,6 +138,11 @@ impl Options {
         Options { front, ..self }
     }
 
+    /// With a price for each pair of instructions that does not stay together.
+    pub fn with_group_price(self, group_price: u32) -> Self {
+        Options { group_price, ..self }
+    }
+
     /// With other parameters of ants.
     pub fn with_colony(self, colony: AntParameters) -> Self {
         Options { colony, ..self }
@@ -144,7 +158,12 @@ pub fn schedule_kernel<'a>(
     options: &Options,
     context: impl Into<Context<'a>>,
 ) -> Result<KernelOutcome, ScheduleError> {
-    KernelPlan::new(kernel, target, options, context.into())?.finish()
+    let context = context.into();
+    let plain = KernelPlan::new(kernel, target, options, context)?.finish()?;
+    match options.group_price {
+        0 => Ok(plain),
+        _ => grouped::keep_pairs(kernel, target, options, context.in_private(), plain),
+    }
 }
 
 /// Schedules one region and proves what can be proven within the budget.

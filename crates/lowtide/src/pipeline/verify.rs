@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::algorithm::Algorithm;
 use crate::check::check;
+use crate::groups::Groups;
 use crate::outcome::Outcome;
 use crate::problem::{Goal, Measure, Problem};
 use crate::proof::Bounds;
@@ -92,8 +93,11 @@ pub(crate) fn outcome(
         // Whether other waves are better is a matter of the kernel.
         Goal::Throughput => measure.spilled == registers.spilled(&bounds.peaks) && is_within && proven_length,
     };
+    let groups = Groups::of(problem.region());
     Ok(Outcome {
         frequency: 1,
+        pairs: groups.pairs(),
+        broken_pairs: groups.broken(schedule.order()),
         issue_cycles: problem.issue_cycles(),
         spill_cycles: problem.spill_cycles(|class| measure.peaks[class.index()].between),
         schedule,

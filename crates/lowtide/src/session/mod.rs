@@ -155,6 +155,11 @@ impl<'a> Context<'a> {
     pub fn observed_by(self, observer: &'a Observer<'a>) -> Self {
         Context { observer: Some(observer), ..self }
     }
+
+    /// The same answers, for work that nobody counts or watches.
+    pub(crate) fn in_private(self) -> Self {
+        Context { statistics: None, observer: None, ..self }
+    }
 }
 
 impl<'a> From<&'a Session> for Context<'a> {

@@ -120,6 +120,9 @@ pub(in super::super) struct RegionResult {
     pub(super) proven_waves: bool,
     pub(super) proven_length: bool,
     pub(super) optimal: bool,
+    /// Pairs of instructions that the input clusters, and those of them that do not stay together.
+    pairs: u32,
+    broken_pairs: u32,
     /// The searches, if any were necessary.
     pub(in super::super) searches: Vec<SearchResult>,
     #[serde(skip)]
@@ -171,6 +174,7 @@ impl RegionResult {
             let classes = region.classes().iter().enumerate();
             classes.map(|(class, name)| (name.to_string(), figure(class))).collect()
         };
+        let Outcome { pairs, broken_pairs, .. } = outcome;
         let Outcome { schedule, measure, bounds, proven_waves, optimal, searches, .. } = outcome;
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
@@ -189,6 +193,8 @@ impl RegionResult {
             proven_waves,
             proven_length: measure.length == bounds.length,
             optimal,
+            pairs,
+            broken_pairs,
             searches: searches.into_iter().map(SearchResult::from).collect(),
             primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
             schedule,
@@ -229,6 +235,7 @@ impl Work {
             .with_registers(args.registers)
             .with_filter((!args.no_filter).then(Filter::default))
             .with_front(front)
+            .with_group_price(args.group_price)
             .with_colony(args.ants.parameters());
         let constraints = match args.algorithm {
             Method::Algorithm(_) => None,
