@@ -895,3 +895,18 @@ fn a_folder_instead_of_a_file() {
     let error = KernelReader::open(Path::new(".")).err().unwrap();
     assert_eq!(error.to_string(), ".: is a directory");
 }
+
+#[test]
+fn a_frequency_is_a_whole_number() {
+    for (value, message) in [
+        ("-1", "X"),
+        ("1.5", "X"),
+        ("4294967296", "X"),
+        (r#""often""#, "X"),
+        ("true", "X"),
+        ("[1]", "X"),
+        (r#"1,"frequency":1"#, "X"),
+    ] {
+        own(r#""classes""#, &format!(r#""frequency":{value},"classes""#), message);
+    }
+}
