@@ -90,11 +90,13 @@ fn null_handles_are_told() {
         lowtide_outcome_region(Some(&outcome), 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
     });
     assert!(message.contains("the kernel has 0"), "{message}");
-    let mut point = std::mem::MaybeUninit::uninit();
-    let mut region = std::mem::MaybeUninit::uninit();
-    bad_argument(|message| lowtide_outcome_point(None, 0, Some(&mut point), message));
+    bad_argument(|message| {
+        lowtide_outcome_point(None, 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
+    });
     bad_argument(|message| lowtide_outcome_point(Some(&outcome), 0, None, message));
-    bad_argument(|message| lowtide_outcome_point_region(None, 0, 0, Some(&mut region), message));
+    bad_argument(|message| {
+        lowtide_outcome_point_region(None, 0, 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
+    });
     bad_argument(|message| lowtide_outcome_point_region(Some(&outcome), 0, 0, None, message));
 
     unsafe { lowtide_string_free(null_mut()) };
