@@ -11,11 +11,11 @@ use std::ffi::CString;
 use calls::*;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
-use lowtide::outcome::KernelOutcome;
-use lowtide::outcome::Outcome;
+use lowtide::outcome::{FrontPoint, FrontRegion, KernelOutcome, Outcome};
 use lowtide::pipeline::{Filter, Options, schedule_kernel};
-use lowtide::problem::Goal;
+use lowtide::problem::{Goal, Measure};
 use lowtide::region::{HintKind, Kernel};
+use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::{Latencies, Target};
 use lowtide_capi::*;
@@ -23,7 +23,7 @@ use lowtide_capi::*;
 const NODES: u64 = 500;
 
 /// All that an outcome tells about a region.
-type Told = (Vec<u32>, Vec<u32>, [u32; 8], [Vec<u32>; 3]);
+type Told = (Vec<u32>, Vec<u32>, [u32; 11], [Vec<u32>; 3]);
 
 fn slice(first: *const u32, count: usize) -> Vec<u32> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
@@ -35,23 +35,29 @@ fn told(outcome: &lowtide_outcome) -> ([u32; 3], Vec<Told>) {
     let region = |position| {
         let result =
             ask(|_| false, |out, message| lowtide_outcome_region(Some(outcome), position, out, message));
-        let result = result.unwrap();
-        let (count, classes) = (result.count, result.classes);
-        let figures = [
-            result.length,
-            result.length_bound,
-            result.occupancy,
-            result.spilled,
-            result.optimal,
-            result.proven_waves,
-            result.pairs,
-            result.broken_pairs,
-        ];
-        let peaks = [result.peaks, result.peaks_at, result.peak_bounds].map(|first| slice(first, classes));
-        (slice(result.order, count), slice(result.cycles, count), figures, peaks)
+        told_of_region(result.unwrap())
     };
     let figures = [kernel.occupancy, kernel.occupancy_bound, kernel.filtered];
     (figures, (0..kernel.regions).map(region).collect())
+}
+
+fn told_of_region(result: lowtide_region_result) -> Told {
+    let (count, classes) = (result.count, result.classes);
+    let figures = [
+        result.length,
+        result.length_bound,
+        result.occupancy,
+        result.spilled,
+        result.optimal,
+        result.proven_waves,
+        result.pairs,
+        result.broken_pairs,
+        result.frequency,
+        result.issue_cycles,
+        result.spill_cycles,
+    ];
+    let peaks = [result.peaks, result.peaks_at, result.peak_bounds].map(|first| slice(first, classes));
+    (slice(result.order, count), slice(result.cycles, count), figures, peaks)
 }
 
 /// The same of the Rust interface.
@@ -67,14 +73,69 @@ fn expected(outcome: &KernelOutcome) -> ([u32; 3], Vec<Told>) {
             u32::from(*proven_waves),
             outcome.pairs,
             outcome.broken_pairs,
+            outcome.frequency,
+            outcome.issue_cycles,
+            outcome.spill_cycles,
         ];
-        let between = measure.peaks.iter().map(|peak| peak.between).collect();
-        let at = measure.peaks.iter().map(|peak| peak.at).collect();
-        let order = schedule.order().iter().map(|instr| instr.0).collect();
-        (order, schedule.cycles().to_vec(), figures, [between, at, bounds.peaks.clone()])
+        expected_of_region(schedule, measure, figures, &bounds.peaks)
     };
     let figures = [outcome.occupancy, outcome.occupancy_bound, u32::from(outcome.is_filtered)];
     (figures, outcome.regions.iter().map(region).collect())
+}
+
+fn expected_of_region(schedule: &Schedule, measure: &Measure, figures: [u32; 11], bounds: &[u32]) -> Told {
+    let between = measure.peaks.iter().map(|peak| peak.between).collect();
+    let at = measure.peaks.iter().map(|peak| peak.at).collect();
+    let order = schedule.order().iter().map(|instr| instr.0).collect();
+    (order, schedule.cycles().to_vec(), figures, [between, at, bounds.to_vec()])
+}
+
+/// A point of a front: its waves, its cycles with their bound, and its regions.
+type ToldPoint = (u32, [f64; 2], Vec<Told>);
+
+/// What the C interface tells about the front, and the bound on the cycles of all schedules.
+fn told_front(outcome: &lowtide_outcome) -> (f64, Vec<ToldPoint>) {
+    let kernel = ask(|_| false, |out, message| lowtide_outcome_kernel(Some(outcome), out, message)).unwrap();
+    let point = |number| {
+        let point = ask(|_| false, |out, message| lowtide_outcome_point(Some(outcome), number, out, message));
+        let lowtide_point { waves, cycles_per_wave, cycles_per_wave_bound } = point.unwrap();
+        let region = |position| {
+            let result = ask(
+                |_| false,
+                |out, message| lowtide_outcome_point_region(Some(outcome), number, position, out, message),
+            );
+            told_of_region(result.unwrap())
+        };
+        (waves, [cycles_per_wave, cycles_per_wave_bound], (0..kernel.regions).map(region).collect())
+    };
+    (kernel.cycles_per_wave_bound, (0..kernel.points).map(point).collect())
+}
+
+/// The same of the Rust interface.
+fn expected_front(outcome: &KernelOutcome) -> (f64, Vec<ToldPoint>) {
+    let Some(front) = &outcome.front else { return (0.0, Vec::new()) };
+    let point = |point: &FrontPoint| {
+        let region = |(found, of_kernel): (&FrontRegion, &Outcome)| {
+            let FrontRegion { schedule, measure, spill_cycles, length_bound, .. } = found;
+            let figures = [
+                measure.length,
+                *length_bound,
+                measure.occupancy,
+                measure.spilled,
+                u32::from(measure.length == *length_bound),
+                u32::from(point.waves >= outcome.occupancy_bound),
+                0,
+                0,
+                of_kernel.frequency,
+                of_kernel.issue_cycles,
+                *spill_cycles,
+            ];
+            expected_of_region(schedule, measure, figures, &of_kernel.bounds.peaks)
+        };
+        let regions = point.regions.iter().zip(&outcome.regions).map(region).collect();
+        (point.waves, [point.cycles.value(), point.cycles_bound.value()], regions)
+    };
+    (front.cycles_bound.value(), front.points.iter().map(point).collect())
 }
 
 fn options(goal: lowtide_goal) -> lowtide_options {
@@ -120,10 +181,19 @@ fn results_are_those_of_the_rust_interface() {
             lowtide_options { group_price: 4, ..options(lowtide_goal::LOWTIDE_OCCUPANCY) },
             auto.with_group_price(4),
         ),
+        (options(lowtide_goal::LOWTIDE_THROUGHPUT), auto.with_goal(Goal::Throughput)),
+        (
+            lowtide_options { front: 1, ..options(lowtide_goal::LOWTIDE_THROUGHPUT) },
+            auto.with_goal(Goal::Throughput).with_front(true),
+        ),
+        (lowtide_options { front: 1, ..options(lowtide_goal::LOWTIDE_OCCUPANCY) }, auto.with_front(true)),
     ];
     let kernels: Vec<(Kernel, Box<lowtide_kernel>)> = corpus()
         .into_iter()
-        .map(|kernel| {
+        .enumerate()
+        .map(|(number, kernel)| {
+            // Half of the kernels have a profile.
+            let kernel = if number % 2 == 0 { kernel } else { with_frequencies(kernel) };
             let built = rebuild(&kernel);
             (kernel, built)
         })
@@ -132,17 +202,31 @@ fn results_are_those_of_the_rust_interface() {
     for (number, (options, theirs)) in cases.into_iter().enumerate() {
         let session = session("gfx906");
         let own = Session::new();
+        let mut points = Vec::new();
         for (kernel, built) in &kernels {
             let outcome = schedule(&session, built, &options).unwrap();
             let recorded = options.latencies == lowtide_latencies::LOWTIDE_LATENCIES_REGION as u32;
             let latencies = if recorded { Latencies::Recorded } else { Latencies::TARGET };
             let kernel = kernel.clone().with_latencies(latencies, &target).unwrap();
-            let expected = expected(&schedule_kernel(&kernel, &target, &theirs, &own).unwrap());
-            assert!(told(&outcome) == expected, "case {number}, kernel {}", kernel.name);
+            let theirs = schedule_kernel(&kernel, &target, &theirs, &own).unwrap();
+            assert!(told(&outcome) == expected(&theirs), "case {number}, kernel {}", kernel.name);
+            let front = told_front(&outcome);
+            assert!(front == expected_front(&theirs), "front of case {number}, kernel {}", kernel.name);
+            points.push(front.1.len());
             lowtide_outcome_free(Some(outcome));
         }
+        let is_front = options.front == 1 || options.goal == lowtide_goal::LOWTIDE_THROUGHPUT as u32;
+        assert!(points.iter().all(|points| (*points > 0) == is_front), "case {number}: {points:?}");
+        assert_eq!(points.iter().any(|points| *points > 2), is_front, "case {number}: {points:?}");
         lowtide_session_free(Some(session));
     }
+}
+
+/// The kernel with a frequency for each region.
+fn with_frequencies(mut kernel: Kernel) -> Kernel {
+    let regions = kernel.regions.into_iter().enumerate();
+    kernel.regions = regions.map(|(number, region)| region.with_frequency(7 * number as u32 % 20)).collect();
+    kernel
 }
 
 #[test]
@@ -150,6 +234,7 @@ fn formatted_kernels_can_be_read_again() {
     for mut kernel in corpus() {
         // Every part of the interface once, also those that the corpus lacks.
         kernel.is_entry = kernel.max_occupancy.is_some();
+        kernel = with_frequencies(kernel);
         let built = rebuild(&kernel);
         let text = format(&built).unwrap();
         assert_eq!(text.lines().count(), kernel.regions.len());

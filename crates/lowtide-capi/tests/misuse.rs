@@ -90,6 +90,14 @@ fn null_handles_are_told() {
         lowtide_outcome_region(Some(&outcome), 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
     });
     assert!(message.contains("the kernel has 0"), "{message}");
+    bad_argument(|message| {
+        lowtide_outcome_point(None, 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
+    });
+    bad_argument(|message| lowtide_outcome_point(Some(&outcome), 0, None, message));
+    bad_argument(|message| {
+        lowtide_outcome_point_region(None, 0, 0, Some(&mut std::mem::MaybeUninit::uninit()), message)
+    });
+    bad_argument(|message| lowtide_outcome_point_region(Some(&outcome), 0, 0, None, message));
 
     unsafe { lowtide_string_free(null_mut()) };
     lowtide_target_free(None);
@@ -114,6 +122,72 @@ fn handle_status<T>(
 }
 
 #[test]
+fn points_and_regions_that_are_not_there_are_told() {
+    let session = session("gfx906");
+    let mut kernel = new_kernel("k");
+    add(&mut kernel, good_region("r")).unwrap();
+    let point = |outcome: &lowtide_outcome, number| {
+        let nothing = lowtide_point { waves: 0, cycles_per_wave: 0.0, cycles_per_wave_bound: 0.0 };
+        ask(
+            |point| point == nothing,
+            |out, message| lowtide_outcome_point(Some(outcome), number, out, message),
+        )
+    };
+    let region = |outcome: &lowtide_outcome, number, position| {
+        ask(
+            |region: lowtide_region_result| region.count == 0 && region.order.is_null(),
+            |out, message| lowtide_outcome_point_region(Some(outcome), number, position, out, message),
+        )
+    };
+    let count = |outcome: &lowtide_outcome| {
+        ask(|_| false, |out, message| lowtide_outcome_kernel(Some(outcome), out, message)).unwrap().points
+    };
+    let usual = default_options();
+    let without = schedule(&session, &kernel, &usual).unwrap();
+    assert_eq!(count(&without), 0);
+    let (status, message) = refusal(point(&without, 0));
+    assert_eq!((status, &*message), (LOWTIDE_BAD_ARGUMENT, "there is no point 0: the front has 0"));
+    assert_eq!(refusal(region(&without, 0, 0)).0, LOWTIDE_BAD_ARGUMENT);
+
+    let front = schedule(&session, &kernel, &lowtide_options { front: 1, ..usual }).unwrap();
+    let points = count(&front);
+    assert!(points > 0);
+    for number in 0..points {
+        point(&front, number).unwrap();
+        region(&front, number, 0).unwrap();
+        for position in [1, usize::MAX] {
+            let (status, message) = refusal(region(&front, number, position));
+            assert_eq!(status, LOWTIDE_BAD_ARGUMENT);
+            assert!(message.contains("the kernel has 1"), "{message}");
+        }
+    }
+    for number in [points, usize::MAX] {
+        let (status, message) = refusal(point(&front, number));
+        assert_eq!(status, LOWTIDE_BAD_ARGUMENT);
+        assert!(message.contains(&format!("the front has {points}")), "{message}");
+        assert_eq!(refusal(region(&front, number, 0)).0, LOWTIDE_BAD_ARGUMENT);
+    }
+}
+
+#[test]
+fn fronts_are_only_for_waves() {
+    let session = session("gfx906");
+    let mut kernel = new_kernel("k");
+    add(&mut kernel, good_region("r")).unwrap();
+    let list = c("list");
+    let usual = default_options();
+    for options in [
+        lowtide_options { goal: lowtide_goal::LOWTIDE_MIN_REG as u32, ..usual },
+        lowtide_options { goal: lowtide_goal::LOWTIDE_LENGTH as u32, ..usual },
+        lowtide_options { algorithm: list.as_ptr(), ..usual },
+    ] {
+        let outcome = schedule(&session, &kernel, &lowtide_options { front: 1, ..options }).unwrap();
+        let result = ask(|_| false, |out, message| lowtide_outcome_kernel(Some(&outcome), out, message));
+        assert_eq!(result.unwrap().points, 0);
+    }
+}
+
+#[test]
 fn null_regions_and_kernels_do_nothing() {
     assert!(unsafe { lowtide_region_new(null()) }.is_null());
     assert!(unsafe { lowtide_region_new(BAD.as_ptr()) }.is_null());
@@ -121,6 +195,7 @@ fn null_regions_and_kernels_do_nothing() {
     assert!(unsafe { lowtide_kernel_new(BAD.as_ptr()) }.is_null());
     let name = c"x".as_ptr();
     lowtide_region_set_loop_depth(None, 1);
+    lowtide_region_set_frequency(None, 1);
     assert_eq!(unsafe { lowtide_region_class(None, name) }, u32::MAX);
     assert_eq!(unsafe { lowtide_region_register(None, name, 0, 1, 1) }, u32::MAX);
     assert_eq!(unsafe { lowtide_region_instr(None, Some(&no_instr())) }, u32::MAX);
@@ -309,6 +384,8 @@ fn bad_options_are_told() {
     let bad = [
         lowtide_options { goal: 4, ..usual },
         lowtide_options { filter: 2, ..usual },
+        lowtide_options { front: 2, ..usual },
+        lowtide_options { front: u32::MAX, ..usual },
         lowtide_options { latencies: 2, ..usual },
         lowtide_options { algorithm: unknown.as_ptr(), ..usual },
         lowtide_options { algorithm: BAD.as_ptr(), ..usual },
@@ -321,7 +398,8 @@ fn bad_options_are_told() {
         message
     });
     bad_argument(|message| unsafe { lowtide_options_check(None, message) });
-    assert!(messages[3].contains("twopass"), "{}", messages[3]);
+    assert!(messages[2].contains("front"), "{}", messages[2]);
+    assert!(messages[5].contains("twopass"), "{}", messages[5]);
     let most = lowtide_options {
         nanoseconds_per_instr: u64::MAX,
         nodes: u64::MAX,

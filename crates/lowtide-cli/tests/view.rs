@@ -106,6 +106,49 @@ fn the_page_has_what_schedule_says() {
 }
 
 #[test]
+fn the_front_is_on_the_page_if_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("report.html").display().to_string();
+    let file = root().join("corpus/colony/rocprim.jsonl.gz").display().to_string();
+    let kernels = |args: &[&str]| {
+        ok(&[&["view", &file, "-o", &page, "--nodes", "500"], args].concat());
+        part(&fs::read_to_string(&page).unwrap(), 0)["kernels"].as_array().unwrap().clone()
+    };
+    assert!(kernels(&[]).iter().all(|kernel| kernel["front"].is_null()));
+    for goal in ["occupancy", "throughput"] {
+        let shown = kernels(&["--front", "--goal", goal]);
+        let json = ok(&["schedule", &file, "--nodes", "500", "--front", "--goal", goal, "--json"]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        for (kernel, shown) in json["kernels"].as_array().unwrap().iter().zip(&shown) {
+            let points = kernel["front"].as_array().unwrap();
+            let drawn = shown["front"]["points"].as_array().unwrap();
+            assert_eq!(points.len(), drawn.len());
+            for (point, drawn) in points.iter().zip(drawn) {
+                let regions = point["regions"].as_array().unwrap();
+                let sum = |figure: &str| regions.iter().map(|region| region[figure].as_u64().unwrap()).sum();
+                for figure in ["length", "length_bound", "spilled"] {
+                    assert_eq!(drawn[figure].as_u64(), Some(sum(figure)), "{figure}");
+                }
+                for figure in ["waves", "cycles_per_wave", "cycles_per_wave_bound"] {
+                    assert_eq!(drawn[figure], point[figure], "{figure}");
+                }
+                let proven = regions.iter().filter(|region| region["length"] == region["length_bound"]);
+                assert_eq!(drawn["proven"], proven.count());
+                assert!(drawn.get("regions").is_none(), "schedules of points are not on the page");
+            }
+            // The orders of LLVM are recorded, and none is below the front.
+            let production = &shown["front"]["production"];
+            let point = drawn.iter().find(|point| point["waves"] == production["waves"]).expect("its waves");
+            assert!(production["length"].as_u64() >= point["length_bound"].as_u64());
+            assert!(
+                production["cycles_per_wave"].as_f64() >= shown["cycles_per_wave_bound"].as_f64(),
+                "{production}"
+            );
+        }
+    }
+}
+
+#[test]
 fn all_kinds_of_input_can_be_viewed() {
     let folder = TempDir::new().unwrap();
     let page = folder.path().join("report.html").display().to_string();

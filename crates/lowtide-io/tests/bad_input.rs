@@ -895,3 +895,32 @@ fn a_folder_instead_of_a_file() {
     let error = KernelReader::open(Path::new(".")).err().unwrap();
     assert_eq!(error.to_string(), ".: is a directory");
 }
+
+#[test]
+fn a_frequency_is_a_whole_number() {
+    for (value, found) in [
+        ("-1", "invalid value: integer `-1`, expected a whole number from 0 to 4294967295, at column 53"),
+        (
+            "1.5",
+            "invalid type: floating point `1.5`, expected a whole number from 0 to 4294967295, at column 54",
+        ),
+        (
+            "4294967296",
+            "invalid value: integer `4294967296`, expected a whole number from 0 to 4294967295, at column 61",
+        ),
+        (
+            r#""often""#,
+            r#"invalid type: string "often", expected a whole number from 0 to 4294967295, at column 58"#,
+        ),
+        ("true", "invalid type: boolean `true`, expected a whole number from 0 to 4294967295, at column 55"),
+        ("[1]", "invalid type: sequence, expected a whole number from 0 to 4294967295, at column 51"),
+    ] {
+        let message = format!("frequency: {found}");
+        own(r#""classes""#, &format!(r#""frequency":{value},"classes""#), &message);
+    }
+    own(
+        r#""classes""#,
+        r#""frequency":1,"frequency":1,"classes""#,
+        "duplicate field `frequency`, at column 64",
+    );
+}

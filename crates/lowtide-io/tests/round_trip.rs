@@ -92,6 +92,29 @@ fn kernels_without_optional_parts_round_trip() {
 }
 
 #[test]
+fn frequencies_round_trip_and_are_left_out_where_there_are_none() {
+    let frequencies = [Some(0), None, Some(1), Some(1_000_000), Some(u32::MAX)];
+    let regions = frequencies.into_iter().zip(0..).map(|(frequency, seed)| {
+        let region = register_program(5, seed);
+        frequency.map_or(region.clone(), |frequency| region.with_frequency(frequency))
+    });
+    let kernel = kernel_of(regions.collect());
+    assert_round_trip(std::slice::from_ref(&kernel));
+    for (region, frequency) in kernel.regions.iter().zip(frequencies) {
+        let line = format_line(&kernel, region);
+        match frequency {
+            Some(frequency) => assert!(line.contains(&format!("\"frequency\":{frequency},")), "{line}"),
+            None => assert!(!line.contains("frequency"), "{line}"),
+        }
+    }
+    // No frequency is not the same as a frequency of zero.
+    let nothing = format_line(&kernel, &kernel.regions[1]);
+    let null = nothing.replacen("\"region\":", "\"frequency\":null,\"region\":", 1);
+    let read = read_kernels(null.as_bytes()).unwrap();
+    assert_eq!(read[0].regions[0].frequency(), None);
+}
+
+#[test]
 fn the_sample_corpus_round_trips_to_the_same_text() {
     let files = packed_files(&manifest().join("../../corpus"));
     assert_eq!(files.len(), 2);

@@ -125,6 +125,13 @@ impl Algorithm {
         matches!(self.0.method, Method::Engine(_))
     }
 
+    /// Return whether it can find the least length for every number of waves ([`Front`](crate::outcome::Front)): it runs in two passes for this goal.
+    pub fn can_find_front(self, goal: Goal) -> bool {
+        let is_for_waves = matches!(goal, Goal::Occupancy | Goal::Throughput);
+        is_for_waves
+            && matches!(self.0.method, Method::Search(search) if matches!(search(goal), Search::TwoPasses(_)))
+    }
+
     pub(crate) fn method(self) -> Method {
         self.0.method
     }

@@ -199,7 +199,8 @@ pub struct lowtide_region_result {
     /// The cycle of the last issue, plus one.
     pub length: u32,
     /// A lower bound on the length. LOWTIDE_MIN_REG: of every schedule. LOWTIDE_LENGTH: of every schedule
-    /// within the register limits. LOWTIDE_OCCUPANCY: of those among them with at least as many waves.
+    /// within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those among
+    /// them with at least as many waves.
     pub length_bound: u32,
     /// Waves that fit, by the registers of this region alone.
     pub occupancy: u32,

@@ -165,6 +165,9 @@ pub(crate) fn rebuild(kernel: &Kernel) -> Box<lowtide_kernel> {
 fn rebuild_region(region: &Region) -> Box<lowtide_region> {
     let mut built = new_region(region.name());
     lowtide_region_set_loop_depth(Some(&mut built), region.loop_depth());
+    if let Some(frequency) = region.frequency() {
+        lowtide_region_set_frequency(Some(&mut built), frequency);
+    }
     unsafe { lowtide_region_set_boundary(Some(&mut built), c(region.boundary()).as_ptr()) };
     for (id, name) in region.class_ids().zip(region.classes()) {
         let class = unsafe { lowtide_region_class(Some(&mut built), c(name).as_ptr()) };

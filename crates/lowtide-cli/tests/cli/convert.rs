@@ -67,6 +67,19 @@ fn dumps_of_llvm_are_read() {
 }
 
 #[test]
+fn frequencies_are_kept() {
+    let folder = Folder::new();
+    let mut often = tiny("k", "often");
+    often["frequency"] = 4096.into();
+    let file = folder.regions("k.jsonl", &[often, tiny("k", "once")]);
+    let converted = run("convert {}", &[&file]).ok();
+    let regions: Vec<Value> =
+        converted.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((&regions[0]["frequency"], regions[1].get("frequency")), (&json!(4096), None));
+    assert_eq!(run("convert {}", &[&folder.write("own.jsonl", &converted)]).ok(), converted);
+}
+
+#[test]
 fn regions_are_chosen_by_name() {
     let folder = Folder::new();
     let file = folder.regions("k.jsonl", &[tiny("k", "one"), tiny("k", "two")]);

@@ -12,6 +12,7 @@ mod check;
 mod compare;
 mod convert;
 mod explain;
+mod front;
 mod golden;
 mod help;
 mod latencies;

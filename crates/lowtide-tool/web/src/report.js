@@ -46,7 +46,9 @@ async function start() {
   });
   // Where there is nothing to choose from, nobody should have to.
   if (overview.kernels.length === 1 && !location.hash) {
-    history.replaceState(null, '', overview.kernels[0].regions.length === 1 ? '#k0r0' : '#k0');
+    // The front is on the page of the kernel.
+    const [{ regions, front }] = overview.kernels;
+    history.replaceState(null, '', regions.length === 1 && !front ? '#k0r0' : '#k0');
   }
   await show(overview);
   document.documentElement.dataset.ready = 'true';

@@ -148,6 +148,49 @@ class Pages(unittest.TestCase):
         self.assertEqual(order, region["order"])
         self.assertEqual([int(row[1].replace(",", "")) for row in listed], [region["cycles"][instr] for instr in order])
 
+    def test_the_front_has_the_figures_of_json(self):
+        file, page = "corpus/colony/rocprim.jsonl.gz", self.path("front.html")
+        for goal in ("occupancy", "throughput"):
+            options = ["--goal", goal, "--front", *NODES]
+            lowtide("view", file, *options, "-o", page)
+            kernels = json.loads(lowtide("schedule", file, *options, "--json"))["kernels"]
+            for k, kernel in enumerate(kernels):
+                self.browser.open(page, f"#k{k}")
+                series = {one["name"]: one["data"] for one in self.run_js(
+                    "document.querySelector('#front').chart.getOption().series.map(({ name, data }) => ({ name, data }))")}
+                total = lambda point, key: sum(region[key] for region in point["regions"])  # noqa: E731
+                for name, figure in (
+                    ("length", lambda point: total(point, "length")), ("bound on the length", lambda point: total(point, "length_bound")),
+                    ("cycles per wave", lambda point: point["cycles_per_wave"]), ("bound on the cycles", lambda point: point["cycles_per_wave_bound"]),
+                ):
+                    self.assertEqual(series[name], [[str(point["waves"]), figure(point)] for point in kernel["front"]], name)
+                self.assertEqual(series["Lowtide"], [[str(kernel["occupancy"]), sum(region["length"] for region in kernel["regions"])]])
+                # No order is below the front.
+                [[waves, length]] = series["Production"]
+                point = next(point for point in kernel["front"] if point["waves"] == int(waves))
+                self.assertGreaterEqual(length, total(point, "length"))
+                tiles = dict(self.run_js("[...document.querySelectorAll('.tile')].map((tile) => [tile.querySelector('dt').textContent,"
+                                         " tile.querySelector('dd').firstChild.textContent])"))
+                self.assertEqual(tiles["Cycles per wave"], f"{kernel['cycles_per_wave']:,.1f}")
+        self.run_js("document.querySelector('#front').chart.dispatchAction({ type: 'showTip', seriesIndex: 0, dataIndex: 0 })")
+        self.browser.wait("document.querySelector('#front').textContent.includes('cycles per wave ')", timeout=5)
+        self.check_rules(f"#k{k}")
+
+    def test_there_is_no_front_unless_asked_for(self):
+        self.open_corpus("#k0")
+        self.assertIsNone(self.run_js("document.querySelector('#front')"))
+
+    def test_a_kernel_of_one_region_opens_with_its_front(self):
+        with open(self.path("one.jsonl"), "w", encoding="utf-8") as file:
+            json.dump(large_region(50), file)
+        lowtide("view", self.path("one.jsonl"), "--front", *NODES, "-o", self.path("one.html"))
+        self.browser.open(self.path("one.html"))
+        self.assertEqual(self.run_js("location.hash"), "#k0")
+        self.assertTrue(self.run_js("document.querySelector('#front canvas') !== null"))
+        # Without a recorded order, there is no such mark.
+        names = self.run_js("document.querySelector('#front').chart.getOption().series.map(({ name }) => name)")
+        self.assertNotIn("Production", names)
+
     def test_what_is_drawn_is_what_was_scheduled(self):
         """Orders, cycles, pressures, live values and cuts of all regions, counted anew from what the page holds."""
         self.open_corpus()
@@ -333,22 +376,26 @@ class Pages(unittest.TestCase):
         # One that is quickly looked through; the rules do not care for its size.
         k, r = next((k, r) for k, kernel in enumerate(self.json["kernels"]) for r, region in enumerate(kernel["regions"])
                     if 20 <= region["n"] <= 60 and region["searches"])
-        if not os.path.exists(AXE):
-            print("!! There is no axe-core (npm): the accessibility rules are NOT CHECKED.")
-            return
-        with open(AXE, encoding="utf-8") as file:
-            axe = file.read()
         for address in ["", f"#k{k}", *(f"#k{k}r{r}/{tab}" for tab in TABS)]:
             # The same elements in other colours: of each kind of page one is enough.
             for theme in ("light", "dark") if address in ("", f"#k{k}r{r}/bounds") else ("light",):
                 self.browser.prefer(theme)
                 self.open_corpus(address)
-                self.run_js(f"{axe}; true")
-                found, passed = self.run_js(
-                    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => [violations.map(({ id, nodes }) =>"
-                    " `${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')}`), passes.length])")
-                self.assertEqual(found, [], f"{address} {theme}")
-                self.assertGreater(passed, 10)
+                self.check_rules(f"{address} {theme}")
+
+    def check_rules(self, what):
+        """Applies the rules of axe-core to the page that is open."""
+        if not os.path.exists(AXE):
+            print("!! There is no axe-core (npm): the accessibility rules are NOT CHECKED.")
+            return
+        with open(AXE, encoding="utf-8") as file:
+            axe = file.read()
+        self.run_js(f"{axe}; true")
+        found, passed = self.run_js(
+            "axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => [violations.map(({ id, nodes }) =>"
+            " `${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')}`), passes.length])")
+        self.assertEqual(found, [], what)
+        self.assertGreater(passed, 10)
 
     # What must not happen
 

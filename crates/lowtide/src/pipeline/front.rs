@@ -1,13 +1,15 @@
 //! The trade-off between waves and length: pass 2 for every number of waves.
 //!
 //! More waves leave fewer registers for each, so schedules get longer. [`FrontSearch`] looks for the shortest schedules for one number of waves after the
-//! other, fewest first. What is known for one number serves the next:
+//! other. What is known for one number serves the others:
 //!
 //! - a schedule that allows more waves is a schedule for fewer;
 //! - a length that cannot be beaten with fewer waves cannot be beaten with more, since the registers are fewer.
 //!
-//! So a region is searched again only where the limit of registers gets between the best schedule and the bound. The numbers of waves at both ends have
-//! the whole budget of a pass, those between share another one.
+//! The most waves come first, with the same questions as without a front. Where their schedules meet the bound for unlimited registers, as in most kernels,
+//! all other numbers are done. The fewest waves follow, whose bounds hold for all others, and then the numbers between. So a region is searched again only
+//! where the limit of registers gets between the best schedule and the bound. The numbers of waves at both ends have the whole budget of a pass, those
+//! between share another one.
 //!
 //! For [`Goal::Throughput`](crate::problem::Goal::Throughput), the best point of the front is the answer, since the least length for `w` waves gives the
 //! fewest cycles for each of them. Numbers of waves that cannot win against the known orders are left out: more waves never raise the lower bound on the
@@ -42,8 +44,8 @@ pub(super) struct FrontSearch<'a> {
     regions: Vec<RegionFront>,
     /// The numbers of waves that are looked at, fewest first.
     steps: Vec<u32>,
-    /// The steps that are finished.
-    done: usize,
+    /// The steps that are not finished, the present one last.
+    open: Vec<usize>,
     /// Searches of the present step, for regions that need one.
     passes: Vec<Option<RegionPass<'a>>>,
     wish: Wish,
@@ -61,7 +63,7 @@ struct RegionFront {
     /// The least price of a spill.
     spill_price: u32,
     known: Vec<Known>,
-    /// For each finished step, a length that no schedule without avoidable spills is below.
+    /// For each step, a length that no schedule without avoidable spills is below.
     bounds: Vec<u32>,
 }
 
@@ -165,10 +167,15 @@ impl<'a> FrontSearch<'a> {
         steps.push(first.waves.min(most));
         steps.sort_unstable();
         steps.dedup();
-        let mut search = FrontSearch { first, regions, steps, done: 0, passes: Vec::new(), wish, settings };
+        let open = Vec::new();
+        let mut search = FrontSearch { first, regions, steps, open, passes: Vec::new(), wish, settings };
         if wish == (Wish::Throughput { all: false }) {
             search.leave_out_losers();
         }
+        let count = search.steps.len();
+        // The last one is the next.
+        search.open = (0..count.saturating_sub(1)).rev().chain(count.checked_sub(1)).collect();
+        search.regions.iter_mut().for_each(|region| region.bounds = vec![region.free_bound; count]);
         search.plan_step(shared);
         search
     }
@@ -185,11 +192,12 @@ impl<'a> FrontSearch<'a> {
 
     /// States the searches of the present step. Steps that need none are finished at once.
     fn plan_step(&mut self, shared: &[SharedProblem<'a>]) {
-        while let Some(&waves) = self.steps.get(self.done) {
-            let settings = self.settings_of_step();
+        while let Some(&step) = self.open.last() {
+            let waves = self.steps[step];
+            let settings = self.settings_of(step);
             let mut passes = Vec::new();
             for ((region, shared), first) in self.regions.iter().zip(shared).zip(&self.first.regions) {
-                passes.push(self.needs_search(region, waves).then(|| {
+                passes.push(self.needs_search(region, step).then(|| {
                     let others: Vec<&[InstrId]> =
                         region.known.iter().map(|known| known.schedule.order()).collect();
                     RegionPass::plan(shared, first, waves, settings, &others)
@@ -203,11 +211,12 @@ impl<'a> FrontSearch<'a> {
         }
     }
 
-    /// Whether a search can bring anything for a region with so many waves.
-    fn needs_search(&self, region: &RegionFront, waves: u32) -> bool {
+    /// Whether a search can bring anything for a region at a step.
+    fn needs_search(&self, region: &RegionFront, step: usize) -> bool {
+        let waves = self.steps[step];
         let Some(best) = region.best(waves) else { return true };
-        let bound = region.bounds.last().copied().unwrap_or(region.free_bound);
-        let is_shortest = best.measure.length <= bound && best.measure.spilled <= region.least_spills.1;
+        let is_shortest =
+            best.measure.length <= region.bounds[step] && best.measure.spilled <= region.least_spills.1;
         // Where a unit is busy all the time, a shorter schedule is not faster.
         let is_busy = self.wish == (Wish::Throughput { all: false })
             && u64::from(best.measure.length) <= u64::from(region.issue) * u64::from(waves)
@@ -215,30 +224,27 @@ impl<'a> FrontSearch<'a> {
         !is_shortest && !is_busy
     }
 
-    fn settings_of_step(&self) -> PassSettings {
+    fn settings_of(&self, step: usize) -> PassSettings {
         let mut settings = self.settings;
         let between = self.steps.len().saturating_sub(2);
-        if self.done > 0 && self.done + 1 < self.steps.len() {
+        if step > 0 && step + 1 < self.steps.len() {
             settings.settings.budget = settings.settings.budget.part(between as u32);
         }
         settings
     }
 
     fn finish_step(&mut self, shared: &[SharedProblem<'a>]) {
+        let Some(step) = self.open.pop() else { return };
         let passes = std::mem::take(&mut self.passes);
         for ((region, pass), shared) in self.regions.iter_mut().zip(passes).zip(shared) {
-            let before = region.bounds.last().copied().unwrap_or(region.free_bound);
-            let bound = match pass {
-                None => before,
-                Some(pass) => {
-                    let found = pass.finish(shared);
-                    region.learn(shared.problem(), found.schedule);
-                    before.max(found.length_bound)
-                }
-            };
-            region.bounds.push(bound);
+            let Some(pass) = pass else { continue };
+            let found = pass.finish(shared);
+            region.learn(shared.problem(), found.schedule);
+            // More waves leave no more registers.
+            for bound in &mut region.bounds[step..] {
+                *bound = found.length_bound.max(*bound);
+            }
         }
-        self.done += 1;
     }
 
     /// The questions for ants of the present step, with the number of the region.
@@ -258,7 +264,7 @@ impl<'a> FrontSearch<'a> {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.done == self.steps.len()
+        self.open.is_empty()
     }
 
     /// The waves of the point that becomes the schedule of the kernel.

@@ -1,38 +1,60 @@
 //! The trade-off between waves and length of a kernel, as a table.
 
-use lowtide_tool::table::{grouped, table};
+use lowtide_tool::table::{grouped, shorten, table, trimmed};
 
+use super::totals::in_tenths;
 use super::work::{KernelResult, PointResult};
 
-/// What the columns mean.
-pub(super) const EXPLANATION: &str = "* has the fewest cycles for each wave. length: sum over all regions; bounds in brackets, where they are not reached.";
+/// The meaning of the columns.
+pub(super) const EXPLANATION: &str = "\
+waves:       waves that all schedules of a row allow. Fewer waves with the same
+             length are left out
+length:      cycles of all regions. (≥N): no schedules with these waves are shorter
+proven:      regions with the least length that these waves allow
+cycles/wave: estimated cycles of a SIMD for each wave. * marks the fewest";
 
-/// Return the table of a kernel: one row for each number of waves.
+/// The width of the table, as wide as a small terminal.
+const WIDTH: usize = 80;
+
+/// Return the table of a kernel: one row for each number of waves, most waves first.
 pub(super) fn as_table(kernel: &KernelResult) -> String {
     let points = kernel.front.as_deref().unwrap_or_default();
-    let fewest = points.iter().map(|point| point.cycles_per_wave).fold(f64::INFINITY, f64::min);
-    let mut rows = table(0, &["", "waves", "length", "proven", "spilled", "cycles/wave"]);
-    for point in points.iter().rev() {
-        let is_best = point.cycles_per_wave <= fewest;
-        let sum = |figure: fn(&PointResult) -> u64| figure(point);
-        let length = sum(|point| point.regions.iter().map(|region| u64::from(region.length)).sum());
-        let bound = sum(|point| point.regions.iter().map(|region| u64::from(region.length_bound)).sum());
-        let spilled = sum(|point| point.regions.iter().map(|region| u64::from(region.spilled)).sum());
-        let proven = point.regions.iter().filter(|region| region.length == region.length_bound).count();
-        let [cycles, cycles_bound] =
-            [point.cycles_per_wave, point.cycles_per_wave_bound].map(|cycles| format!("{cycles:.1}"));
-        rows.add_row(vec![
-            if is_best { "*" } else { "" }.to_string(),
-            point.waves.to_string(),
-            if length == bound {
-                grouped(length)
-            } else {
-                format!("{} (≥{})", grouped(length), grouped(bound))
-            },
-            format!("{proven}/{}", point.regions.len()),
-            grouped(spilled),
-            if cycles == cycles_bound { cycles } else { format!("{cycles} (≥{cycles_bound})") },
-        ]);
+    let name = shorten(&kernel.name, WIDTH - kernel.target.chars().count() - 3);
+    let title = format!("{name} ({})", kernel.target);
+    if points.is_empty() {
+        return format!("{title}\nno schedules are known for any number of waves\n");
     }
-    format!("{} ({})\n{rows}\n", kernel.name, kernel.target)
+    // Among equals, the most waves.
+    let best = points.iter().rev().min_by(|one, other| one.cycles_per_wave.total_cmp(&other.cycles_per_wave));
+    let is_best = |point: &PointResult| best.is_some_and(|best| best.waves == point.waves);
+    let any_spilled = points.iter().any(|point| point.spilled() > 0);
+    let spilled_title: &[&str] = if any_spilled { &["spilled"] } else { &[] };
+    let mut rows = table(0, &[&["waves", "length", "proven"], spilled_title, &["cycles/wave", ""]].concat());
+    // Fewer waves bring nothing where the schedules stay the same.
+    for (position, point) in points.iter().enumerate().rev() {
+        let more = points.get(position + 1);
+        let is_needless =
+            more.is_some_and(|more| more.length() == point.length() && more.spilled() == point.spilled());
+        if is_needless && !is_best(point) {
+            continue;
+        }
+        let mut row = vec![
+            point.waves.to_string(),
+            with_bound(grouped(point.length()), grouped(point.length_bound())),
+            format!("{}/{}", point.proven(), point.count()),
+        ];
+        row.extend(any_spilled.then(|| grouped(point.spilled())));
+        row.push(with_bound(in_tenths(point.cycles_per_wave), in_tenths(point.cycles_per_wave_bound)));
+        row.push(if is_best(point) { "*" } else { "" }.to_string());
+        rows.add_row(row);
+    }
+    format!("{title}\n{}\n", trimmed(&rows))
+}
+
+/// Return `120 (≥100)`. The bound is left out where the figure meets it.
+fn with_bound(figure: String, bound: String) -> String {
+    match figure == bound {
+        true => figure,
+        false => format!("{figure} (≥{bound})"),
+    }
 }

@@ -4,7 +4,7 @@ mod front;
 mod totals;
 mod work;
 
-pub(super) use work::{KernelResult, RegionResult, SearchResult, Work};
+pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Work};
 
 use std::path::{Path, PathBuf};
 
@@ -230,9 +230,13 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
         let column = figures.iter().map(|row| row[position].as_str());
         taken += width(&mut column.chain([title])).unwrap_or(0) + GAP;
     }
-    let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
     let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
     let cycles: &[&str] = if is_for_throughput { &["cycles/wave"] } else { &[] };
+    if let [title] = cycles {
+        let column: Vec<String> = document.kernels.iter().map(cycles_figure).collect();
+        taken += width(&mut column.iter().map(String::as_str).chain([*title])).unwrap_or(0) + GAP;
+    }
+    let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
     let mut rows = table(names.len(), &[names, &FIGURES, cycles].concat());
     for (kernel, figures) in document.kernels.iter().zip(figures) {
         let mut row = vec![shorten(&kernel.name, name_width)];

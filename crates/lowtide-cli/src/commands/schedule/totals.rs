@@ -75,14 +75,19 @@ pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIG
 /// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`.
 pub(super) fn cycles_figure(kernel: &KernelResult) -> String {
     let [before, after] =
-        [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(|cycles| format!("{cycles:.1}"));
-    let bound =
-        kernel.cycles_per_wave_bound.map(|bound| format!("{bound:.1}")).filter(|bound| *bound != after);
+        [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(|cycles| in_tenths(cycles));
+    let bound = kernel.cycles_per_wave_bound.map(in_tenths).filter(|bound| *bound != after);
     let bound = bound.map(|bound| format!(" (≥{bound})")).unwrap_or_default();
     match before == after {
         true => format!("{after}{bound}"),
         false => format!("{before} -> {after}{bound}"),
     }
+}
+
+/// Return cycles with one digit after the point, as `1,234.5`.
+pub(super) fn in_tenths(cycles: f64) -> String {
+    let tenths = (cycles * 10.0).round() as u64;
+    format!("{}.{}", grouped(tenths / 10), tenths % 10)
 }
 
 /// Return `7 -> 9 (≤10)`. The bound is left out where the result meets it.
@@ -141,15 +146,21 @@ impl Totals {
 
     /// Describe the cycles for each wave in one line.
     pub(super) fn cycles_in_words(&self) -> String {
-        let mean = |sum: f64| 100.0 * ((sum / self.kernels.max(1) as f64).exp() - 1.0);
+        let mean = |sum: f64, count: u64| 100.0 * ((sum / count.max(1) as f64).exp() - 1.0);
+        let open = self.kernels - self.proven_cycles;
+        let proof = match open {
+            0 => "all are proven to be the fewest".to_string(),
+            _ => format!(
+                "{} proven, the others at most {:.1} % above the bound",
+                grouped(self.proven_cycles),
+                mean(self.log_gap, open)
+            ),
+        };
         format!(
-            "cycles: {:+.1} % for each wave in the geometric mean, {} of {} need fewer; {} proven, the others at most {:.1} % \
-             above the bound in the mean",
-            mean(self.log_change),
+            "cycles: {:+.1} % for each wave (geometric mean), fewer in {} of {}; {proof}",
+            mean(self.log_change, self.kernels),
             grouped(self.faster),
             counted(self.kernels, "kernel"),
-            grouped(self.proven_cycles),
-            mean(self.log_gap * self.kernels as f64 / (self.kernels - self.proven_cycles).max(1) as f64)
         )
     }
 

@@ -44,7 +44,7 @@ pub(in super::super) struct KernelResult {
     pub(super) cycles_per_wave_bound: Option<f64>,
     /// The least length for each number of waves, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) front: Option<Vec<PointResult>>,
+    pub(in super::super) front: Option<Vec<PointResult>>,
     pub(super) seconds: f64,
     pub(in super::super) regions: Vec<RegionResult>,
     #[serde(skip)]
@@ -66,19 +66,19 @@ pub(super) struct Before {
 /// The schedules of a kernel for a number of waves.
 #[derive(Serialize)]
 pub(in super::super) struct PointResult {
-    pub(super) waves: u32,
-    pub(super) cycles_per_wave: f64,
-    pub(super) cycles_per_wave_bound: f64,
-    pub(super) regions: Vec<PointRegion>,
+    pub(in super::super) waves: u32,
+    pub(in super::super) cycles_per_wave: f64,
+    pub(in super::super) cycles_per_wave_bound: f64,
+    regions: Vec<PointRegion>,
 }
 
 /// The schedule of a region for a number of waves.
 #[derive(Serialize)]
-pub(in super::super) struct PointRegion {
-    pub(super) name: String,
-    pub(super) length: u32,
-    pub(super) length_bound: u32,
-    pub(super) spilled: u32,
+struct PointRegion {
+    name: String,
+    length: u32,
+    length_bound: u32,
+    spilled: u32,
     order: Vec<u32>,
     cycles: Vec<u32>,
 }
@@ -100,6 +100,35 @@ impl PointResult {
             cycles_per_wave_bound: point.cycles_bound.value(),
             regions: regions.map(region).collect(),
         }
+    }
+
+    fn sum(&self, figure: impl Fn(&PointRegion) -> u32) -> u64 {
+        self.regions.iter().map(|region| u64::from(figure(region))).sum()
+    }
+
+    /// Return the length of all regions.
+    pub(in super::super) fn length(&self) -> u64 {
+        self.sum(|region| region.length)
+    }
+
+    /// Return the sum of the bounds on the lengths.
+    pub(in super::super) fn length_bound(&self) -> u64 {
+        self.sum(|region| region.length_bound)
+    }
+
+    /// Return the registers that all regions spill.
+    pub(in super::super) fn spilled(&self) -> u64 {
+        self.sum(|region| region.spilled)
+    }
+
+    /// Return the number of regions whose length is proven.
+    pub(in super::super) fn proven(&self) -> usize {
+        self.regions.iter().filter(|region| region.length == region.length_bound).count()
+    }
+
+    /// Return the number of regions.
+    pub(in super::super) fn count(&self) -> usize {
+        self.regions.len()
     }
 }
 
@@ -222,6 +251,16 @@ impl Work {
                     .to_string(),
             ));
         }
+        let goal = args.goal.into();
+        let can_find_front = matches!(args.algorithm, Method::Algorithm(one) if one.can_find_front(goal));
+        if front && !can_find_front {
+            let able = Algorithm::ALL.iter().filter(|one| one.can_find_front(goal));
+            return Err(Failure::Message(format!(
+                "{} has no two passes; --front works with --algorithm {}",
+                args.algorithm.name(),
+                able.map(|one| one.name()).collect::<Vec<_>>().join(", ")
+            )));
+        }
         let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
         let targets = Targets::new(&args.target)?.with_latencies(latencies);
         let algorithm = match args.algorithm {
@@ -229,7 +268,7 @@ impl Work {
             Method::Constraints(model) => Constraints::start(model),
         };
         let options = Options::default()
-            .with_goal(args.goal.into())
+            .with_goal(goal)
             .with_algorithm(algorithm)
             .with_budget(args.budget.budget())
             .with_registers(args.registers)

@@ -15,6 +15,7 @@ use lowtide::problem::{Measure, Problem};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::Target;
+use lowtide::throughput::cycles_per_wave;
 use lowtide_io::LineWriter;
 use lowtide_tool::Failure;
 use lowtide_tool::args::name_of;
@@ -24,7 +25,7 @@ use lowtide_tool::table::{command_line, counted};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::schedule::{KernelResult, Work};
+use super::schedule::{KernelResult, PointResult, Work};
 use crate::args::WorkArgs;
 use detail::Detail;
 
@@ -37,6 +38,10 @@ pub(crate) struct ViewArgs {
     /// Write the page to FILE, or to the standard output (-). The file is written atomically on success
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
+
+    /// Draw the trade-off between waves and length of each kernel (goals occupancy and throughput)
+    #[arg(long)]
+    front: bool,
 
     /// Print JSON instead of a sentence
     #[arg(long)]
@@ -82,6 +87,38 @@ struct KernelEntry {
     result: Value,
     most_waves: u32,
     regions: Vec<RegionEntry>,
+    /// None if it was not asked for.
+    front: Option<FrontEntry>,
+}
+
+/// The trade-off between waves and length of a kernel.
+#[derive(Serialize)]
+struct FrontEntry {
+    /// Fewest waves first.
+    points: Vec<PointEntry>,
+    /// The point of the production orders. Regions without one count in their source order.
+    production: Option<OrderPoint>,
+}
+
+/// The schedules of a kernel for a number of waves. Lengths are sums over all regions.
+#[derive(Serialize)]
+struct PointEntry {
+    waves: u32,
+    length: u64,
+    length_bound: u64,
+    spilled: u64,
+    /// Regions whose length is proven.
+    proven: usize,
+    cycles_per_wave: f64,
+    cycles_per_wave_bound: f64,
+}
+
+/// The orders of a kernel that are not on its front.
+#[derive(Serialize)]
+struct OrderPoint {
+    waves: u32,
+    length: u64,
+    cycles_per_wave: f64,
 }
 
 /// A region as in `lowtide schedule --json`. Its schedule is among the details.
@@ -126,7 +163,7 @@ struct Written {
 }
 
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, false, false)?;
+    let work = Work::new(&args.work, false, args.front)?;
     let fail = |error| Failure::Write { file: args.output.display().to_string(), error };
     let mut output = LineWriter::create(&args.output).map_err(fail)?;
     let mut targets = BTreeMap::new();
@@ -269,12 +306,52 @@ fn show(
         details.push(Part::pack(&detail)?);
         regions.push(entry);
     }
+    let front = result.front.as_deref().map(|points| FrontEntry::new(kernel, target, problems, points));
     let kernel = KernelEntry {
-        result: value(result, &["regions"])?,
+        // The schedules of all points would make the page much larger.
+        result: value(result, &["regions", "front"])?,
         most_waves: kernel.max_occupancy.unwrap_or(u32::MAX),
         regions,
+        front: front.transpose()?,
     };
     Ok(Shown { kernel, target: (target.name().to_string(), TargetEntry::new(target)), details })
+}
+
+impl FrontEntry {
+    fn new(
+        kernel: &Kernel,
+        target: &Target,
+        problems: &[Problem],
+        points: &[PointResult],
+    ) -> Result<Self, Failure> {
+        let point = |point: &PointResult| PointEntry {
+            waves: point.waves,
+            length: point.length(),
+            length_bound: point.length_bound(),
+            spilled: point.spilled(),
+            proven: point.proven(),
+            cycles_per_wave: point.cycles_per_wave,
+            cycles_per_wave_bound: point.cycles_per_wave_bound,
+        };
+        let is_recorded = kernel.regions.iter().any(|region| region.production().is_some());
+        let production = is_recorded.then(|| OrderPoint::of_production(kernel, target, problems));
+        Ok(FrontEntry { points: points.iter().map(point).collect(), production: production.transpose()? })
+    }
+}
+
+impl OrderPoint {
+    fn of_production(kernel: &Kernel, target: &Target, problems: &[Problem]) -> Result<Self, Failure> {
+        let measures: Vec<Measure> =
+            problems.iter().map(|problem| problem.measure(&Schedule::production(problem))).collect();
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let cycles =
+            cycles_per_wave(kernel, target, most, &measures).map_err(Failure::target(&kernel.name))?;
+        Ok(OrderPoint {
+            waves: cycles.waves(),
+            length: measures.iter().map(|measure| u64::from(measure.length)).sum(),
+            cycles_per_wave: cycles.value(),
+        })
+    }
 }
 
 /// Return the figures of a schedule. It is an error if checker and scheduler disagree.
@@ -367,6 +444,7 @@ mod tests {
                 result: json!({}),
                 most_waves: 1,
                 regions: sizes.map(region).into_iter().collect(),
+                front: None,
             };
             let mut overview = Overview {
                 command: String::new(),

@@ -1,5 +1,6 @@
 // All kernels, all regions of all kernels, and one kernel.
 import { change, counted, el, number, percent, seconds, sortableTable, tabs } from '../lib/index.js';
+import { frontChart } from './front.js';
 import { kernelFigures, primary, sum, tile, tiles, withBound } from './figures.js';
 
 export function overviewPage(main, overview) {
@@ -86,6 +87,7 @@ export function kernelPage(main, overview, kernel) {
   const figures = kernelFigures(kernel);
   const target = overview.targets[kernel.target];
   const production = figures.production;
+  const front = kernel.front ? frontChart(kernel, figures) : null;
   const limit = kernel.most_waves < 2 ** 32 - 1 ? `; local memory and launch bounds allow ${kernel.most_waves}` : '';
   main.replaceChildren(
     el('nav', { 'aria-label': 'Where you are' }, el('a', { href: '#' }, 'All kernels')),
@@ -97,11 +99,14 @@ export function kernelPage(main, overview, kernel) {
       tile('Peak', withBound(figures.source.peak, figures.peak, '≥', figures.peakBound), production ? `production ${number(production.peak)}` : null),
       tile('Cycles', withBound(figures.source.length, figures.length, '≥', figures.lengthBound), production ? `production ${number(production.length)}` : null),
       tile('Proven', `${figures.proven}/${kernel.regions.length}`, 'regions cannot be better for the goal'),
+      front ? tile('Cycles per wave', number(kernel.cycles_per_wave, 1), `estimated; at least ${number(kernel.cycles_per_wave_bound, 1)} for any waves`) : null,
       tile('Time', seconds(kernel.seconds), 'of one core'),
     ),
     kernel.filtered
       ? el('p', { class: 'notice' }, 'More waves are possible, but would cost too many cycles; ', el('code', {}, '--no-filter'), ' takes them.')
       : '',
+    ...(front?.elements ?? []),
     ...regionTable(kernel.regions, false),
   );
+  front?.draw();
 }
