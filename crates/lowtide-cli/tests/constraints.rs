@@ -81,6 +81,7 @@ fn what_the_solver_cannot_do_is_refused() {
         ("", "--goal minreg"),
         ("--goal minreg --nodes 10", "--budget"),
         ("--goal minreg --explain", "--explain"),
+        ("--goal minreg --group-price 1", "--group-price"),
     ] {
         for algorithm in ["cp", "cp-paper"] {
             let message = error(&run(&format!("schedule corpus --algorithm {algorithm} {words}")));

@@ -74,8 +74,10 @@ fn a_small_price_keeps_most_pairs_of_the_corpus() {
         let options = Options::default().with_goal(goal).with_budget(budget);
         let [plain, kept] = with_and_without(read(&corpus, &files), &options, 2);
         println!("{}: without a price {plain:?}, with one {kept:?}", goal.name());
-        assert!(kept.pairs > 650 && kept.broken * 4 < plain.broken, "{goal:?}: {plain:?} {kept:?}");
-        assert!(goal == Goal::MinReg || kept.length * 100 <= plain.length * 102, "{plain:?} {kept:?}");
+        // With few registers, cycles do not count, but no pair may cost a register.
+        let one_in = if goal == Goal::MinReg { 3 } else { 20 };
+        assert!(kept.pairs == 794 && kept.broken * one_in < plain.broken, "{goal:?}: {plain:?} {kept:?}");
+        assert!(goal == Goal::MinReg || kept.length * 100 <= plain.length * 101, "{plain:?} {kept:?}");
     }
 }
 
@@ -94,6 +96,6 @@ fn a_small_price_keeps_most_pairs_of_the_shared_corpus() {
     let options = Options::default().with_algorithm(Algorithm::LIST);
     let [plain, kept] = with_and_without(read(&corpus, &files), &options, 2);
     println!("without a price {plain:?}, with one {kept:?}");
-    assert!(kept.broken * 3 < plain.broken, "{plain:?} {kept:?}");
-    assert!(kept.length * 100 <= plain.length * 102, "{plain:?} {kept:?}");
+    assert!(kept.broken * 10 < plain.broken, "{plain:?} {kept:?}");
+    assert!(kept.length * 1000 <= plain.length * 1005, "{plain:?} {kept:?}");
 }

@@ -90,6 +90,27 @@ fn few_waves_are_not_bought_with_many_cycles() {
     assert!(summary.contains("filter: 1 kernel could have more waves"), "{summary}");
 }
 
+/// Pairs of the corpus stay together for a price, and never cost waves. A price is not counted as other graphs.
+#[test]
+fn a_price_keeps_pairs_together() {
+    let figures = |price: u32| {
+        let line = format!("schedule {{}} --json --nodes 100 --group-price {price}");
+        let document = run(&line, &[&corpus()]).json();
+        let kernels = array(&document["kernels"]);
+        let waves: Vec<u64> = kernels.iter().map(|kernel| number(&kernel["occupancy"])).collect();
+        let sum = |key: &str| -> u64 {
+            let regions = kernels.iter().flat_map(|kernel| array(&kernel["regions"]));
+            regions.map(|region| number(&region[key])).sum()
+        };
+        (waves, sum("pairs"), sum("broken_pairs"), document["repeated"].clone())
+    };
+    let (plain_waves, pairs, plain_broken, repeated) = figures(0);
+    let (waves, same_pairs, broken, same_repeated) = figures(2);
+    assert!(waves.iter().zip(&plain_waves).all(|(kept, plain)| kept >= plain));
+    assert_eq!((same_pairs, same_repeated), (pairs, repeated));
+    assert!(pairs > 700 && broken * 10 < plain_broken, "{broken} of {pairs} parted, {plain_broken} before");
+}
+
 /// How it was found: from what was known to what is told.
 fn check_searches(region: &Value, goal: &str) {
     for search in array(&region["searches"]) {
