@@ -175,7 +175,7 @@ const COUNT: usize = 300;
 
 /// Steps for pass 2, and work for the solver: most regions need far less. Neither depends on the machine.
 const STEPS: u64 = 1_000_000;
-const WORK: f64 = 0.4;
+const WORK: f64 = 0.3;
 
 /// The solver must solve all regions of at most so many instructions.
 const SMALL: usize = 16;
@@ -244,6 +244,6 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     );
     assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
     // As measured; with limits on steps and on work, the figures are the same on every machine.
-    assert!(by_search >= 297 && by_solver >= 277 && by_both >= 276, "{by_search} {by_solver} {by_both}");
+    assert_eq!([by_search, by_solver, by_both], [297, 272, 271]);
     assert!(small >= 20, "{small} small regions");
 }

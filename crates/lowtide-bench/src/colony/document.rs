@@ -132,7 +132,9 @@ impl SpeedUps {
 
     /// Compute the mean.
     pub(super) fn finish(&mut self) {
-        self.geomean_speedup = (self.logarithms / f64::from(self.count.max(1))).exp();
+        let mean = (self.logarithms / f64::from(self.count.max(1))).exp();
+        // Rounding must not put the mean of equal figures below or above them.
+        self.geomean_speedup = mean.max(self.min_speedup).min(self.max_speedup);
         self.identical = !self.is_different;
     }
 }

@@ -90,7 +90,7 @@ fn a_search_is_told_while_it_runs() {
     let facts = &lines[summary..];
     assert!(facts[0].ends_with(" threads"), "{all}");
     assert!(facts[1].starts_with("command: lowtide schedule /") && facts[1].ends_with(" 2000"), "{all}");
-    assert_eq!(facts[2], "target gfx906, goal minreg, algorithm auto, 2,000 steps for each region");
+    assert_eq!(facts[2], "target gfx906, goal minreg, algorithm auto, 2,000 steps for each region and pass");
     assert_eq!(facts[3], format!("1 kernel, 1 region, {size} instructions"));
     assert!(facts[4].starts_with("waves ") && facts[4].contains("length "), "{all}");
     let proven = if proven { "proven: 1 of 1 regions (100.0 %)" } else { "proven: 0 of 1 regions (0.0 %)" };
