@@ -75,9 +75,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// Return the point with the fewest cycles for each wave; among equals, the one with the most waves.
+    /// Return the point with the fewest cycles for each wave; among equals, the shortest one, and then the one with the most waves.
     pub fn best(&self) -> Option<&FrontPoint> {
-        self.points.iter().rev().min_by_key(|point| point.cycles)
+        let length = |point: &FrontPoint| -> u64 {
+            point.regions.iter().map(|region| u64::from(region.measure.length)).sum()
+        };
+        self.points.iter().rev().min_by_key(|point| (point.cycles, length(point)))
     }
 
     /// Return whether no schedules have fewer cycles for each wave than the best point.

@@ -187,7 +187,7 @@ impl<'a> FrontSearch<'a> {
         let Some((waves, best)) = known.min_by_key(|(waves, cycles)| (*cycles, u32::MAX - waves)) else {
             return;
         };
-        self.steps.retain(|&step| step == waves || free_cycles(regions, step) < best);
+        self.steps.retain(|&step| step == waves || free_cycles(regions, step) <= best);
     }
 
     /// States the searches of the present step. Steps that need none are finished at once.
@@ -217,11 +217,7 @@ impl<'a> FrontSearch<'a> {
         let Some(best) = region.best(waves) else { return true };
         let is_shortest =
             best.measure.length <= region.bounds[step] && best.measure.spilled <= region.least_spills.1;
-        // Where a unit is busy all the time, a shorter schedule is not faster.
-        let is_busy = self.wish == (Wish::Throughput { all: false })
-            && u64::from(best.measure.length) <= u64::from(region.issue) * u64::from(waves)
-            && best.measure.spilled <= region.least_spills.1;
-        !is_shortest && !is_busy
+        !is_shortest
     }
 
     fn settings_of(&self, step: usize) -> PassSettings {
@@ -275,7 +271,7 @@ impl<'a> FrontSearch<'a> {
             Wish::Throughput { .. } => steps
                 .rev()
                 .filter_map(|(step, waves)| Some(((step, waves), known_cycles(&self.regions, waves)?)))
-                .min_by_key(|(_, cycles)| *cycles)
+                .min_by_key(|((_, waves), cycles)| (*cycles, known_length(&self.regions, *waves)))
                 .map(|(point, _)| point),
         }
     }
@@ -353,6 +349,12 @@ fn known_cycles(regions: &[RegionFront], waves: u32) -> Option<CyclesPerWave> {
         sum.add(region.best_cycles(waves)?);
     }
     Some(sum)
+}
+
+/// The length of the best known schedules.
+fn known_length(regions: &[RegionFront], waves: u32) -> u64 {
+    let best = regions.iter().filter_map(|region| region.best(waves));
+    best.map(|best| u64::from(best.measure.length)).sum()
 }
 
 /// Cycles that no schedules are below, whatever their registers.
