@@ -104,6 +104,10 @@ pub mod random;
 pub mod region;
 pub mod schedule;
 pub mod session;
+#[cfg(not(feature = "unstable"))]
+mod simulate;
+#[cfg(feature = "unstable")]
+pub mod simulate;
 pub mod target;
 mod threads;
 #[cfg(not(feature = "unstable"))]

@@ -18,6 +18,7 @@ mod latencies;
 mod output;
 mod registers;
 mod schedule;
+mod simulate;
 mod targets;
 mod terminal;
 

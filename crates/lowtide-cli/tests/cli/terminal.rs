@@ -86,7 +86,8 @@ fn a_long_search_is_told_while_it_runs() {
     } else {
         "proven: 0 of 1 regions (0.0 %)"
     };
-    assert_eq!((facts[5].as_str(), facts.len()), (proven, 6), "{all}");
+    assert_eq!((facts[5].as_str(), facts.len()), (proven, 7), "{all}");
+    assert_eq!(facts[6], "latencies: target", "{all}");
 }
 
 /// The same without a terminal: results, and nothing else.
