@@ -20,6 +20,7 @@ mod names;
 mod occupancy;
 mod pack;
 mod passes;
+mod simulate;
 mod statistics;
 
 pub use all::AllArgs;
@@ -29,6 +30,7 @@ pub use minreg::MinregArgs;
 pub use occupancy::OccupancyArgs;
 pub use pack::PackArgs;
 pub use passes::PassesArgs;
+pub use simulate::SimulateArgs;
 
 use clap::Subcommand;
 use lowtide_tool::Failure;
@@ -61,6 +63,10 @@ pub enum BenchCommand {
     ///
     /// The target needs a table of latencies. Example: lowtide bench latencies corpus/ --nodes 5000
     Latencies(LatenciesArgs),
+    /// Compare the ranking of orders by a cost formula with that of the timing model
+    ///
+    /// Example: lowtide bench simulate corpus/ --nodes 5000
+    Simulate(SimulateArgs),
     /// Run all benchmarks, each on the files of its kind: the experiment book
     ///
     /// minreg, occupancy and colony read region files. pack reads those of a GPU that packs. passes reads shaders. minreg also measures
@@ -79,6 +85,7 @@ impl BenchCommand {
             BenchCommand::Pack(args) => pack::run(args),
             BenchCommand::Passes(args) => passes::run(args),
             BenchCommand::Latencies(args) => latencies::run(args),
+            BenchCommand::Simulate(args) => simulate::run(args),
             BenchCommand::All(args) => all::run(args),
         }
     }

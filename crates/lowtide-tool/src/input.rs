@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use lowtide::multipass::PassModel;
 use lowtide::pack::PackModel;
 use lowtide::region::Kernel;
+use lowtide::simulate::Machine;
 use lowtide::target::{Latencies, Target, TargetError};
 use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
 use rayon::prelude::*;
@@ -233,5 +234,6 @@ fn parse_target(text: &str) -> Result<Target, TargetError> {
     let target = Target::parse(text)?;
     PackModel::of(&target)?;
     PassModel::of(&target)?;
+    Machine::of(&target)?;
     Ok(target)
 }

@@ -108,6 +108,10 @@ pub mod random;
 pub mod region;
 pub mod schedule;
 pub mod session;
+#[cfg(not(feature = "unstable"))]
+mod simulate;
+#[cfg(feature = "unstable")]
+pub mod simulate;
 pub mod target;
 mod threads;
 pub mod throughput;

@@ -24,7 +24,7 @@ pub struct LatenciesArgs {
     budget: BudgetArgs,
 
     /// Multiply the latencies of the target's table by these factors
-    #[arg(long, value_name = "FACTOR", value_delimiter = ',', default_value = "0.25,0.5,1,2")]
+    #[arg(long, value_name = "FACTOR", value_delimiter = ',', default_value = "0.5,1,2")]
     scales: Vec<f64>,
 
     /// Print JSON instead of tables

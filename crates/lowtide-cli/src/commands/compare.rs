@@ -127,11 +127,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
     let budget = progress::budget_in_words(args.budget.budget(), "instruction and pass", "region and pass");
     let mut facts = vec![
-        format!(
-            "goal {}, latencies {}, {budget}",
-            name_of(&args.goal),
-            document.latencies.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
-        ),
+        format!("goal {}, {budget}", name_of(&args.goal)),
         format!(
             "{} kernels, {} regions, {} instructions",
             grouped(document.kernels),

@@ -10,6 +10,7 @@ mod info;
 mod pack;
 mod passes;
 mod schedule;
+mod simulate;
 mod targets;
 mod view;
 
@@ -45,6 +46,10 @@ pub(crate) enum Command {
     /// Without SCHEDULE, recompute the pressure of the source and production orders, and compare it with the recorded one. The exit
     /// code is 0 only if all schedules are legal and all figures agree.
     Check(check::CheckArgs),
+    /// Replay orders on a timing model of one SIMD, with all waves
+    ///
+    /// Example: lowtide simulate corpus/ --order production
+    Simulate(simulate::SimulateArgs),
     /// Partition shaders into passes that fit the GPU
     ///
     /// Example: lowtide passes examples/shaders/bump_mapping.wgsl --target ps14
@@ -76,6 +81,7 @@ impl Command {
             Command::Pack(args) => pack::run(args),
             Command::Bench(bench) => bench.run(),
             Command::Check(args) => check::run(args),
+            Command::Simulate(args) => simulate::run(args),
             Command::Passes(args) => passes::run(args),
             Command::Info(args) => info::run(args),
             Command::Algorithms(args) => algorithms::run(args),

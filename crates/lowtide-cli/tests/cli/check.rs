@@ -10,7 +10,7 @@ use crate::common::{Folder, array, corpus, number, run, text, tiny};
 fn scheduled(folder: &Folder) -> (PathBuf, Vec<Value>) {
     let file = folder.regions("regions.jsonl", &[tiny("k", "first"), tiny("k", "second")]);
     let output = folder.path("schedules.jsonl");
-    run("schedule {} -o {}", &[&file, &output]).ok();
+    run("schedule {} -o {} --latencies recorded", &[&file, &output]).ok();
     let schedules: Vec<Value> =
         text(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(schedules.len(), 2);

@@ -19,6 +19,7 @@ mod latencies;
 mod output;
 mod registers;
 mod schedule;
+mod simulate;
 mod targets;
 mod terminal;
 

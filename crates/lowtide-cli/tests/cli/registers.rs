@@ -11,8 +11,8 @@ fn a_limit_is_kept_where_it_can_be() {
         let regions = kernels.into_iter().flat_map(|kernel| array(&kernel["regions"]).clone());
         regions.map(|region| (number(&region["peak"]["vgpr"]), number(&region["length"]))).collect::<Vec<_>>()
     };
-    let free = peaks("schedule {} --json --goal length --nodes 5000");
-    let limited = peaks("schedule {} --json --goal length --nodes 5000 --registers 24");
+    let free = peaks("schedule {} --json --goal length --nodes 5000 --latencies recorded");
+    let limited = peaks("schedule {} --json --goal length --nodes 5000 --registers 24 --latencies recorded");
     let lowest = peaks("schedule {} --json --goal minreg --nodes 1");
     let mut changed = 0;
     for ((free, limited), lowest) in free.into_iter().zip(limited).zip(lowest) {

@@ -94,7 +94,8 @@ fn a_search_is_told_while_it_runs() {
     assert_eq!(facts[3], format!("1 kernel, 1 region, {size} instructions"));
     assert!(facts[4].starts_with("waves ") && facts[4].contains("length "), "{all}");
     let proven = if proven { "proven: 1 of 1 regions (100.0 %)" } else { "proven: 0 of 1 regions (0.0 %)" };
-    assert_eq!((facts[5].as_str(), facts.len()), (proven, 6), "{all}");
+    assert_eq!((facts[5].as_str(), facts.len()), (proven, 7), "{all}");
+    assert_eq!(facts[6], "latencies: target", "{all}");
 }
 
 /// The same without a terminal: results, and nothing else.

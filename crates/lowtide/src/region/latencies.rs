@@ -4,9 +4,9 @@
 //! table has better figures for it. The latencies of other dependences are about the order of accesses and
 //! stay as recorded. Orders that are legal before are legal after, and pressures are the same.
 
-use super::{DepKind, Dependence, Edge, HintKind, InstrSpec, Kernel, Region, RegionError, limits};
+use super::{DepKind, Dependence, Edge, HintKind, Instr, InstrSpec, Kernel, Region, RegionError, limits};
 use crate::index::{InstrId, Rows};
-use crate::target::{Latencies, LatencyRule, Target};
+use crate::target::{Access, Latencies, LatencyRule, MOST_RULES, Target};
 
 impl Kernel {
     /// Replace recorded latencies by those of the target's table. Without a table, or with
@@ -55,10 +55,7 @@ impl InstrSpec<'_> {
 impl Region {
     /// Replace recorded latencies by those of the target's table; see [`Kernel::with_latencies`].
     pub fn with_latencies(mut self, latencies: Latencies, target: &Target) -> Result<Region, RegionError> {
-        if target.resolve(latencies) == Latencies::Recorded {
-            return Ok(self);
-        }
-        let new = self.cycles_by_table(latencies, target.latencies());
+        let new = self.latencies_by(target, latencies);
         if new.iter().all(Option::is_none) {
             return Ok(self);
         }
@@ -76,33 +73,44 @@ impl Region {
         Ok(self)
     }
 
-    /// Return for each instruction the latency by the first entry that matches. A mask has one bit for each
-    /// entry, so that names are compared once for each distinct name, not for each instruction.
-    fn cycles_by_table(&self, latencies: Latencies, rules: &[LatencyRule]) -> Vec<Option<u32>> {
-        let mask = |matches: &dyn Fn(&LatencyRule) -> bool| {
-            rules.iter().enumerate().fold(0u64, |mask, (bit, rule)| mask | u64::from(matches(rule)) << bit)
+    /// Return for each instruction the cycles of the target's table, if an entry matches and `latencies` asks for the table.
+    pub(crate) fn latencies_by(&self, target: &Target, latencies: Latencies) -> Vec<Option<u32>> {
+        if target.resolve(latencies) == Latencies::Recorded {
+            return vec![None; self.len()];
+        }
+        let rules = target.latencies();
+        let patterns: Vec<Pattern> = rules.iter().map(Pattern::from).collect();
+        let cycles = |rule: Option<usize>| rule.map(|rule| latencies.scaled(rules[rule].cycles));
+        self.matching(&patterns).into_iter().map(cycles).collect()
+    }
+
+    /// Return for each instruction the first pattern that matches it. A mask has one bit for each pattern, so that names are compared
+    /// once for each distinct name, not for each instruction. There can be at most 64 patterns.
+    pub(crate) fn matching(&self, patterns: &[Pattern]) -> Vec<Option<usize>> {
+        debug_assert!(patterns.len() <= MOST_RULES);
+        let mask = |matches: &dyn Fn(&Pattern) -> bool| {
+            patterns.iter().enumerate().fold(0u64, |mask, (bit, rule)| mask | u64::from(matches(rule)) << bit)
         };
-        let needed = self.unit_sets.iter();
-        let by_units: Vec<u64> =
-            needed.map(|set| mask(&|rule| set.iter().any(|need| *need.unit == *rule.unit))).collect();
+        let by_units: Vec<u64> = (self.unit_sets.iter())
+            .map(|set| mask(&|rule| set.iter().any(|need| *need.unit == *rule.unit)))
+            .collect();
         let by_flags: Vec<u64> = (self.flag_sets.iter())
             .map(|flags| mask(&|rule| rule.access.is_none_or(|access| flags.contains(access.flag()))))
             .collect();
         let by_opcode: Vec<u64> = (self.opcodes.iter())
-            .map(|opcode| mask(&|rule| rule.prefix.as_ref().is_none_or(|prefix| opcode.starts_with(prefix))))
+            .map(|opcode| mask(&|rule| rule.prefix.is_none_or(|prefix| opcode.starts_with(prefix))))
             .collect();
-        let of = |instr: &super::Instr| {
+        let of = |instr: &Instr| {
             let units = by_units[instr.units as usize];
-            // Most instructions need no unit of the table.
-            let named = if units == 0 {
-                0
-            } else {
-                units & by_flags[instr.flags as usize] & by_opcode[instr.opcode as usize]
-            };
-            let matching = rules.iter().enumerate().find(|(bit, rule)| {
-                named >> bit & 1 == 1 && rule.address_space.is_none_or(|space| space == instr.address_space)
-            });
-            matching.map(|(_, rule)| latencies.scaled(rule.cycles))
+            // Most instructions need no unit of a pattern.
+            if units == 0 {
+                return None;
+            }
+            let named = units & by_flags[instr.flags as usize] & by_opcode[instr.opcode as usize];
+            (0..patterns.len()).find(|&bit| {
+                let space = patterns[bit].address_space;
+                named >> bit & 1 == 1 && space.is_none_or(|space| space == instr.address_space)
+            })
         };
         self.instrs.iter().map(of).collect()
     }
@@ -123,6 +131,21 @@ impl Region {
             return Err(RegionError::Overflow { what: "latencies", sum });
         }
         Ok(())
+    }
+}
+
+/// Instructions that need a unit, with optional further conditions.
+pub(crate) struct Pattern<'a> {
+    pub(crate) unit: &'a str,
+    pub(crate) access: Option<Access>,
+    pub(crate) address_space: Option<i32>,
+    pub(crate) prefix: Option<&'a str>,
+}
+
+impl<'a> From<&'a LatencyRule> for Pattern<'a> {
+    fn from(rule: &'a LatencyRule) -> Self {
+        let LatencyRule { unit, access, address_space, prefix, .. } = rule;
+        Pattern { unit, access: *access, address_space: *address_space, prefix: prefix.as_deref() }
     }
 }
 

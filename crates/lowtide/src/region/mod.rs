@@ -17,6 +17,7 @@ mod values;
 pub use builder::{InstrSpec, RegionBuilder};
 pub use error::RegionError;
 pub use kernel::Kernel;
+pub(crate) use latencies::Pattern;
 
 use std::sync::Arc;
 

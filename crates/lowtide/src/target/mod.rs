@@ -72,12 +72,12 @@ pub struct Target {
     issue: Issue,
     files: Vec<RegisterFile>,
     latencies: Vec<LatencyRule>,
-    /// The text of the file, for the sections that packing and partitioning read.
+    /// The text of the file, for the sections that other modules read.
     text: Box<str>,
 }
 
-/// The fields of a target file. [`Target::section`] reads the sections `[pack]` and `[passes]` for their
-/// modules.
+/// The fields of a target file. [`Target::section`] reads the sections `[pack]`, `[passes]` and
+/// `[simulate]` for their modules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -92,6 +92,8 @@ struct Fields {
     _pack: Option<IgnoredAny>,
     #[serde(rename = "passes")]
     _passes: Option<IgnoredAny>,
+    #[serde(rename = "simulate")]
+    _simulate: Option<IgnoredAny>,
 }
 
 /// How many instructions of a wave issue in one cycle, and to which units.

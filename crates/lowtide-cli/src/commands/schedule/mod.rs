@@ -124,14 +124,12 @@ fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     targets.sort_unstable();
     targets.dedup();
-    let latencies = document.latencies();
     let budget =
         progress::budget_in_words(args.work.budget.budget(), "instruction and pass", "region and pass");
     vec![
         format!(
-            "target {}, latencies {}, goal {}, algorithm {}, {budget}",
+            "target {}, goal {}, algorithm {}, {budget}",
             targets.join(" and "),
-            latencies.join(" and "),
             name_of(&args.work.goal),
             args.work.algorithm.name()
         ),
@@ -148,6 +146,7 @@ fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
             grouped(total.regions),
             100.0 * total.proven as f64 / total.regions.max(1) as f64
         ),
+        format!("latencies: {}", document.latencies().join(" and ")),
     ]
 }
 

@@ -173,21 +173,21 @@ impl Totals {
         names.dedup();
         let share = |count: u64| 100.0 * count as f64 / self.regions.max(1) as f64;
         let mut text = format!(
-            "{} kernels, {} regions, {} instructions for {}{}, algorithm {}, {:.2} s of processor time\n\
+            "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
              waves:  {waves_before} -> {waves}, at most {waves_bound} are possible\n\
-             length: {length_before} -> {length} cycles, at least {length_bound} are needed\n\
+             length: {length_before} -> {length} cycles, at least {length_bound} are needed{}\n\
              proven: {} regions ({:.1} %) are as good as possible for the goal (waves {:.1} %, length {:.1} %)\n\
              new:    {}; {} have the graph of another one",
             grouped(targets.len() as u64),
             grouped(self.regions),
             grouped(self.instructions),
             names.join(" and "),
+            algorithm.name(),
+            self.seconds,
             match latencies {
                 [one] if *one == Latencies::Recorded.to_string() => String::new(),
                 all => format!(" (latencies: {})", all.join(" and ")),
             },
-            algorithm.name(),
-            self.seconds,
             grouped(self.proven),
             share(self.proven),
             share(self.proven_waves),
