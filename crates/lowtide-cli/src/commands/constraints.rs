@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use lowtide::algorithm::Algorithm;
 use lowtide::groups::Groups;
-use lowtide::groups::Groups;
 use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pipeline::Options;
