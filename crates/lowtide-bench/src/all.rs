@@ -260,7 +260,9 @@ mod tests {
             BenchCommand::Colony(args) => Bench::Colony(args),
             BenchCommand::Pack(args) => Bench::Pack(args),
             BenchCommand::Passes(args) => Bench::Passes(args),
-            BenchCommand::All(_) | BenchCommand::Latencies(_) => panic!("{words:?}"),
+            BenchCommand::All(_) | BenchCommand::Latencies(_) | BenchCommand::Simulate(_) => {
+                panic!("{words:?}")
+            }
         }
     }
 

@@ -49,7 +49,7 @@ impl Groups {
         let pairs = pairs.filter(|(first, second)| joiner.join(*first, *second)).count() as u32;
         let Joiner { members, group, next, .. } = joiner;
         let mut groups = Groups { next, pairs, members: Rows::default(), group };
-        groups.number(region, members);
+        groups.number(region, &members);
         groups
     }
 
@@ -129,7 +129,7 @@ impl Groups {
     }
 
     /// Number the groups in an order that respects the dependences.
-    fn number(&mut self, region: &Region, members: Vec<Vec<InstrId>>) {
+    fn number(&mut self, region: &Region, members: &[Vec<InstrId>]) {
         self.set_members(region, members.iter().map(Vec::as_slice).filter(|members| !members.is_empty()));
         let order = self.sorted(region, |instr| instr.0);
         let unsorted = std::mem::take(&mut self.members);

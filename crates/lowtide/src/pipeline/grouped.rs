@@ -30,7 +30,7 @@ pub(super) fn keep_pairs<'a>(
     target: &'a Target,
     options: &Options,
     context: Context<'a>,
-    plain: KernelOutcome,
+    plain: &KernelOutcome,
 ) -> Result<KernelOutcome, ScheduleError> {
     let mut kept = plain.clone();
     for (region, plain_region) in kernel.regions.iter().zip(&mut kept.regions) {
@@ -55,9 +55,9 @@ pub(super) fn keep_pairs<'a>(
             }
         };
         if best.broken < plain_region.broken_pairs {
-            let Outcome { bounds, passes, searches, .. } = plain_region.clone();
+            let Outcome { bounds, frequency, passes, searches, .. } = plain_region.clone();
             let changed = outcome(&problem, options.algorithm, best.schedule, bounds)?;
-            *plain_region = Outcome { passes, searches, ..changed };
+            *plain_region = Outcome { frequency, passes, searches, ..changed };
         }
     }
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());

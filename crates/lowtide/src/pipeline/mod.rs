@@ -162,7 +162,7 @@ pub fn schedule_kernel<'a>(
     let plain = KernelPlan::new(kernel, target, options, context)?.finish()?;
     match options.group_price {
         0 => Ok(plain),
-        _ => grouped::keep_pairs(kernel, target, options, context.in_private(), plain),
+        _ => grouped::keep_pairs(kernel, target, options, context.in_private(), &plain),
     }
 }
 
