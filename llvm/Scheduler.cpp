@@ -105,7 +105,7 @@ public:
   Scheduler(MachineSchedContext *Context)
       : ScheduleDAGMILive(Context, std::make_unique<FixedOrder>()), Stock(createStockScheduler(Context)),
         Files(*Context->MF, *Context->RegClassInfo) {
-    addBindingMutations(Context);
+    addMutations(Context);
   }
 
   // The stock scheduler gets every call of LLVM's pass.
@@ -154,7 +154,7 @@ public:
   }
 
 private:
-  void addBindingMutations(MachineSchedContext *Context);
+  void addMutations(MachineSchedContext *Context);
   void openSession();
   void recordRegion();
 
@@ -167,6 +167,7 @@ private:
     ScheduleDAGMILive::finishBlock();
   }
   void buildGraph(const CodeRegion &Region);
+  void addPairs(lowtide_region *Description);
   Owned<lowtide_region> describeRegion(const CodeRegion &Region, size_t Number,
                                        const std::vector<unsigned> &LiveWeight);
   Owned<lowtide_kernel> describeKernel();
@@ -176,6 +177,8 @@ private:
   void apply(const Candidate &Chosen);
 
   std::unique_ptr<ScheduleDAGInstrs> Stock;
+  /// Mutations that ask for pairs of instructions to stay together.
+  MutationList Wishes;
   RegisterFiles Files;
   const Session *Current = nullptr;
   Occupancy Waves;
@@ -187,8 +190,8 @@ private:
 };
 
 // Mutations add the target's own edges to the dependence graph. Edges of scheduling barriers and groups are binding.
-// Clustered memory accesses and fused pairs are wishes, which even the source order does not fulfil; they are left out.
-void Scheduler::addBindingMutations(MachineSchedContext *Context) {
+// Clustered memory accesses and fused pairs are wishes, which even the source order does not fulfil. They get a price.
+void Scheduler::addMutations(MachineSchedContext *Context) {
   std::unique_ptr<ScheduleDAGInstrs> Another(createStockScheduler(Context));
   auto Loads = createLoadClusterDAGMutation(TII, TRI);
   auto Stores = createStoreClusterDAGMutation(TII, TRI);
@@ -197,13 +200,17 @@ void Scheduler::addBindingMutations(MachineSchedContext *Context) {
 #else
   auto Fusion = createMacroFusionDAGMutation(nullptr);
 #endif
-  for (std::unique_ptr<ScheduleDAGMutation> &Mutation : MutationsOf::take(*Another))
-    if (!isSameClass(Mutation.get(), Loads.get()) && !isSameClass(Mutation.get(), Stores.get()) &&
-        !isSameClass(Mutation.get(), Fusion.get()))
+  for (std::unique_ptr<ScheduleDAGMutation> &Mutation : MutationsOf::take(*Another)) {
+    if (isSameClass(Mutation.get(), Loads.get()) || isSameClass(Mutation.get(), Stores.get()) ||
+        isSameClass(Mutation.get(), Fusion.get()))
+      Wishes.push_back(std::move(Mutation));
+    else
       addMutation(std::move(Mutation));
+  }
 }
 
-/// Find the session of the target, the most waves of the function and the frequencies of its blocks, before the stock scheduler runs.
+/// Find the session of the target, the most waves of the function and the frequencies of its blocks, before the stock
+/// scheduler runs.
 void Scheduler::openSession() {
   Current = findSession(MF, Files, SchedModel.getIssueWidth(), Summary.Reason);
   Waves = Occupancy(Current ? Current->Target : nullptr, Files, MF);
@@ -229,12 +236,26 @@ void Scheduler::buildGraph(const CodeRegion &Region) {
 #endif
 }
 
+/// Describe the pairs that LLVM wants together. Some of these mutations add binding edges and change latencies as well,
+/// so this comes after everything else of the description. The graph is built again before anything is moved.
+void Scheduler::addPairs(lowtide_region *Description) {
+  for (std::unique_ptr<ScheduleDAGMutation> &Wish : Wishes)
+    Wish->apply(this);
+  for (const SUnit &SU : SUnits)
+    for (const SDep &Dep : SU.Succs)
+      if (Dep.isCluster() && !Dep.getSUnit()->isBoundaryNode())
+        lowtide_region_hint(Description, SU.NodeNum, Dep.getSUnit()->NodeNum, LOWTIDE_CLUSTER, 0);
+}
+
 /// Return the description of the region that is being visited. Its graph must be built.
 Owned<lowtide_region> Scheduler::describeRegion(const CodeRegion &Region, size_t Number,
                                                 const std::vector<unsigned> &LiveWeight) {
   std::string Name = "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(Number);
   unsigned Depth = MLI ? MLI->getLoopDepth(Region.Block) : 0;
-  return describe(Region, Name, Depth, Frequencies[Region.Block->getNumber()], LiveWeight, Files, *this);
+  Owned<lowtide_region> Description =
+      describe(Region, Name, Depth, Frequencies[Region.Block->getNumber()], LiveWeight, Files, *this);
+  addPairs(Description.get());
+  return Description;
 }
 
 /// Record the region that the stock scheduler is about to schedule, for the dump.

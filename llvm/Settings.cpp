@@ -54,6 +54,9 @@ static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
 static cl::opt<bool> Filter("lowtide-filter", cl::init(false), cl::cat(Category),
                             cl::desc("Reject 1-3 extra waves if they cost more than 63 cycles, summed over all regions "
                                      "(default: false)"));
+static cl::opt<unsigned> GroupPrice("lowtide-group-price", cl::init(2), cl::cat(Category), cl::value_desc("cycles"),
+                                    cl::desc("Let a schedule be this much longer for each pair that LLVM clusters or "
+                                             "fuses and that stays together (default: 2; 0: pairs do not count)"));
 static cl::opt<bool> AllTargets("lowtide-cpu", cl::init(false), cl::cat(Category),
                                 cl::desc("Schedule for processors other than AMD GPUs as well (default: false)"));
 
@@ -95,6 +98,7 @@ lowtide_options schedulingOptions() {
   Options.nanoseconds_per_instr = Nodes ? 0 : nanoseconds(Budget);
   Options.nodes = Nodes;
   Options.filter = Filter;
+  Options.group_price = GroupPrice;
   char *Message = nullptr;
   if (lowtide_options_check(&Options, &Message) != LOWTIDE_OK)
     stop(Message);

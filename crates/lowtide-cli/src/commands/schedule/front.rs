@@ -24,8 +24,11 @@ pub(super) fn as_table(kernel: &KernelResult) -> String {
     if points.is_empty() {
         return format!("{title}\nno schedules are known for any number of waves\n");
     }
-    // Among equals, the most waves.
-    let best = points.iter().rev().min_by(|one, other| one.cycles_per_wave.total_cmp(&other.cycles_per_wave));
+    // Among equals, the shortest one, and then the one with the most waves: as the library chooses.
+    let best = points.iter().rev().min_by(|one, other| {
+        let by_cycles = one.cycles_per_wave.total_cmp(&other.cycles_per_wave);
+        by_cycles.then_with(|| one.length().cmp(&other.length()))
+    });
     let is_best = |point: &PointResult| best.is_some_and(|best| best.waves == point.waves);
     let any_spilled = points.iter().any(|point| point.spilled() > 0);
     let spilled_title: &[&str] = if any_spilled { &["spilled"] } else { &[] };
