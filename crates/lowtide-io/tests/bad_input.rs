@@ -679,7 +679,7 @@ fn a_bad_schedule() {
     );
     schedule(
         &change(SCHEDULE, "cycles", "cicles"),
-        "cicles: unknown field `cicles`, expected one of `lowtide-schedule`, `kernel`, `origin`, `region`, `order`, `cycles`, `peak_bounds`, at column 70",
+        "cicles: unknown field `cicles`, expected one of `lowtide-schedule`, `kernel`, `origin`, `region`, `order`, `cycles`, `latencies`, `peak_bounds`, at column 70",
     );
     schedule("[1,\"k\",\"\",\"r\",[],[]]", "a line must be a JSON object, {...}");
     schedule(&SCHEDULE[..60], "order: EOF while parsing a list (is the line cut off?), at column 60");
