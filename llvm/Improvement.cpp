@@ -13,7 +13,6 @@ namespace lowtide {
 
 bool Improvement::measureStock(lowtide_options Options) {
   Options.algorithm = "source";
-  Options.group_price = 0;
   std::optional<Candidate> Stock = search(Session, Kernel, Options, Summary.Reason);
   if (Stock)
     Summary.Stock = std::move(*Stock);

@@ -25,8 +25,8 @@ static cl::opt<std::string> Budget("lowtide-budget", cl::init("1ms"), cl::cat(Ca
 static cl::opt<unsigned long long> Nodes("lowtide-nodes", cl::init(0), cl::cat(Category), cl::value_desc("steps"),
                                          cl::desc("Limit each search to this number of steps instead of a time, for "
                                                   "the same code on every machine (default: 0, use -lowtide-budget)"));
-static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_THROUGHPUT), cl::cat(Category),
-                                  cl::desc("Choose what the schedule optimises (default: throughput)"),
+static cl::opt<lowtide_goal> Goal("lowtide-goal", cl::init(LOWTIDE_OCCUPANCY), cl::cat(Category),
+                                  cl::desc("Choose what the schedule optimises (default: occupancy)"),
                                   cl::values(clEnumValN(LOWTIDE_THROUGHPUT, "throughput",
                                                         "minimise the estimated cycles for each wave"),
                                              clEnumValN(LOWTIDE_OCCUPANCY, "occupancy",

@@ -160,9 +160,11 @@ pub fn schedule_kernel<'a>(
 ) -> Result<KernelOutcome, ScheduleError> {
     let context = context.into();
     let plain = KernelPlan::new(kernel, target, options, context)?.finish()?;
-    match options.group_price {
-        0 => Ok(plain),
-        _ => grouped::keep_pairs(kernel, target, options, context.in_private(), &plain),
+    // A known order that was asked for stays as it is.
+    let is_known_order = [Algorithm::SOURCE, Algorithm::PRODUCTION].contains(&options.algorithm);
+    match options.group_price > 0 && !is_known_order {
+        false => Ok(plain),
+        true => grouped::keep_pairs(kernel, target, options, context.in_private(), &plain),
     }
 }
 
