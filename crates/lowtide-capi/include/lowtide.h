@@ -61,6 +61,9 @@ typedef enum lowtide_goal {
   LOWTIDE_OCCUPANCY = 1,
   // Shortest length within the register limits, then lowest peak.
   LOWTIDE_LENGTH = 2,
+  // Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x max(issue cycles,
+  // length / waves), with the price of spills. Then length, then lowest peak.
+  LOWTIDE_THROUGHPUT = 3,
 } lowtide_goal;
 
 // A preference of a compiler beyond the dependences. Lowtide records it; it does not bind the scheduler.
@@ -133,6 +136,9 @@ typedef struct lowtide_options {
   uint32_t registers;
   // 1 enables the occupancy filter, which rejects a few extra waves that cost many cycles. 0 disables it.
   uint32_t filter;
+  // 1 finds the shortest schedules for every number of waves: see lowtide_outcome_point. It needs the goal
+  // LOWTIDE_OCCUPANCY or LOWTIDE_THROUGHPUT and an algorithm of two passes. 0 does not.
+  uint32_t front;
 } lowtide_options;
 
 // The combined result of all regions for their kernel.
@@ -145,6 +151,10 @@ typedef struct lowtide_kernel_result {
   size_t regions;
   // 1 if the filter traded waves for length, 0 otherwise.
   uint32_t filtered;
+  // The number of points of the front: see lowtide_outcome_point. 0 if none was found.
+  size_t points;
+  // With points: estimated cycles for each wave that no schedules are below, whatever their waves. Else 0.
+  double cycles_per_wave_bound;
 } lowtide_kernel_result;
 
 // The schedule of a region, and the bounds proven for all others. The arrays live as long as the outcome.
@@ -158,7 +168,8 @@ typedef struct lowtide_region_result {
   // The cycle of the last issue, plus one.
   uint32_t length;
   // A lower bound on the length. LOWTIDE_MIN_REG: of every schedule. LOWTIDE_LENGTH: of every schedule
-  // within the register limits. LOWTIDE_OCCUPANCY: of those among them with at least as many waves.
+  // within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those among
+  // them with at least as many waves.
   uint32_t length_bound;
   // Waves that fit, by the registers of this region alone.
   uint32_t occupancy;
@@ -176,7 +187,21 @@ typedef struct lowtide_region_result {
   uint32_t optimal;
   // 1 if no schedule spills less and none has more useful waves, by proof. 0 otherwise.
   uint32_t proven_waves;
+  // Cycles that each wave keeps the busiest unit, whatever the order.
+  uint32_t issue_cycles;
+  // Cycles that the spills cost each wave.
+  uint32_t spill_cycles;
 } lowtide_region_result;
+
+// The schedules of a kernel for a number of waves.
+typedef struct lowtide_point {
+  // The waves that all schedules allow.
+  uint32_t waves;
+  // Estimated cycles of a SIMD for each wave.
+  double cycles_per_wave;
+  // A lower bound on them with so many waves.
+  double cycles_per_wave_bound;
+} lowtide_point;
 
 #ifdef __cplusplus
 extern "C" {
@@ -226,6 +251,10 @@ void lowtide_region_free(struct lowtide_region *region);
 
 // Set the number of loops around the region. The default is 0.
 void lowtide_region_set_loop_depth(struct lowtide_region *region, uint32_t depth);
+
+// Set how often a wave runs the region; only the ratio to the other regions of the kernel counts. Without a
+// frequency in every region, each loop counts ten times.
+void lowtide_region_set_frequency(struct lowtide_region *region, uint32_t frequency);
 
 // Set the opcode of the instruction that ends the region without being part of it. The default is the empty
 // string: the end of a block.
@@ -358,6 +387,20 @@ enum lowtide_status lowtide_outcome_region(const struct lowtide_outcome *outcome
                                            size_t position,
                                            struct lowtide_region_result *out,
                                            char **message);
+
+// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first. The
+// goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
+enum lowtide_status lowtide_outcome_point(const struct lowtide_outcome *outcome,
+                                          size_t point,
+                                          struct lowtide_point *out,
+                                          char **message);
+
+// Return the schedule of a region at a point of the front. The bounds on peaks are those of all schedules.
+enum lowtide_status lowtide_outcome_point_region(const struct lowtide_outcome *outcome,
+                                                 size_t point,
+                                                 size_t position,
+                                                 struct lowtide_region_result *out,
+                                                 char **message);
 
 #ifdef __cplusplus
 }  // extern "C"
