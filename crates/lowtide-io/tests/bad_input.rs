@@ -506,7 +506,7 @@ fn an_unknown_field() {
     own(
         r#""hints""#,
         r#""hunts""#,
-        "hunts: unknown field `hunts`, expected one of `lowtide`, `kernel`, `origin`, `target`, `entry`, `max_occupancy`, `region`, `loop_depth`, `boundary`, `classes`, `registers`, `live_in`, `live_out`, `through`, `instructions`, `deps`, `hints`, `source_peaks`, `production`, at column 376",
+        "hunts: unknown field `hunts`, expected one of `lowtide`, `kernel`, `origin`, `target`, `entry`, `max_occupancy`, `region`, `loop_depth`, `frequency`, `boundary`, `classes`, `registers`, `live_in`, `live_out`, `through`, `instructions`, `deps`, `hints`, `source_peaks`, `production`, at column 376",
     );
     own(
         r#""weight""#,
