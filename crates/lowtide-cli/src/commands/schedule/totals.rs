@@ -73,8 +73,7 @@ pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIG
 
 /// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`.
 pub(super) fn cycles_figure(kernel: &KernelResult) -> String {
-    let [before, after] =
-        [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(|cycles| in_tenths(cycles));
+    let [before, after] = [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(in_tenths);
     let bound = kernel.cycles_per_wave_bound.map(in_tenths).filter(|bound| *bound != after);
     let bound = bound.map(|bound| format!(" (≥{bound})")).unwrap_or_default();
     match before == after {
