@@ -40,11 +40,11 @@ pub(super) fn as_table(kernel: &KernelResult) -> String {
         }
         let mut row = vec![
             point.waves.to_string(),
-            with_bound(grouped(point.length()), grouped(point.length_bound())),
+            with_bound(grouped(point.length()), &grouped(point.length_bound())),
             format!("{}/{}", point.proven(), point.count()),
         ];
         row.extend(any_spilled.then(|| grouped(point.spilled())));
-        row.push(with_bound(in_tenths(point.cycles_per_wave), in_tenths(point.cycles_per_wave_bound)));
+        row.push(with_bound(in_tenths(point.cycles_per_wave), &in_tenths(point.cycles_per_wave_bound)));
         row.push(if is_best(point) { "*" } else { "" }.to_string());
         rows.add_row(row);
     }
@@ -52,7 +52,7 @@ pub(super) fn as_table(kernel: &KernelResult) -> String {
 }
 
 /// Return `120 (≥100)`. The bound is left out where the figure meets it.
-fn with_bound(figure: String, bound: String) -> String {
+fn with_bound(figure: String, bound: &str) -> String {
     match figure == bound {
         true => figure,
         false => format!("{figure} (≥{bound})"),
