@@ -217,7 +217,8 @@ fn results_are_those_of_the_rust_interface() {
         }
         let is_front = options.front == 1 || options.goal == lowtide_goal::LOWTIDE_THROUGHPUT as u32;
         assert!(points.iter().all(|points| (*points > 0) == is_front), "case {number}: {points:?}");
-        assert_eq!(points.iter().any(|points| *points > 2), is_front, "case {number}: {points:?}");
+        // Without the option, only numbers of waves that can win are looked at.
+        assert_eq!(points.iter().any(|points| *points > 2), options.front == 1, "case {number}: {points:?}");
         lowtide_session_free(Some(session));
     }
 }

@@ -174,12 +174,12 @@ fn fronts_are_only_for_waves() {
     let session = session("gfx906");
     let mut kernel = new_kernel("k");
     add(&mut kernel, good_region("r")).unwrap();
-    let list = c("list");
+    let one_pass = c("latency-hiding");
     let usual = default_options();
     for options in [
         lowtide_options { goal: lowtide_goal::LOWTIDE_MIN_REG as u32, ..usual },
         lowtide_options { goal: lowtide_goal::LOWTIDE_LENGTH as u32, ..usual },
-        lowtide_options { algorithm: list.as_ptr(), ..usual },
+        lowtide_options { algorithm: one_pass.as_ptr(), ..usual },
     ] {
         let outcome = schedule(&session, &kernel, &lowtide_options { front: 1, ..options }).unwrap();
         let result = ask(|_| false, |out, message| lowtide_outcome_kernel(Some(&outcome), out, message));

@@ -9,7 +9,7 @@ use super::work::{KernelResult, PointResult};
 pub(super) const EXPLANATION: &str = "\
 waves:       waves that all schedules of a row allow. Fewer waves with the same
              length are left out
-length:      cycles of all regions. (≥N): no schedules with these waves are shorter
+length:      cycles of all regions. (≥N): a proven lower bound for these waves
 proven:      regions with the least length that these waves allow
 cycles/wave: estimated cycles of a SIMD for each wave. * marks the fewest";
 
