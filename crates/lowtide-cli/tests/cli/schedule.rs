@@ -94,7 +94,7 @@ fn few_waves_are_not_bought_with_many_cycles() {
 #[test]
 fn a_price_keeps_pairs_together() {
     let figures = |price: u32| {
-        let line = format!("schedule {{}} --json --nodes 100 --group-price {price}");
+        let line = format!("schedule {{}} --json --nodes 100 --latencies recorded --group-price {price}");
         let document = run(&line, &[&corpus()]).json();
         let kernels = array(&document["kernels"]);
         let waves: Vec<u64> = kernels.iter().map(|kernel| number(&kernel["occupancy"])).collect();

@@ -225,23 +225,30 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     if one_target {
         taken = 0;
     }
-    for (position, title) in FIGURES.into_iter().enumerate() {
-        let column = figures.iter().map(|row| row[position].as_str());
-        taken += width(&mut column.chain([title])).unwrap_or(0) + GAP;
+    // Cycles for each wave take the place of the peak and the time, so that lines do not wrap.
+    let mut titles = FIGURES.to_vec();
+    let mut columns: Vec<Vec<String>> = (0..FIGURES.len())
+        .map(|position| figures.iter().map(|row| row[position].clone()).collect())
+        .collect();
+    if is_for_throughput {
+        for title in ["peak", "ms"] {
+            let position = titles.iter().position(|known| *known == title).unwrap_or(0);
+            titles.remove(position);
+            columns.remove(position);
+        }
+        titles.push("cycles/wave");
+        columns.push(document.kernels.iter().map(cycles_figure).collect());
     }
-    let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
-    let cycles: &[&str] = if is_for_throughput { &["cycles/wave"] } else { &[] };
-    if let [title] = cycles {
-        let column: Vec<String> = document.kernels.iter().map(cycles_figure).collect();
+    for (column, title) in columns.iter().zip(&titles) {
         taken += width(&mut column.iter().map(String::as_str).chain([*title])).unwrap_or(0) + GAP;
     }
+    let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
     let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
-    let mut rows = table(names.len(), &[names, &FIGURES, cycles].concat());
-    for (kernel, figures) in document.kernels.iter().zip(figures) {
+    let mut rows = table(names.len(), &[names, &titles].concat());
+    for (number, kernel) in document.kernels.iter().enumerate() {
         let mut row = vec![shorten(&kernel.name, name_width)];
         row.extend((!one_target).then(|| kernel.target.clone()));
-        row.extend(figures);
-        row.extend(is_for_throughput.then(|| cycles_figure(kernel)));
+        row.extend(columns.iter().map(|column| column[number].clone()));
         rows.add_row(row);
     }
     format!(

@@ -72,10 +72,12 @@ pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIG
     ]
 }
 
-/// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`.
+/// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`. Large numbers have no digits after the point.
 pub(super) fn cycles_figure(kernel: &KernelResult) -> String {
-    let [before, after] = [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(in_tenths);
-    let bound = kernel.cycles_per_wave_bound.map(in_tenths).filter(|bound| *bound != after);
+    let is_large = kernel.source.cycles_per_wave.max(kernel.cycles_per_wave) >= 1000.0;
+    let short = |cycles: f64| if is_large { grouped(cycles.round() as u64) } else { in_tenths(cycles) };
+    let [before, after] = [kernel.source.cycles_per_wave, kernel.cycles_per_wave].map(short);
+    let bound = kernel.cycles_per_wave_bound.map(short).filter(|bound| *bound != after);
     let bound = bound.map(|bound| format!(" (≥{bound})")).unwrap_or_default();
     match before == after {
         true => format!("{after}{bound}"),
