@@ -217,8 +217,11 @@ fn results_are_those_of_the_rust_interface() {
         }
         let is_front = options.front == 1 || options.goal == lowtide_goal::LOWTIDE_THROUGHPUT as u32;
         assert!(points.iter().all(|points| (*points > 0) == is_front), "case {number}: {points:?}");
-        // Without the option, only numbers of waves that can win are looked at.
-        assert_eq!(points.iter().any(|points| *points > 2), options.front == 1, "case {number}: {points:?}");
+        assert_eq!(points.iter().any(|points| *points > 2), is_front, "case {number}: {points:?}");
+        // Without the option, only numbers of waves that can win are looked at. Most kernels have one.
+        let alone = points.iter().filter(|points| **points == 1).count();
+        let is_reduced = is_front && options.front == 0;
+        assert_eq!(2 * alone > points.len(), is_reduced, "case {number}: {points:?}");
         lowtide_session_free(Some(session));
     }
 }

@@ -152,13 +152,13 @@ impl Totals {
         let proof = match open {
             0 => "all are proven to be the fewest".to_string(),
             _ => format!(
-                "{} proven, the others at most {:.1} % above the bound",
+                "{} proven, the others within {:.1} %",
                 grouped(self.proven_cycles),
                 mean(self.log_gap, open)
             ),
         };
         format!(
-            "cycles: {:+.1} % for each wave (geometric mean), fewer in {} of {}; {proof}",
+            "cycles: {:+.1} % for each wave (mean), fewer in {} of {}; {proof}",
             mean(self.log_change, self.kernels),
             grouped(self.faster),
             counted(self.kernels, "kernel"),
