@@ -38,6 +38,7 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
       J.attribute("scalar_spills", Code.ScalarSpills);
       J.attribute("code", int64_t(Code.CodeBytes));
       J.attribute("length", std::llround(Code.Length));
+      J.attribute("length_by_target", std::llround(Code.CostAt[0]));
       J.attribute("issue", std::llround(Code.Issue));
       J.attribute("cost", std::llround(Code.cost()));
       J.attribute("waits", Code.Waits);

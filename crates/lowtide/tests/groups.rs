@@ -4,6 +4,7 @@ mod made;
 
 use std::collections::HashSet;
 
+use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::{Report, check};
@@ -12,12 +13,11 @@ use lowtide::groups::Groups;
 use lowtide::outcome::{KernelOutcome, Outcome};
 use lowtide::pipeline::{Options, schedule_kernel};
 use lowtide::problem::{Goal, Problem};
-use lowtide::region::{HintKind, InstrSpec, Kernel, Production, Region, RegionBuilder};
+use lowtide::region::{HintKind, InstrSpec, Kernel, Production, Region};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
-use lowtide::{InstrId, RegisterId};
-use made::{regions, retimed};
+use made::{all_orders, regions, registers_of, retimed};
 
 /// A target with steps of occupancy for small regions.
 fn target(width: u32, max: u32) -> Target {
@@ -32,17 +32,7 @@ fn target(width: u32, max: u32) -> Target {
 
 /// The same region with hints for random pairs, a few of them absurd, and perhaps with a recorded order.
 fn clustered(region: &Region, random: &mut Random) -> Region {
-    let mut builder = RegionBuilder::new(region.name());
-    for (class, name) in region.class_ids().zip(region.classes()) {
-        let same = builder.class(name);
-        builder.through(same, region.through(class));
-    }
-    for (number, register) in region.registers().iter().enumerate() {
-        let name = region.register_name(RegisterId::at(number));
-        builder.register(name, register.class, register.lanes, register.lane_weight);
-    }
-    region.live_in().iter().for_each(|operand| builder.live_in(operand.register, operand.lanes));
-    region.live_out().iter().for_each(|operand| builder.live_out(operand.register, operand.lanes));
+    let mut builder = registers_of(region);
     for instr in region.instrs() {
         let units: Vec<(&str, u32)> =
             region.units(instr).iter().map(|need| (&*need.unit, need.cycles)).collect();
@@ -81,20 +71,6 @@ fn clustered_regions(seeds: std::ops::Range<u64>, most: usize) -> impl Iterator<
         let retimed = retimed(&region, &[&[], &[("a", 1)], &[("b", 2)]], &mut random);
         (clustered(&retimed, &mut random), random)
     })
-}
-
-fn all_orders(region: &Region, order: &mut Vec<InstrId>, visit: &mut dyn FnMut(&[InstrId])) {
-    if order.len() == region.len() {
-        return visit(order);
-    }
-    for instr in region.instrs() {
-        let is_ready = region.preds(instr).iter().all(|edge| order.contains(&edge.instr));
-        if is_ready && !order.contains(&instr) {
-            order.push(instr);
-            all_orders(region, order, visit);
-            order.pop();
-        }
-    }
 }
 
 fn orders(region: &Region) -> Vec<Vec<InstrId>> {

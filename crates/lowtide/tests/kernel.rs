@@ -19,7 +19,7 @@ use lowtide::region::{DepKind, InstrSpec, Kernel, Production, Region, RegionBuil
 use lowtide::schedule::Schedule;
 use lowtide::session::{Context, Session, Statistics};
 use lowtide::target::Target;
-use made::{regions, retimed};
+use made::{all_orders, regions, retimed};
 
 const BUDGET: Budget = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
 
@@ -103,21 +103,6 @@ fn all_measures(problem: &Problem) -> Vec<Measure> {
     all.sort_by_key(key);
     all.dedup_by_key(|measure| key(measure));
     all
-}
-
-/// Calls `visit` with every legal order.
-fn all_orders(region: &Region, order: &mut Vec<InstrId>, visit: &mut dyn FnMut(&[InstrId])) {
-    if order.len() == region.len() {
-        return visit(order);
-    }
-    for instr in region.instrs() {
-        let is_ready = region.preds(instr).iter().all(|edge| order.contains(&edge.instr));
-        if is_ready && !order.contains(&instr) {
-            order.push(instr);
-            all_orders(region, order, visit);
-            order.pop();
-        }
-    }
 }
 
 /// What was found, without the way to it.

@@ -13,7 +13,7 @@ use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
-use made::{regions, retimed};
+use made::{all_orders, regions, retimed};
 
 /// Files with many steps, two classes that share one, units and prices for spills.
 fn targets() -> Vec<Target> {
@@ -71,21 +71,6 @@ fn kernels(seeds: std::ops::Range<u64>) -> impl Iterator<Item = Kernel> {
             regions,
         })
     })
-}
-
-/// Calls `visit` with every legal order.
-fn all_orders(region: &Region, order: &mut Vec<InstrId>, visit: &mut dyn FnMut(&[InstrId])) {
-    if order.len() == region.len() {
-        return visit(order);
-    }
-    for instr in region.instrs() {
-        let is_ready = region.preds(instr).iter().all(|edge| order.contains(&edge.instr));
-        if is_ready && !order.contains(&instr) {
-            order.push(instr);
-            all_orders(region, order, visit);
-            order.pop();
-        }
-    }
 }
 
 /// What brute force knows of an order: the figures of the checker and the cycles for its spills.

@@ -407,16 +407,7 @@ pub extern "C" fn lowtide_outcome_region(
         let region = outcome.kernel.regions.get(position).zip(outcome.arrays.get(position));
         let (region, arrays) = region.ok_or_else(|| outcome.no_region(position))?;
         Ok(lowtide_region_result {
-            count: arrays.order.len(),
-            order: arrays.order.as_ptr(),
-            cycles: region.schedule.cycles().as_ptr(),
-            length: region.measure.length,
             length_bound: region.bounds.length,
-            occupancy: region.measure.occupancy,
-            spilled: region.measure.spilled,
-            classes: arrays.peaks.len(),
-            peaks: arrays.peaks.as_ptr(),
-            peaks_at: arrays.peaks_at.as_ptr(),
             peak_bounds: region.bounds.peaks.as_ptr(),
             optimal: u32::from(region.optimal),
             proven_waves: u32::from(region.proven_waves),
@@ -425,6 +416,7 @@ pub extern "C" fn lowtide_outcome_region(
             spill_cycles: region.spill_cycles,
             pairs: region.pairs,
             broken_pairs: region.broken_pairs,
+            ..lowtide_region_result::of_schedule(&region.schedule, &region.measure, arrays)
         })
     })
 }
@@ -468,29 +460,35 @@ pub extern "C" fn lowtide_outcome_point_region(
             _ => return Err(outcome.no_region(position)),
         };
         Ok(lowtide_region_result {
-            count: arrays.order.len(),
-            order: arrays.order.as_ptr(),
-            cycles: region.schedule.cycles().as_ptr(),
-            length: region.measure.length,
             length_bound: region.length_bound,
-            occupancy: region.measure.occupancy,
-            spilled: region.measure.spilled,
-            classes: arrays.peaks.len(),
-            peaks: arrays.peaks.as_ptr(),
-            peaks_at: arrays.peaks_at.as_ptr(),
             peak_bounds: of_kernel.bounds.peaks.as_ptr(),
             optimal: u32::from(region.measure.length == region.length_bound),
             proven_waves: u32::from(point.waves >= outcome.kernel.occupancy_bound),
             frequency: of_kernel.frequency,
             issue_cycles: of_kernel.issue_cycles,
             spill_cycles: region.spill_cycles,
-            pairs: 0,
-            broken_pairs: 0,
+            ..lowtide_region_result::of_schedule(&region.schedule, &region.measure, arrays)
         })
     })
 }
 
 impl lowtide_region_result {
+    /// The figures that a schedule has by itself. The others are 0.
+    fn of_schedule(schedule: &Schedule, measure: &Measure, arrays: &Arrays) -> Self {
+        lowtide_region_result {
+            count: arrays.order.len(),
+            order: arrays.order.as_ptr(),
+            cycles: schedule.cycles().as_ptr(),
+            length: measure.length,
+            occupancy: measure.occupancy,
+            spilled: measure.spilled,
+            classes: arrays.peaks.len(),
+            peaks: arrays.peaks.as_ptr(),
+            peaks_at: arrays.peaks_at.as_ptr(),
+            ..Self::NOTHING
+        }
+    }
+
     const NOTHING: Self = lowtide_region_result {
         count: 0,
         order: null(),

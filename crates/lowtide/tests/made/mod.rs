@@ -281,15 +281,23 @@ impl Machine {
     }
 }
 
-/// The same region with other latencies and other needs for units. Made regions have one latency for all, which hides what
-/// stalls can do. Few different latencies leave instructions that are alike; every dependence with its own leaves none.
-pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Random) -> Region {
-    let mut latency = || match random.below(10) {
-        0 => 20 + random.below(61) as u32,
-        _ => random.below(13) as u32,
-    };
-    let few = [latency(), latency(), latency()];
-    let slow = latency();
+/// Calls `visit` with every legal order that starts with `order`.
+pub(crate) fn all_orders(region: &Region, order: &mut Vec<InstrId>, visit: &mut dyn FnMut(&[InstrId])) {
+    if order.len() == region.len() {
+        return visit(order);
+    }
+    for instr in region.instrs() {
+        let is_ready = region.preds(instr).iter().all(|edge| order.contains(&edge.instr));
+        if is_ready && !order.contains(&instr) {
+            order.push(instr);
+            all_orders(region, order, visit);
+            order.pop();
+        }
+    }
+}
+
+/// A region under construction with the classes, registers and live ends of another one, and no instructions.
+pub(crate) fn registers_of(region: &Region) -> RegionBuilder {
     let mut builder = RegionBuilder::new(region.name());
     for (class, name) in region.class_ids().zip(region.classes()) {
         let same = builder.class(name);
@@ -301,6 +309,19 @@ pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Ra
     }
     region.live_in().iter().for_each(|operand| builder.live_in(operand.register, operand.lanes));
     region.live_out().iter().for_each(|operand| builder.live_out(operand.register, operand.lanes));
+    builder
+}
+
+/// The same region with other latencies and other needs for units. Made regions have one latency for all, which hides what
+/// stalls can do. Few different latencies leave instructions that are alike; every dependence with its own leaves none.
+pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Random) -> Region {
+    let mut latency = || match random.below(10) {
+        0 => 20 + random.below(61) as u32,
+        _ => random.below(13) as u32,
+    };
+    let few = [latency(), latency(), latency()];
+    let slow = latency();
+    let mut builder = registers_of(region);
     let kinds = 1 + random.below(few.len());
     let mut latencies = Vec::new();
     for instr in region.instrs() {
