@@ -10,9 +10,9 @@
 //! cycles for each wave, and a kernel the sum over its regions. The issue cycles are those of the busiest unit. All
 //! regions of a kernel have the same `w`, since a wave keeps its registers from start to end.
 //!
-//! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the latency says. The
-//! filters of papers 2 and 4 are rules of thumb for the same trade-off: they reject a few waves that cost many
-//! cycles, without a frequency and without the issue cycles.
+//! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the latency says. Paper
+//! 2 takes waves at any price. The filter of paper 4 is a rule of thumb for the same trade-off: it rejects a few waves that cost
+//! many cycles, without frequencies and without the issue cycles.
 
 use std::cmp::Ordering;
 
