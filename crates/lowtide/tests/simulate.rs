@@ -6,7 +6,7 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
 use lowtide::schedule::Schedule;
-use lowtide::simulate::{Machine, RegionTiming, Stalls, frequency, simulate_kernel, simulate_region};
+use lowtide::simulate::{Machine, RegionTiming, Stalls, simulate_kernel, simulate_region};
 use lowtide::target::{Latencies, Target};
 
 /// A machine in the manner of GCN: rounds of 4 clocks, and short latencies of memory, 100, 40 and 60 clocks. A vector memory instruction starts in every 16
@@ -179,13 +179,17 @@ fn regions_count_by_their_frequency() {
     builder.loop_depth(2);
     builder.instr(spec("V_ADD"));
     let inner = builder.build().unwrap();
-    assert_eq!(frequency(&inner), 100);
-    let kernel = Kernel::new("k", vec![region(&["V_ADD"], &[]), inner]);
+    let outer = region(&["V_ADD"], &[]);
+    let kernel = Kernel::new("k", vec![outer.clone(), inner.clone()]);
     let target = Target::parse(GCN).unwrap();
     let machine = Machine::of(&target).unwrap().unwrap();
     let order = [InstrId(0)];
-    let timing =
-        simulate_kernel(&kernel, &target, &machine, Latencies::TARGET, [&order[..], &order], 2).unwrap();
+    let timing = |kernel: &Kernel| {
+        simulate_kernel(kernel, &target, &machine, Latencies::TARGET, [&order[..], &order], 2).unwrap()
+    };
+    let profiled = Kernel::new("k", vec![outer.with_frequency(2), inner.with_frequency(3)]);
+    assert_eq!(timing(&profiled).clocks(), 2 * 8 + 3 * 8, "a profile counts instead of loops");
+    let timing = timing(&kernel);
     assert_eq!(timing.clocks(), 8 + 100 * 8);
     assert_eq!(timing.clocks_per_wave(), 404.0);
 }

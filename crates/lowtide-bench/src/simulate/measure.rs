@@ -4,11 +4,12 @@ use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::outcome::KernelOutcome;
 use lowtide::pipeline::Options;
-use lowtide::problem::{Goal, Problem};
-use lowtide::region::Kernel;
+use lowtide::problem::{Goal, Measure, Problem};
+use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
-use lowtide::simulate::{Machine, frequency, simulate_kernel};
-use lowtide::target::{Latencies, Target};
+use lowtide::simulate::{Machine, simulate_kernel};
+use lowtide::target::{Latencies, Target, TargetError};
+use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
 use lowtide_tool::{Failure, progress};
@@ -149,16 +150,16 @@ fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> u32 {
     by_regions.fold(most, u32::min).max(1)
 }
 
-/// Return the estimated cycles of a SIMD for each wave: with few waves, latency is exposed; with enough of them, issue is the limit.
+/// Return the estimated cycles of a SIMD for each wave, as the goal throughput has them.
 fn cost(kernel: &Kernel, target: &Target, orders: &[&[InstrId]], waves: u32) -> Result<f64, Failure> {
-    let mut sum = 0.0;
-    for (region, order) in kernel.regions.iter().zip(orders) {
-        let problem = Problem::new(region, target, Goal::Length).map_err(Failure::target(&kernel.name))?;
-        let length = f64::from(Schedule::in_order(&problem, order.to_vec()).length());
-        let issue = (region.len() as f64 / f64::from(target.issue().width)).ceil();
-        sum += frequency(region) as f64 * issue.max(length / f64::from(waves));
-    }
-    Ok(sum)
+    let measure = |(region, order): (&Region, &&[InstrId])| {
+        let problem = Problem::new(region, target, Goal::Throughput)?;
+        Ok(problem.measure(&Schedule::in_order(&problem, order.to_vec())))
+    };
+    let measures: Result<Vec<Measure>, TargetError> =
+        kernel.regions.iter().zip(orders).map(measure).collect();
+    let cycles = measures.and_then(|measures| cycles_per_wave(kernel, target, waves, &measures));
+    cycles.map(CyclesPerWave::value).map_err(Failure::target(&kernel.name))
 }
 
 impl Agreement {

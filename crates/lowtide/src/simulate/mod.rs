@@ -25,10 +25,8 @@ use crate::check::{Violation, check_order};
 use crate::index::InstrId;
 use crate::region::{DepKind, Kernel, Pattern, Region};
 use crate::target::{Access, Latencies, Target};
+use crate::throughput::frequencies;
 use wave::{Code, Operation, Ready, Wave};
-
-/// Loops around a region count up to this depth.
-const MOST_DEPTH: u32 = 9;
 
 /// Clocks in which waves wait, by their reason. Sums over all waves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -110,11 +108,6 @@ impl KernelTiming {
     }
 }
 
-/// Return how often a region runs, by the loops around it.
-pub fn frequency(region: &Region) -> u64 {
-    10u64.pow(region.loop_depth().min(MOST_DEPTH))
-}
-
 /// Replay one order for each region of a kernel, with `waves` waves. The kernel has its recorded latencies; `latencies` chooses those of
 /// the simulation. Return the violations of the first order that is not legal.
 pub fn simulate_kernel<'o>(
@@ -125,13 +118,15 @@ pub fn simulate_kernel<'o>(
     orders: impl IntoIterator<Item = &'o [InstrId]>,
     waves: u32,
 ) -> Result<KernelTiming, Vec<Violation>> {
-    let regions = kernel.regions.iter().zip(orders);
-    let regions =
-        regions.map(|(region, order)| simulate_region(region, target, machine, latencies, order, waves));
+    let regions = kernel.regions.iter().zip(orders).zip(frequencies(kernel));
+    let regions = regions.map(|((region, order), frequency)| {
+        let once = simulate_region(region, target, machine, latencies, order, waves);
+        once.map(|once| RegionTiming { frequency: frequency.into(), ..once })
+    });
     Ok(KernelTiming { waves, regions: regions.collect::<Result<_, _>>()? })
 }
 
-/// Replay an order of a region with `waves` waves, at least 1; see [`simulate_kernel`].
+/// Replay an order of a region once, with `waves` waves, at least 1; see [`simulate_kernel`].
 pub fn simulate_region(
     region: &Region,
     target: &Target,
@@ -146,7 +141,7 @@ pub fn simulate_region(
     let mut units = Units { free: vec![0; target.issue().units.len() + machine.memory.len()] };
     let mut all: Vec<Wave> = (0..waves.max(1)).map(|_| Wave::new(&code, order, round)).collect();
     let mut timing = RegionTiming {
-        frequency: frequency(region),
+        frequency: 1,
         clocks: 0,
         busy: 0,
         floor: code.floor(order, u64::from(waves.max(1))),
