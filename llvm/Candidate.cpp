@@ -7,6 +7,10 @@ using namespace llvm;
 
 namespace lowtide {
 
+/// Cycles of a region with a new order for throughput, relative to the stock order. Other regions keep theirs, and with it
+/// their loads, carries and waits.
+static constexpr double WorthAChange = 0.99;
+
 std::optional<Candidate> search(const lowtide_session *Session, const lowtide_kernel *Kernel,
                                 const lowtide_options &Options, std::string &Reason) {
   Candidate Result;
@@ -28,6 +32,12 @@ std::optional<Candidate> search(const lowtide_session *Session, const lowtide_ke
   return std::nullopt;
 }
 
+/// Return the estimated cycles of a SIMD for each of so many waves: docs/throughput.md has the formula.
+static double cyclesPerWave(const lowtide_region_result &Region, unsigned Waves) {
+  double Waits = Region.length - std::min(Region.length, Region.issue_cycles);
+  return double(Region.issue_cycles) + Waits / std::max(1u, Waves) + Region.spill_cycles;
+}
+
 bool Candidate::chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtide_goal Goal) {
   for (size_t I = 0; I != Regions.size(); ++I) {
     const lowtide_region_result &Before = Stock.Regions[I];
@@ -35,9 +45,8 @@ bool Candidate::chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtid
     bool IsLimiting = Before.occupancy < Kernel.occupancy || Before.spilled > After.spilled ||
                       (SearchLimit && Before.peaks[0] > SearchLimit);
     bool IsImproved = Goal == LOWTIDE_MIN_REG ? After.peaks[0] < Before.peaks[0] : After.length < Before.length;
-    // Where a unit is busy all the time, a shorter order is not faster.
     if (Goal == LOWTIDE_THROUGHPUT)
-      IsImproved &= double(Before.length) > double(Before.issue_cycles) * Kernel.occupancy;
+      IsImproved = cyclesPerWave(After, Kernel.occupancy) <= WorthAChange * cyclesPerWave(Before, Kernel.occupancy);
     if (IsLimiting || Choice == RegionChoice::All || (Choice == RegionChoice::Improved && IsImproved)) {
       Orders[I] = ArrayRef<uint32_t>(After.order, After.count);
       ++Changed;
@@ -50,8 +59,7 @@ bool Candidate::chooseOrders(const Candidate &Stock, RegionChoice Choice, lowtid
 double Candidate::cost(unsigned Waves) const {
   double Sum = 0;
   for (const lowtide_region_result &Region : Regions) {
-    double Cycles = std::max(double(Region.issue_cycles), double(Region.length) / std::max(1u, Waves));
-    Sum += Region.frequency * (Cycles + Region.spill_cycles);
+    Sum += Region.frequency * cyclesPerWave(Region, Waves);
   }
   return Sum;
 }

@@ -91,7 +91,7 @@ void measureCode(FinalCode &Result, MachineFunction &MF, const lowtide_target *T
   }
   for (BlockTime Block : estimateTimes(MF, Target)) {
     for (unsigned I = 0; I != FinalCode::MostWaves; ++I)
-      Result.CostAt[I] += Block.Frequency * std::max(double(Block.Issue), double(Block.Length) / (I + 1));
+      Result.CostAt[I] += Block.Frequency * (Block.Issue + double(Block.Length - Block.Issue) / (I + 1));
   }
 }
 

@@ -39,8 +39,8 @@ struct FinalCode {
   /// Cycles in which one wave issues an instruction, and these with the cycles in which it waits, by block frequency and
   /// LLVM's latencies.
   double Issue = 0, Length = 0;
-  /// The sum over blocks of frequency x max(issue, length / waves), for each number of waves from 1, with the latencies
-  /// of the target.
+  /// The sum over blocks of frequency x (issue + (length - issue) / waves), for each number of waves from 1, with the
+  /// latencies of the target.
   double CostAt[MostWaves] = {};
   /// Instructions that wait for memory.
   unsigned Waits = 0;
@@ -49,7 +49,7 @@ struct FinalCode {
   /// Loads that directly follow a load.
   unsigned LoadsAfterLoads = 0;
 
-  /// Return the cycles that a SIMD needs per wave, if all waves run at once and hide each other's waits.
+  /// Return the cycles that a SIMD needs per wave, if all waves run at once and wait together.
   double cost() const { return Waves == 0 || Waves > MostWaves ? Length : CostAt[Waves - 1]; }
 };
 

@@ -211,9 +211,10 @@ impl<'a> Problem<'a> {
             Goal::Throughput => {
                 let waves = u64::from(measure.occupancy.min(self.most_waves).max(1));
                 let spills = self.spill_cycles(|class| measure.peaks[class.index()].between);
-                let of_all_waves = (u64::from(self.issue_cycles()) * waves).max(length.into());
+                let issue = self.issue_cycles();
                 // Fractions of a cycle, fine enough to tell schedules apart.
-                let for_each = (of_all_waves << 20).div_ceil(waves).saturating_add(u64::from(spills) << 20);
+                let waits = (u64::from(length.saturating_sub(issue)) << 20).div_ceil(waves);
+                let for_each = waits.saturating_add((u64::from(issue) + u64::from(spills)) << 20);
                 let over = self.registers_over_limit(&measure.peaks);
                 [over.into(), for_each, length.into(), peak.into(), others.into(), 0]
             }

@@ -1,14 +1,18 @@
 //! The cycles that a SIMD spends on each wave: one number for waves and length together.
 //!
-//! A SIMD runs `w` waves of a kernel at a time. With few waves, it waits for the slowest of them: `w` waves take as long as
-//! the schedule of one. With enough waves, some unit is always busy, and more waves bring nothing. A region thus takes
+//! A SIMD runs `w` waves of a kernel at a time. Each of them keeps the busiest unit for its issue cycles, and the rest of its
+//! schedule it waits. All waves wait at the same time. A region thus takes
 //!
 //! ```text
-//! frequency x (max(issue cycles, length / w) + cycles for spills)
+//! frequency x (issue cycles + (length - issue cycles) / w + cycles for spills)
 //! ```
 //!
-//! cycles for each wave, and a kernel the sum over its regions. The issue cycles are those of the busiest unit. All
-//! regions of a kernel have the same `w`, since a wave keeps its registers from start to end.
+//! cycles for each wave, and a kernel the sum over its regions. With few waves the waits count most, with many the issue
+//! cycles. All regions of a kernel have the same `w`, since a wave keeps its registers from start to end.
+//!
+//! Queueing theory has two bounds for `w` customers, a server and a delay: they never queue, `max(issue, length / w)`, or they
+//! all arrive at once, which is this formula. The [timing model](crate::simulate) is nearer to the second, and the first cannot
+//! tell orders apart once it takes a unit for busy: docs/simulate.md has the figures.
 //!
 //! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the latency says. Paper
 //! 2 takes waves at any price. The filter of paper 4 is a rule of thumb for the same trade-off: it rejects a few waves that cost
@@ -96,7 +100,8 @@ impl RegionCycles {
     /// Return the cycles for all of `waves` waves.
     pub(crate) fn of_all(self, waves: u32) -> u128 {
         let waves = u128::from(waves);
-        let once = (u128::from(self.issue) * waves).max(self.length.into()) + u128::from(self.spills) * waves;
+        let waits = self.length.saturating_sub(self.issue);
+        let once = (u128::from(self.issue) + u128::from(self.spills)) * waves + u128::from(waits);
         once * u128::from(self.frequency)
     }
 }
@@ -141,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn waves_help_until_a_unit_is_busy() {
+    fn waves_share_the_waits() {
         assert_eq!(cycles(1, 20, 100, 0).value(), 1000.0);
-        assert_eq!(cycles(4, 20, 100, 0).value(), 250.0);
-        assert_eq!(cycles(5, 20, 100, 0).value(), 200.0);
-        assert_eq!(cycles(10, 20, 100, 0), cycles(5, 20, 100, 0));
-        assert_eq!(cycles(10, 20, 100, 3).value(), 230.0);
+        assert_eq!(cycles(4, 20, 100, 0).value(), 400.0);
+        assert_eq!(cycles(10, 20, 100, 0).value(), 280.0);
+        assert_eq!(cycles(10, 20, 100, 3).value(), 310.0);
+        assert_eq!(cycles(10, 20, 20, 0), cycles(1, 20, 20, 0));
     }
 
     #[test]

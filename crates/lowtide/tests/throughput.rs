@@ -138,8 +138,9 @@ fn fewest_cycles(kernel: &Kernel, target: &Target, most: u32) -> Vec<Option<(u64
             };
             let able = || all.iter().filter(|candidate| candidate.report.occupancy >= waves);
             let cycles = able().map(|candidate| {
-                let issue = issue(region, target) * u64::from(waves);
-                issue.max(candidate.report.length.into()) + candidate.spills * u64::from(waves)
+                let issue = issue(region, target);
+                let waits = u64::from(candidate.report.length).saturating_sub(issue);
+                (issue + candidate.spills) * u64::from(waves) + waits
             });
             sum += frequency * cycles.min()?;
             let without_spills = able().filter(|candidate| candidate.report.spilled == 0);

@@ -45,8 +45,8 @@ pub enum lowtide_goal {
     LOWTIDE_OCCUPANCY = 1,
     /// Shortest length within the register limits, then lowest peak.
     LOWTIDE_LENGTH = 2,
-    /// Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x max(issue cycles,
-    /// length / waves), with the price of spills. Then length, then lowest peak.
+    /// Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x (issue cycles +
+    /// (length - issue cycles) / waves + price of spills). Then length, then lowest peak.
     LOWTIDE_THROUGHPUT = 3,
 }
 
