@@ -46,7 +46,8 @@ bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   if (Rules.Goal == LOWTIDE_MIN_REG && New.peak(0) < Before.Registers[0])
     return true;
   if (Rules.Goal == LOWTIDE_THROUGHPUT)
-    return New.cost(New.Kernel.occupancy) <= CostOfGain * Stock.cost(Before.Waves);
+    return New.Kernel.occupancy > Before.Waves ||
+           New.cost(New.Kernel.occupancy) <= CostOfGain * Stock.cost(Before.Waves);
   return New.weightedLength() <= LengthOfGain * Stock.weightedLength();
 }
 
@@ -54,7 +55,9 @@ static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules 
   if (Rules.Goal == LOWTIDE_THROUGHPUT) {
     // Nobody knows the latencies exactly, so LLVM's must not contradict those of the target.
     bool IsSlowerForLLVM = After.Length * Before.Waves > Before.Length * After.Waves;
-    return After.cost() <= CostOfGain * Before.cost() && !IsSlowerForLLVM;
+    // A wave without a price is welcome, even if the estimate does not need it.
+    bool IsFreeWave = After.Waves > Before.Waves && After.Length <= Before.Length && After.cost() <= Before.cost();
+    return (After.cost() <= CostOfGain * Before.cost() && !IsSlowerForLLVM) || IsFreeWave;
   }
   return After.Waves > Before.Waves || After.StackBytes < Before.StackBytes || After.Spills < Before.Spills ||
          After.ScalarSpills + MoreScalarSpillsAllowed < Before.ScalarSpills ||
@@ -71,7 +74,8 @@ Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules) 
   if (After.ScalarSpills > Before.ScalarSpills + MoreScalarSpillsAllowed)
     return Verdict::MoreScalarSpills;
   unsigned MoreWaves = After.Waves - Before.Waves;
-  if (MoreWaves == 0 && After.Registers[0] > Before.Registers[0])
+  // Registers within the same waves cost no time.
+  if (Rules.Goal != LOWTIDE_THROUGHPUT && MoreWaves == 0 && After.Registers[0] > Before.Registers[0])
     return Verdict::MoreRegisters;
   if (MoreWaves == 0 && double(After.CodeBytes) > MostCode * double(Before.CodeBytes))
     return Verdict::MoreCode;
