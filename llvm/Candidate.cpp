@@ -64,6 +64,16 @@ double Candidate::cost(unsigned Waves) const {
   return Sum;
 }
 
+double Candidate::costBound(unsigned Waves) const {
+  double Sum = 0;
+  for (lowtide_region_result Region : Regions) {
+    Region.length = Region.length_bound;
+    Region.spill_cycles = 0;
+    Sum += Region.frequency * cyclesPerWave(Region, Waves);
+  }
+  return Sum;
+}
+
 uint64_t Candidate::length() const {
   uint64_t Sum = 0;
   for (const lowtide_region_result &Region : Regions)

@@ -50,6 +50,8 @@ struct Candidate {
 
   /// Return the estimated cycles of a SIMD for each of so many waves: docs/throughput.md has the formula.
   double cost(unsigned Waves) const;
+  /// Return a bound: no orders that allow so many waves, and no fewer than these orders, cost less.
+  double costBound(unsigned Waves) const;
 
   /// Return the sum of the schedule lengths of all regions.
   uint64_t length() const;

@@ -51,6 +51,19 @@ bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   return New.weightedLength() <= LengthOfGain * Stock.weightedLength();
 }
 
+bool boundsAllowGain(const Candidate &Stock, const Rules &Rules) {
+  const lowtide_kernel_result &Kernel = Stock.Kernel;
+  return Rules.Goal != LOWTIDE_THROUGHPUT || Stock.spilled() > 0 || Kernel.occupancy_bound > Kernel.occupancy ||
+         Stock.costBound(Kernel.occupancy) <= CostOfGain * Stock.cost(Kernel.occupancy);
+}
+
+bool promisesGain(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
+  // Only throughput can tell without knowing what the allocator makes of the stock orders.
+  unsigned Waves = New.Kernel.occupancy;
+  return Rules.Goal != LOWTIDE_THROUGHPUT || Stock.spilled() > 0 || Waves > Stock.Kernel.occupancy ||
+         New.cost(Waves) <= CostOfGain * Stock.cost(Stock.Kernel.occupancy);
+}
+
 static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules &Rules) {
   if (Rules.Goal == LOWTIDE_THROUGHPUT) {
     // Nobody knows the latencies exactly, so LLVM's must not contradict those of the target.
@@ -67,7 +80,8 @@ static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules 
 
 Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   const FinalCode &After = *New.Final, &Before = *Stock.Final;
-  if (After.Waves < Before.Waves)
+  if (After.Waves < Before.Waves || After.WavesByLLVM[0] < Before.WavesByLLVM[0] ||
+      After.WavesByLLVM[1] < Before.WavesByLLVM[1])
     return Verdict::FewerWaves;
   if (After.StackBytes > Before.StackBytes || After.Spills > Before.Spills)
     return Verdict::MoreSpills;

@@ -44,6 +44,12 @@ enum class Verdict {
 /// Return the verdict as text for the report.
 const char *describe(Verdict Result);
 
+/// Return whether any orders can gain, by the bounds that are known of the stock orders before a search.
+bool boundsAllowGain(const Candidate &Stock, const Rules &Rules);
+
+/// Return whether a candidate promises a gain over the stock orders, before any trial.
+bool promisesGain(const Candidate &New, const Candidate &Stock, const Rules &Rules);
+
 /// Return whether a candidate could be accepted after a trial, by the promises of its search. The stock orders need a
 /// successful trial.
 bool canGain(const Candidate &New, const Candidate &Stock, const Rules &Rules);

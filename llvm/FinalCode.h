@@ -7,6 +7,7 @@
 #ifndef LOWTIDE_LLVM_FINALCODE_H
 #define LOWTIDE_LLVM_FINALCODE_H
 
+#include <array>
 #include <cstdint>
 
 struct lowtide_target;
@@ -27,6 +28,8 @@ struct FinalCode {
   unsigned Registers[MostFiles] = {};
   /// The waves that fit, with all limits of the function.
   unsigned Waves = 0;
+  /// The waves that LLVM prints, with the most and the fewest reserved scalar registers.
+  std::array<unsigned, 2> WavesByLLVM = {};
   /// Bytes of the stack frame. On a GPU the frame is scratch memory.
   uint64_t StackBytes = 0;
   /// Instructions that store a register to the stack or load it back.

@@ -32,6 +32,10 @@ void Improvement::runByPressure(lowtide_options Options) {
 }
 
 void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial) {
+  if (!boundsAllowGain(Summary.Stock, Asked)) {
+    Summary.Reason = describe(Verdict::NothingGained);
+    return;
+  }
   std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
   const Effort Limit(Options, Summary.Instrs);
   double StockTrialSeconds = 0;
@@ -55,6 +59,11 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
 
     // The trial of the stock orders decides whether the promises are worth a trial of their own.
     if (!Summary.Stock.Final) {
+      if (!promisesGain(*New, Summary.Stock, Asked)) {
+        Summary.Reason = describe(Verdict::NothingGained);
+        Summary.Tries.push_back(std::move(*New));
+        return;
+      }
       if (!runTrial(Summary.Stock, RunTrial))
         return;
       Summary.addTime(StockTrialSeconds);
@@ -96,9 +105,10 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
 /// Store the result of a trial in the candidate. Return whether there is one.
 bool Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
   Orders.Final = RunTrial(Orders);
-  if (Orders.Final)
+  if (Orders.Final) {
     Orders.Final->Waves = Waves.of(*Orders.Final);
-  else
+    Orders.Final->WavesByLLVM = Waves.byLLVM(*Orders.Final);
+  } else
     Summary.Reason = "the trial of the register allocator failed";
   return Orders.Final.has_value();
 }

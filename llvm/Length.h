@@ -3,7 +3,8 @@
 // Scheduling regions end where blocks end, and their orders change until the code is printed: by copies and spills of
 // the register allocator, by waits, and by the scheduler after allocation. This file estimates the time of the finished
 // code with one model for all orders. A wave issues one instruction per cycle, in order. An instruction waits until its
-// operands are ready, by the latencies of LLVM's model. Values on their way at the end of a block arrive in the next
+// operands are ready, by the latencies of LLVM's model. `s_waitcnt` waits for all memory instructions that it names, in
+// the order of their issue, whether their results are needed or not. Values on their way at the end of a block arrive in the next
 // one: a block starts with the latest arrivals over all its predecessors. Blocks count by LLVM's block frequencies,
 // relative to the entry.
 //

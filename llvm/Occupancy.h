@@ -10,6 +10,7 @@
 
 #include "FinalCode.h"
 #include "lowtide.h"
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +37,10 @@ public:
   /// Return the waves that fit after allocation.
   unsigned of(const FinalCode &Final) const;
 
+  /// Return the waves that LLVM prints, with the most and the fewest reserved scalar registers. It allows these registers
+  /// in steps of 8, while GCN hardware has steps of 16, so that the numbers can be higher than that of `of`.
+  std::array<unsigned, 2> byLLVM(const FinalCode &Final) const;
+
   /// Return the waves that fit with a register pressure, given by file.
   unsigned ofPeaks(const std::vector<uint32_t> &Peaks) const;
 
@@ -48,6 +53,8 @@ private:
   const lowtide_target *Target = nullptr;
   const RegisterFiles *Files = nullptr;
   bool IsGPU = false;
+  /// Whether scalar registers limit the waves by LLVM's count.
+  bool LimitsScalars = false;
   unsigned Most = 0;
 };
 
