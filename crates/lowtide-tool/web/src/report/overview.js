@@ -15,8 +15,9 @@ export function overviewPage(main, overview) {
     ],
   });
   const targets = Object.entries(overview.targets).map(([name, target]) => `${name}: ${target.description}`);
+  const latencies = [...new Set(overview.kernels.map((kernel) => kernel.latencies))];
   main.replaceChildren(
-    el('p', { class: 'muted' }, `Goal ${overview.goal}, algorithm ${overview.algorithm}, for ${targets.join('; ')}.`),
+    el('p', { class: 'muted' }, `Goal ${overview.goal}, algorithm ${overview.algorithm}, latencies: ${latencies.join(', ')}, for ${targets.join('; ')}.`),
     tiles(
       tile('Kernels', number(kernels.length), `${counted(regions.length, 'region')}, ${counted(sum(kernels, (row) => row.instructions), 'instruction')}`),
       tile('Waves', change(sum(kernels, (row) => row.source.occupancy), sum(kernels, (row) => row.occupancy)),
