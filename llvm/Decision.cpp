@@ -80,8 +80,7 @@ static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules 
 
 Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   const FinalCode &After = *New.Final, &Before = *Stock.Final;
-  if (After.Waves < Before.Waves || After.WavesByLLVM[0] < Before.WavesByLLVM[0] ||
-      After.WavesByLLVM[1] < Before.WavesByLLVM[1])
+  if (After.Waves < Before.Waves || After.MostWaves < Before.MostWaves)
     return Verdict::FewerWaves;
   if (After.StackBytes > Before.StackBytes || After.Spills > Before.Spills)
     return Verdict::MoreSpills;

@@ -90,7 +90,7 @@ void measureCode(FinalCode &Result, MachineFunction &MF, const lowtide_target *T
     Result.Length += Block.Frequency * Block.Length;
   }
   for (BlockTime Block : estimateTimes(MF, Target)) {
-    for (unsigned I = 0; I != FinalCode::MostWaves; ++I)
+    for (unsigned I = 0; I != FinalCode::MostCosts; ++I)
       Result.CostAt[I] += Block.Frequency * (Block.Issue + double(Block.Length - Block.Issue) / (I + 1));
   }
 }

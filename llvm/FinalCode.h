@@ -7,7 +7,6 @@
 #ifndef LOWTIDE_LLVM_FINALCODE_H
 #define LOWTIDE_LLVM_FINALCODE_H
 
-#include <array>
 #include <cstdint>
 
 struct lowtide_target;
@@ -22,14 +21,14 @@ class RegisterFiles;
 
 /// The figures. The object is copied between processes, so it must not hold pointers.
 struct FinalCode {
-  static constexpr unsigned MostFiles = 8, MostWaves = 32;
+  static constexpr unsigned MostFiles = 8, MostCosts = 32;
 
   /// Registers of each file.
   unsigned Registers[MostFiles] = {};
   /// The waves that fit, with all limits of the function.
   unsigned Waves = 0;
-  /// The waves that LLVM prints, with the most and the fewest reserved scalar registers.
-  std::array<unsigned, 2> WavesByLLVM = {};
+  /// The same if LLVM reserves as few scalar registers as it can.
+  unsigned MostWaves = 0;
   /// Bytes of the stack frame. On a GPU the frame is scratch memory.
   uint64_t StackBytes = 0;
   /// Instructions that store a register to the stack or load it back.
@@ -44,7 +43,7 @@ struct FinalCode {
   double Issue = 0, Length = 0;
   /// The sum over blocks of frequency x (issue + (length - issue) / waves), for each number of waves from 1, with the
   /// latencies of the target.
-  double CostAt[MostWaves] = {};
+  double CostAt[MostCosts] = {};
   /// Instructions that wait for memory.
   unsigned Waits = 0;
   /// Additions and subtractions with carry, and those of them with an encoding of 8 bytes.
@@ -53,7 +52,7 @@ struct FinalCode {
   unsigned LoadsAfterLoads = 0;
 
   /// Return the cycles that a SIMD needs per wave, if all waves run at once and wait together.
-  double cost() const { return Waves == 0 || Waves > MostWaves ? Length : CostAt[Waves - 1]; }
+  double cost() const { return Waves == 0 || Waves > MostCosts ? Length : CostAt[Waves - 1]; }
 };
 
 /// Return the number of instructions that write a scalar to a lane of a vector register. After allocation, these

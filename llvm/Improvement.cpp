@@ -107,7 +107,7 @@ bool Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
   Orders.Final = RunTrial(Orders);
   if (Orders.Final) {
     Orders.Final->Waves = Waves.of(*Orders.Final);
-    Orders.Final->WavesByLLVM = Waves.byLLVM(*Orders.Final);
+    Orders.Final->MostWaves = Waves.atMost(*Orders.Final);
   } else
     Summary.Reason = "the trial of the register allocator failed";
   return Orders.Final.has_value();

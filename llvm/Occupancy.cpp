@@ -12,8 +12,7 @@ using namespace llvm;
 namespace lowtide {
 
 Occupancy::Occupancy(const lowtide_target *Target, const RegisterFiles &Files, MachineFunction &MF)
-    : Target(Target), Files(&Files), IsGPU(isAMDGPU(MF)),
-      LimitsScalars(IsGPU && MF.getSubtarget().getCPU().substr(0, 4) == "gfx9"), Most(1) {
+    : Target(Target), Files(&Files), IsGPU(isAMDGPU(MF)), Most(1) {
   if (!Target || !IsGPU)
     return;
   // LLVM reports the limit in registers.
@@ -46,27 +45,15 @@ unsigned Occupancy::of(const uint32_t *Registers, size_t Count) const {
 
 unsigned Occupancy::ofPeaks(const std::vector<uint32_t> &Peaks) const { return of(Peaks.data(), Peaks.size()); }
 
-/// The condition code, the trap handler and flat addressing reserve scalar registers above the used ones: at least 2, at
-/// most 6.
-static constexpr unsigned FewReserved = 2, MostReserved = 6;
-
-unsigned Occupancy::of(const FinalCode &Final) const {
+unsigned Occupancy::of(const FinalCode &Final, unsigned ReservedScalars) const {
   FinalCode WithReserved = Final;
   if (IsGPU)
-    WithReserved.Registers[1] += MostReserved;
+    WithReserved.Registers[1] += ReservedScalars;
   return of(WithReserved.Registers, FinalCode::MostFiles);
 }
 
-std::array<unsigned, 2> Occupancy::byLLVM(const FinalCode &Final) const {
-  unsigned ByVectors = of(Final.Registers, 1);
-  if (!LimitsScalars)
-    return {ByVectors, ByVectors};
-  auto ByScalars = [&](unsigned Reserved) {
-    // The most scalar registers for 10, 9 and 8 waves, as in LLVM's getOccupancyWithNumSGPRs.
-    unsigned Scalars = Final.Registers[1] + Reserved;
-    return std::min(ByVectors, Scalars <= 80 ? 10u : Scalars <= 88 ? 9u : Scalars <= 100 ? 8u : 7u);
-  };
-  return {ByScalars(MostReserved), ByScalars(FewReserved)};
-}
+// The condition code, the trap handler and flat addressing reserve scalar registers above the used ones.
+unsigned Occupancy::of(const FinalCode &Final) const { return of(Final, 6); }
+unsigned Occupancy::atMost(const FinalCode &Final) const { return of(Final, 2); }
 
 } // namespace lowtide

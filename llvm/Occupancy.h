@@ -10,7 +10,6 @@
 
 #include "FinalCode.h"
 #include "lowtide.h"
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -34,12 +33,10 @@ public:
   /// Return the most waves that local memory, work-group size and attributes allow.
   unsigned most() const { return Most; }
 
-  /// Return the waves that fit after allocation.
+  /// Return the waves that fit after allocation, with the most scalar registers that LLVM can reserve later.
   unsigned of(const FinalCode &Final) const;
-
-  /// Return the waves that LLVM prints, with the most and the fewest reserved scalar registers. It allows these registers
-  /// in steps of 8, while GCN hardware has steps of 16, so that the numbers can be higher than that of `of`.
-  std::array<unsigned, 2> byLLVM(const FinalCode &Final) const;
+  /// Return the waves that fit if LLVM reserves the fewest.
+  unsigned atMost(const FinalCode &Final) const;
 
   /// Return the waves that fit with a register pressure, given by file.
   unsigned ofPeaks(const std::vector<uint32_t> &Peaks) const;
@@ -49,12 +46,11 @@ public:
 
 private:
   unsigned of(const uint32_t *Registers, size_t Count) const;
+  unsigned of(const FinalCode &Final, unsigned ReservedScalars) const;
 
   const lowtide_target *Target = nullptr;
   const RegisterFiles *Files = nullptr;
   bool IsGPU = false;
-  /// Whether scalar registers limit the waves by LLVM's count.
-  bool LimitsScalars = false;
   unsigned Most = 0;
 };
 
