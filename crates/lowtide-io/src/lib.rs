@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod bug_report;
+mod certificate_file;
 mod cursor;
 mod dot;
 mod error;
@@ -27,6 +28,7 @@ mod schedule_file;
 mod shader;
 
 pub use bug_report::describe_internal_error;
+pub use certificate_file::{format_certificate, format_certificate_header};
 pub use dot::dot;
 pub use error::ReadError;
 pub use lines::MAX_LINE;

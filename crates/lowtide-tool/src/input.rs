@@ -179,6 +179,11 @@ impl Targets {
         self
     }
 
+    /// Return all targets that kernels can have.
+    pub fn all(&self) -> &[Target] {
+        self.asked.as_ref().map_or(&self.builtin, std::slice::from_ref)
+    }
+
     /// Return the latencies of kernels on a target.
     pub fn latencies_on(&self, target: &Target) -> Latencies {
         target.resolve(self.latencies)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use lowtide::algorithm::Algorithm;
 use lowtide::pipeline::{Options, explain};
-use lowtide_io::{LineWriter, format_schedule};
+use lowtide_io::{LineWriter, format_certificate_header, format_schedule};
 use lowtide_tool::args::name_of;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
@@ -38,6 +38,10 @@ pub(crate) struct ScheduleArgs {
     /// Write the schedules to FILE, atomically on success; - prints them instead of the table
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Write proofs for `lowtide-verify` to FILE: of the fewest registers (--goal minreg), or of the most waves (--goal occupancy)
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    certificate: Option<PathBuf>,
 
     /// Print only the totals
     #[arg(long)]
@@ -68,16 +72,25 @@ impl Document {
 }
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, args.explain, args.front)?;
+    let work = Work::new(&args.work, args.explain, args.front)?.with_certificates(args.certificate.is_some());
+    if args.certificate.is_some() && !matches!(args.work.goal, GoalArg::Minreg | GoalArg::Occupancy) {
+        return Err(Failure::Message(
+            "--certificate needs --goal minreg or --goal occupancy: other claims have no certificates"
+                .to_string(),
+        ));
+    }
     if args.explain {
         return explain_choices(args, &work.targets, work.options);
     }
-    let mut output = args
-        .output
-        .as_deref()
-        .map(LineWriter::create)
-        .transpose()
-        .map_err(|error| write_failure(args, error))?;
+    let create = |file: &Option<PathBuf>| -> Result<Option<LineWriter>, Failure> {
+        file.as_deref().map(LineWriter::create).transpose().map_err(|error| write_failure(file, error))
+    };
+    let mut output = create(&args.output)?;
+    let mut certificates = create(&args.certificate)?;
+    if let Some(certificates) = &mut certificates {
+        let header = format_certificate_header(work.targets.all());
+        certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
+    }
     let mut document = Document { kernels: Vec::new(), repeated: 0 };
     work.for_each_kernel(
         &args.work,
@@ -93,7 +106,12 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                         result.latencies,
                         &region.bounds,
                     );
-                    output.line(&line).map_err(|error| write_failure(args, error))?;
+                    output.line(&line).map_err(|error| write_failure(&args.output, error))?;
+                }
+            }
+            if let Some(certificates) = &mut certificates {
+                for line in &result.certificates {
+                    certificates.line(line).map_err(|error| write_failure(&args.certificate, error))?;
                 }
             }
             document.kernels.push(result);
@@ -102,7 +120,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     )?;
     document.repeated = work.run.statistics().repeated();
     if let Some(output) = output {
-        output.finish().map_err(|error| write_failure(args, error))?;
+        output.finish().map_err(|error| write_failure(&args.output, error))?;
+    }
+    if let Some(certificates) = certificates {
+        certificates.finish().map_err(|error| write_failure(&args.certificate, error))?;
     }
     if args.output.as_deref() == Some(Path::new("-")) {
         // The standard output has the schedules.
@@ -188,8 +209,8 @@ fn explain_choices(args: &ScheduleArgs, targets: &Targets, options: Options) -> 
     print(&lines.join("\n"))
 }
 
-fn write_failure(args: &ScheduleArgs, error: std::io::Error) -> Failure {
-    let file = args.output.as_deref().unwrap_or_else(|| "-".as_ref()).display().to_string();
+fn write_failure(file: &Option<PathBuf>, error: std::io::Error) -> Failure {
+    let file = file.as_deref().unwrap_or_else(|| "-".as_ref()).display().to_string();
     Failure::Write { file, error }
 }
 

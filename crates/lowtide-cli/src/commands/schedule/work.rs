@@ -5,15 +5,16 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
-use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
+use lowtide::certify::{self, Claim};
+use lowtide::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome, Outcome};
 use lowtide::pipeline::{Filter, Options};
-use lowtide::problem::{Measure, Problem};
+use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::{Latencies, Target};
 use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
-use lowtide_io::{BoundReason, PeakBound};
+use lowtide_io::{BoundReason, PeakBound, format_certificate};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
@@ -47,6 +48,9 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) front: Option<Vec<PointResult>>,
     pub(super) seconds: f64,
     pub(in super::super) regions: Vec<RegionResult>,
+    /// Proofs for a separate verifier, one line each, if they were asked for.
+    #[serde(skip)]
+    pub(super) certificates: Vec<String>,
     #[serde(skip)]
     pub(super) source: Before,
 }
@@ -237,6 +241,8 @@ pub(in super::super) struct Work {
     pub(super) targets: Targets,
     pub(super) options: Options,
     constraints: Option<Constraints>,
+    /// Whether proofs for a separate verifier are made.
+    certify: bool,
     pub(super) run: Run,
     /// Totals for the terminal.
     so_far: Mutex<Totals>,
@@ -280,7 +286,32 @@ impl Work {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
-        Ok(Work { targets, options, constraints, run: Run::new(), so_far: Mutex::default() })
+        Ok(Work { targets, options, constraints, certify: false, run: Run::new(), so_far: Mutex::default() })
+    }
+
+    /// Make proofs for a separate verifier.
+    pub(super) fn with_certificates(mut self, certify: bool) -> Self {
+        self.certify = certify;
+        self
+    }
+
+    /// Return the claims that the goal makes about a kernel, with their proofs.
+    fn certificates(&self, kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Vec<String> {
+        let claims: Vec<Claim> = match self.options.goal {
+            Goal::Occupancy => certify::waves(kernel, target, outcome).into_iter().collect(),
+            Goal::MinReg => {
+                let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
+                let claims = regions.flat_map(|(position, (region, outcome))| {
+                    region.class_ids().filter_map(move |class| {
+                        let peak = outcome.measure.peaks[class.index()].between;
+                        certify::registers(region, position, class, peak, &outcome.bounds)
+                    })
+                });
+                claims.collect()
+            }
+            Goal::Length | Goal::Throughput => Vec::new(),
+        };
+        claims.iter().map(|claim| format_certificate(kernel, target, claim)).collect()
     }
 
     /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
@@ -327,6 +358,10 @@ impl Work {
             None => self.run.schedule_kernel(kernel, target, &self.options)?,
         };
         let seconds = start.elapsed().as_secs_f64();
+        let certificates = match self.certify {
+            true => self.certificates(kernel, target, &outcome),
+            false => Vec::new(),
+        };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
         let mut regions = Vec::new();
@@ -362,6 +397,7 @@ impl Work {
             filtered: outcome.is_filtered,
             seconds,
             regions,
+            certificates,
             source,
         })
     }
