@@ -158,6 +158,79 @@ fn a_register_that_is_read_twice_takes_two_positions() {
     assert_eq!(packed(&second(&[1, 1])), 1);
 }
 
+/// Two operations on constants or scalar registers, in this order, and a vector register. `vectors` has the two sources and the two results.
+fn with_scalars(operations: [(&str, &[(&str, &str)]); 2], vectors: [&str; 4]) -> Region {
+    let mut builder = RegionBuilder::new("scalars");
+    let vgpr = builder.class("vgpr");
+    let [sources, results] = [[vectors[0], vectors[1]], [vectors[2], vectors[3]]]
+        .map(|names| names.map(|name| builder.register(name, vgpr, 1, 1)));
+    let mut known: Vec<(&str, RegisterId)> = Vec::new();
+    for ((opcode, scalars), (source, result)) in operations.into_iter().zip(sources.into_iter().zip(results))
+    {
+        let instr = builder.instr(InstrSpec::new(opcode, 5));
+        for &(class, name) in scalars {
+            let class = builder.class(class);
+            let scalar = known.iter().find(|own| own.0 == name).map(|own| own.1).unwrap_or_else(|| {
+                known.push((name, builder.register(name, class, 1, 1)));
+                builder.live_in(known[known.len() - 1].1, 1);
+                known[known.len() - 1].1
+            });
+            builder.uses(instr, scalar, 1);
+        }
+        builder.live_in(source, 1);
+        builder.uses(instr, source, 1);
+        builder.defs(instr, result, 1);
+    }
+    builder.depend_on_registers();
+    builder.build().expect("a valid region")
+}
+
+#[test]
+fn literals_are_read_like_scalar_registers_and_at_most_one_fits() {
+    let cycles = |operations: [(&str, &[(&str, &str)]); 2]| {
+        let region = with_scalars(operations, ["v0", "v1", "v2", "v3"]);
+        let length = packed(&region);
+        assert_eq!(accepts(&region, 0, 1).is_ok(), length == 1, "{operations:?}");
+        length
+    };
+    let (add, multiply_add) = ("V_ADD_F32_e32", "V_FMAMK_F32");
+    let (one, two) = (("literal", "0x1234"), ("literal", "0x5678"));
+    let [s0, s1] = [("sgpr", "s0"), ("sgpr", "s1")];
+    assert_eq!(cycles([(add, &[one]), (add, &[one])]), 1, "the same literal");
+    assert_eq!(cycles([(add, &[one]), (add, &[two])]), 2, "two literals");
+    assert_eq!(cycles([(add, &[one]), (add, &[("inline", "1.0")])]), 1);
+    assert_eq!(cycles([(add, &[s0]), (add, &[s1])]), 1);
+    assert_eq!(cycles([(multiply_add, &[s0, one]), (add, &[s0])]), 1);
+    assert_eq!(cycles([(multiply_add, &[s0, one]), (add, &[s1])]), 2, "two scalar registers and a literal");
+}
+
+#[test]
+fn long_encodings_are_paired_only_before_register_allocation() {
+    let cycles = |opcode: &str, vectors: [&str; 4]| {
+        let region = with_scalars([("V_ADD_F32_e32", &[]), (opcode, &[])], vectors);
+        let length = packed(&region);
+        assert_eq!(accepts(&region, 0, 1).is_ok(), length == 1, "{opcode} {vectors:?}");
+        length
+    };
+    assert_eq!(cycles("V_MUL_F32_e32", ["v0", "v1", "v2", "v3"]), 1);
+    assert_eq!(cycles("V_MUL_F32_e64", ["v0", "v1", "v2", "v3"]), 2);
+    assert_eq!(cycles("V_MUL_F32_e64", ["10", "11", "12", "13"]), 1);
+}
+
+/// Constants have classes that no register file has.
+#[test]
+fn registers_can_be_limited_beside_constants() {
+    let region = with_scalars(
+        [("V_ADD_F32_e32", &[("inline", "1.0")]), ("V_ADD_F32_e32", &[("literal", "0x1234")])],
+        ["v0", "v1", "v2", "v3"],
+    );
+    let target = Target::builtin("gfx1100").unwrap();
+    let problem = PackProblem::new(&region, &target).unwrap();
+    assert_eq!(problem.primary_class().map(|class| &*region.classes()[class.index()]), Some("vgpr"));
+    assert!(!pack(&problem.clone().with_register_limit(1), Budget::UNLIMITED).fits);
+    assert!(pack(&problem.with_register_limit(2), Budget::UNLIMITED).fits);
+}
+
 #[test]
 fn lengths_are_those_of_the_raw_operands() {
     let cases = std::env::var("LOWTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000);
