@@ -199,8 +199,8 @@ private:
   void addOperands(const SUnit &SU) {
     const MachineInstr &MI = *SU.getInstr();
     SlotIndex At = before(MI, LIS);
-    // One entry per register, with the lanes of all operands that name it.
-    SmallVector<std::pair<Register, uint64_t>, 8> Uses;
+    // The operands in their order, with duplicates: packing goes by position. Lanes that a write keeps follow.
+    SmallVector<std::pair<Register, uint64_t>, 8> Uses, Kept;
     struct Def {
       Register Reg;
       uint64_t Lanes;
@@ -218,11 +218,8 @@ private:
       if (Reads) {
         LaneBitmask Live = liveLanes(Reg, At, MRI, LIS);
         uint64_t Lanes = Files.lanes(Operand.isUse() ? Named & Live : Live);
-        auto Same = find_if(Uses, [&](auto &Use) { return Use.first == Reg; });
-        if (Same != Uses.end())
-          Same->second |= Lanes;
-        else if (Lanes)
-          Uses.push_back({Reg, Lanes});
+        if (Lanes)
+          (Operand.isUse() ? Uses : Kept).push_back({Reg, Lanes});
       }
       if (!Operand.isDef())
         continue;
@@ -245,6 +242,7 @@ private:
     }
     for (const Def &Def : Defs)
       lowtide_region_def(Out.get(), SU.NodeNum, number(Def.Reg), Def.Lanes, Def.Flags.c_str());
+    Uses.append(Kept);
     for (auto [Reg, Lanes] : Uses)
       lowtide_region_use(Out.get(), SU.NodeNum, number(Reg), Lanes);
   }

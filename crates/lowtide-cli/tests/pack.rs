@@ -125,6 +125,49 @@ fn the_benchmark_has_its_keys_and_proves_its_blocks() {
     }
 }
 
+/// Two additions on machine registers of RDNA3: the result and the two operands of each.
+fn additions(kernel: &str, numbers: [[u32; 3]; 2]) -> String {
+    let name = |number: &u32| format!("v{number}");
+    let mut registers: Vec<u32> = Vec::new();
+    for number in numbers.iter().flatten() {
+        if !registers.contains(number) {
+            registers.push(*number);
+        }
+    }
+    let read = |number: &&u32| numbers.iter().any(|own| own[1..].contains(number));
+    let instructions: Vec<Value> = (numbers.iter())
+        .map(|[result, first, second]| {
+            json!({"op": "V_ADD_F32_e32", "latency": 1, "defs": [name(result)], "uses": [name(first), name(second)]})
+        })
+        .collect();
+    let region = json!({
+        "lowtide": 1, "kernel": kernel, "target": "gfx1100", "region": "r", "classes": ["vgpr"],
+        "registers": registers.iter().map(|own| json!({"name": name(own), "class": "vgpr"})).collect::<Vec<_>>(),
+        "live_in": registers.iter().filter(read).map(name).collect::<Vec<_>>(), "instructions": instructions
+    });
+    format!("{region}\n")
+}
+
+/// The order of operands and the numbers of machine registers decide about pairs, so that they make a block another one.
+#[test]
+fn blocks_with_other_operands_are_no_repetitions() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("additions.jsonl");
+    let text = [
+        additions("other way round", [[2, 0, 1], [3, 1, 0]]),
+        additions("same order", [[2, 0, 1], [3, 0, 1]]),
+        additions("even results", [[2, 0, 5], [3, 5, 0]].map(|own| own.map(|number| number * 2))),
+        additions("again", [[2, 0, 1], [3, 1, 0]]),
+    ];
+    fs::write(&path, text.concat()).expect("the folder is writable");
+    let path = path.display().to_string();
+    let document = json(&["pack", &path, "--json"]);
+    let length = |kernel: usize| &document["kernels"][kernel]["regions"][0]["length"];
+    assert_eq!([length(0), length(1), length(2), length(3)], [1, 2, 2, 1]);
+    let document = json(&["bench", "pack", &path, "--json"]);
+    assert_eq!((&document["blocks"], &document["best_cycles"]), (&json!(3), &json!(5)), "{document}");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let rocprim = root().join("corpus/rocprim.jsonl.gz").display().to_string();

@@ -434,7 +434,7 @@ pub fn format_line(kernel: &Kernel, region: &Region) -> String {
                 flags: Text::from(region.flags(instr)),
                 address_space: Some(region.address_space(instr)).filter(|space| *space != -1),
                 defs: region.defs(instr).iter().map(|def| part(def.operand, def.flags)).collect(),
-                uses: region.uses(instr).iter().map(plain).collect(),
+                uses: region.operands(instr).iter().map(plain).collect(),
             })
             .collect(),
         deps: (region.deps().iter())

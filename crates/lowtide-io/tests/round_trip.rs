@@ -132,6 +132,33 @@ fn the_sample_corpus_round_trips_to_the_same_text() {
     }
 }
 
+/// Operands in any order, one twice in a row, and lanes of one register at several positions.
+#[test]
+fn operands_keep_their_order_and_duplicates() {
+    let uses = [
+        r#"["a","b"]"#,
+        r#"["b","a"]"#,
+        r#"["b","b"]"#,
+        r#"["c","b","a","b","c"]"#,
+        r#"[["d",4],["d",1],"a",["d",6]]"#,
+    ];
+    let instructions = uses.map(|uses| format!(r#"{{"op":"x","latency":1,"uses":{uses}}}"#)).join(",");
+    let line = format!(
+        r#"{{"lowtide":1,"kernel":"k","region":"r","classes":["vgpr"],"registers":[{{"name":"d","class":"vgpr","lanes":3}},{{"name":"c","class":"vgpr"}},{{"name":"a","class":"vgpr"}},{{"name":"b","class":"vgpr"}}],"live_in":["a","b","c","d"],"instructions":[{instructions}]}}"#
+    );
+    let kernels = read_kernels(line.as_bytes()).unwrap();
+    assert_eq!(format_kernels(&kernels).trim_end(), line);
+    let region = &kernels[0].regions[0];
+    let names = |instr: u32| -> Vec<&str> {
+        region.operands(InstrId(instr)).iter().map(|operand| region.register_name(operand.register)).collect()
+    };
+    assert_eq!(names(1), ["b", "a"]);
+    assert_eq!(names(3), ["c", "b", "a", "b", "c"]);
+    // Schedulers count each register once.
+    let merged = region.uses(InstrId(4)).iter().map(|operand| operand.lanes).collect::<Vec<_>>();
+    assert_eq!(merged, [7, 1]);
+}
+
 #[test]
 fn gzip_and_plain_files_give_the_same() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,9 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
+use lowtide::RegisterId;
 use lowtide::generate::shaders;
 use lowtide::pack::check::check;
-use lowtide::pack::{PackProblem, Packing, Proof};
+use lowtide::pack::{BankRule, PackProblem, Packing, Proof};
 use lowtide::region::Region;
 use lowtide::target::Target;
 use lowtide_cp::pack::PackSolver;
@@ -92,10 +93,10 @@ fn read<'a>(args: &PackArgs, targets: &'a Targets, repeated: &mut u64) -> Result
                     continue;
                 }
                 // A target that does not fit is reported before anything is measured.
-                problem(&region, target).map_err(|message| {
+                let problem = problem(&region, target).map_err(|message| {
                     Failure::Message(format!("kernel {:?}, region {}: {message}", kernel.name, region.name()))
                 })?;
-                if !seen.insert((fingerprint(&region), target.name())) {
+                if !seen.insert((fingerprint(&problem), target.name())) {
                     *repeated += 1;
                     continue;
                 }
@@ -115,18 +116,23 @@ fn read<'a>(args: &PackArgs, targets: &'a Targets, repeated: &mut u64) -> Result
 }
 
 /// Return a number that is equal for blocks with the same operations on the same registers: operands decide about conflicts.
-fn fingerprint(region: &Region) -> u64 {
+fn fingerprint(problem: &PackProblem) -> u64 {
+    let region = problem.region();
     let mut hasher = DefaultHasher::new();
     for instr in region.instrs() {
         region.opcode(instr).hash(&mut hasher);
-        region.uses(instr).hash(&mut hasher);
+        region.operands(instr).hash(&mut hasher);
         for def in region.defs(instr) {
             def.operand.hash(&mut hasher);
         }
         region.succs(instr).hash(&mut hasher);
     }
-    for register in region.registers() {
+    for (position, register) in region.registers().iter().enumerate() {
         (register.class, register.lanes, register.lane_weight).hash(&mut hasher);
+        // Machine registers have banks.
+        let name = region.register_name(RegisterId::at(position));
+        let number = |rule: &BankRule| name.strip_prefix(&*rule.numbered)?.parse::<u32>().ok();
+        problem.model().banks.iter().map(number).for_each(|number| number.hash(&mut hasher));
     }
     region.live_in().hash(&mut hasher);
     region.live_out().hash(&mut hasher);

@@ -21,6 +21,16 @@ fn the_own_format_round_trips() {
 }
 
 #[test]
+fn operands_keep_their_order_and_duplicates() {
+    let folder = Folder::new();
+    let mut region = tiny("k", "r");
+    region["instructions"][2]["uses"] = json!(["b", "a", "b"]);
+    let file = folder.regions("k.jsonl", &[region]);
+    let converted: Value = serde_json::from_str(&run("convert {}", &[&file]).ok()).expect("a line");
+    assert_eq!(converted["instructions"][2]["uses"], json!(["b", "a", "b"]));
+}
+
+#[test]
 fn a_name_in_gz_is_compressed() {
     let folder = Folder::new();
     let [plain, packed] = ["plain.jsonl", "packed.jsonl.gz"].map(|name| folder.path(name));

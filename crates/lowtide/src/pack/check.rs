@@ -1,7 +1,7 @@
 //! The independent checker of packings.
 //!
 //! The checker shares nothing with the schedulers. It reads the raw part of the region (registers by lane,
-//! dependences by kind) and the target's rules, never the derived problem. A packing is legal if
+//! operands in the order of the front end, dependences by kind) and the target's rules, never the derived problem. A packing is legal if
 //! 1. every operation is issued as a whole, or in all parts of one of its splits, in order, with the required
 //!    distance between parts;
 //! 2. the units of each issue are those of the format, and no unit is taken twice in a cycle;
@@ -189,6 +189,23 @@ fn is_named(names: &[String], name: &str) -> bool {
     false
 }
 
+/// Return whether some operand or result has the name of a machine register.
+fn has_machine_register(region: &Region, model: &PackModel, instr: InstrId) -> bool {
+    let mut touched: Vec<&Operand> = region.operands(instr).iter().collect();
+    touched.extend(region.defs(instr).iter().map(|def| &def.operand));
+    for rule in &model.banks {
+        for operand in &touched {
+            let class = region.registers()[operand.register.index()].class;
+            let name = region.register_name(operand.register);
+            let digits = name.strip_prefix(rule.numbered.as_str()).unwrap_or("");
+            if *region.classes()[class.index()] == *rule.class && digits.parse::<u32>().is_ok() {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 /// Rules 1 and the first half of 2.
 fn find<'a>(
     region: &Region,
@@ -201,6 +218,7 @@ fn find<'a>(
     let rule = model.operations.iter().find(|rule| {
         is_named(&rule.names, region.opcode(instr))
             && rule.results.is_none_or(|range| range[0] <= lanes && lanes <= range[1])
+            && rule.allocated.is_none_or(|allocated| allocated == has_machine_register(region, model, instr))
     });
     let rule = rule.ok_or_else(|| PackViolation::UnknownOperation { instr: name() })?;
     let own: Vec<_> = packing.placed().iter().filter(|placed| placed.instr == instr).collect();
@@ -306,9 +324,10 @@ fn excluded(
     };
     for rule in &model.reads {
         let mut read: Vec<u32> = Vec::new();
-        for operand in region.uses(a).iter().chain(region.uses(b)) {
+        for operand in region.operands(a).iter().chain(region.operands(b)) {
             let lanes = region.registers()[operand.register.index()].lanes;
-            let right_class = rule.class.as_deref().is_none_or(|class| class == class_of(operand));
+            let right_class =
+                rule.classes.is_empty() || rule.classes.iter().any(|name| name == class_of(operand));
             let right_lanes = rule.lanes.is_none_or(|range| range[0] <= lanes && lanes <= range[1]);
             if right_class && right_lanes && !read.contains(&operand.register.0) {
                 read.push(operand.register.0);
@@ -336,7 +355,7 @@ fn excluded(
             (apart + lane(x) - lane(y)).rem_euclid(i64::from(banks)) == 0
         };
         for (position, banks) in rule.sources.iter().enumerate() {
-            if let (Some(x), Some(y)) = (region.uses(a).get(position), region.uses(b).get(position))
+            if let (Some(x), Some(y)) = (region.operands(a).get(position), region.operands(b).get(position))
                 && clash(x, y, *banks)
             {
                 return Some("their operands are in the same bank");
@@ -361,7 +380,7 @@ fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
     let mut touched: Vec<Vec<InstrId>> = vec![Vec::new(); region.registers().len()];
     for instr in region.instrs() {
         let defs = region.defs(instr).iter().map(|def| def.operand.register);
-        for register in region.uses(instr).iter().map(|operand| operand.register).chain(defs) {
+        for register in region.operands(instr).iter().map(|operand| operand.register).chain(defs) {
             if touched[register.index()].last() != Some(&instr) {
                 touched[register.index()].push(instr);
             }
@@ -382,7 +401,7 @@ fn peaks(region: &Region, found: &[Found], length: u32) -> Vec<u32> {
             };
             for &instr in &touched[number] {
                 let cycles = &found[instr.index()].cycles;
-                if let Some((_, to)) = live.as_mut().filter(|_| region.uses(instr).iter().any(has)) {
+                if let Some((_, to)) = live.as_mut().filter(|_| region.operands(instr).iter().any(has)) {
                     *to = (*to).max(cycles[cycles.len() - 1] + 1);
                 }
                 if region.defs(instr).iter().any(|def| has(&def.operand)) {

@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::target::{Target, TargetError};
 
@@ -52,6 +52,10 @@ pub struct OperationRule {
     /// Match only operations that write a number of lanes in this range, both ends included.
     #[serde(default)]
     pub results: Option<[u32; 2]>,
+    /// Match only operations with machine registers (`true`), or only those without (`false`).
+    /// [`BankRule::numbered`] has the names of machine registers.
+    #[serde(default)]
+    pub allocated: Option<bool>,
     /// The units for each way to issue the operation in one cycle: `[["v"], ["s"]]` is either, `[["v", "s"]]` both,
     /// `[[]]` none.
     pub formats: Vec<Vec<String>>,
@@ -98,14 +102,29 @@ pub struct ConflictRule {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadRule {
-    /// Only registers of this class.
-    #[serde(default)]
-    pub class: Option<String>,
+    /// Count only registers of these classes; of all classes if the list is empty. A file may name a single
+    /// class without brackets.
+    #[serde(default, rename = "class", deserialize_with = "one_or_more")]
+    pub classes: Vec<String>,
     /// Count only registers with a number of lanes in this range, both ends included.
     #[serde(default)]
     pub lanes: Option<[u32; 2]>,
     /// The most different registers.
     pub most: u32,
+}
+
+/// Read a text, or a list of texts.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Names::deserialize(deserializer)? {
+        Names::One(name) => vec![name],
+        Names::More(names) => names,
+    })
 }
 
 /// Banks of a register file: operands at the same position must come from different banks. A register's bank
@@ -116,7 +135,8 @@ pub struct ReadRule {
 pub struct BankRule {
     /// Registers of this class.
     pub class: String,
-    /// The number of banks for each position among the operands that are read.
+    /// The number of banks for each position among the operands that are read, in the order of
+    /// [`Region::operands`](crate::region::Region::operands).
     #[serde(default)]
     pub sources: Vec<u32>,
     /// The number of banks for results.

@@ -209,6 +209,7 @@ impl<'a> PackProblem<'a> {
             let applies = |rule: &OperationRule| {
                 matches_any(&rule.names, opcode)
                     && rule.results.is_none_or(|[least, most]| (least..=most).contains(&lanes))
+                    && rule.allocated.is_none_or(|allocated| allocated == is_allocated(region, &model, instr))
             };
             let rule = model.operations.iter().position(applies).ok_or_else(|| {
                 let (instr, target) = (region.describe(instr), target.name().to_string());
@@ -287,8 +288,14 @@ impl<'a> PackProblem<'a> {
 
     /// Return the class of the region that the target has first.
     pub fn primary_class(&self) -> Option<ClassId> {
-        let registers = self.target.registers(self.region.classes()).ok()?;
-        registers.files().first().map(|bound| bound.classes[0].0)
+        let classes = self.region.classes();
+        let mut known = self.target.files().iter().flat_map(|file| &file.classes);
+        // Constants can have classes that no register file has.
+        let named = known.find_map(|known| classes.iter().position(|class| **class == *known.name));
+        named.map(ClassId::at).or_else(|| {
+            let registers = self.target.registers(classes).ok()?;
+            registers.files().first().map(|bound| bound.classes[0].0)
+        })
     }
 
     /// Return the limited class, and its limit.
@@ -409,7 +416,7 @@ impl<'a> PackProblem<'a> {
         let counts = |operand: &&Operand| {
             let register = self.region.registers()[operand.register.index()];
             let class = &*self.region.classes()[register.class.index()];
-            rule.class.as_ref().is_none_or(|name| name == class)
+            (rule.classes.is_empty() || rule.classes.iter().any(|name| name == class))
                 && rule.lanes.is_none_or(|[least, most]| (least..=most).contains(&register.lanes))
         };
         // One entry for each register and instruction.
@@ -421,7 +428,7 @@ impl<'a> PackProblem<'a> {
     }
 
     fn banks_clash(&self, rule: &BankRule, a: InstrId, b: InstrId) -> bool {
-        let (first, second) = (self.region.uses(a), self.region.uses(b));
+        let (first, second) = (self.region.operands(a), self.region.operands(b));
         let sources = first.iter().zip(second).zip(&rule.sources);
         sources.into_iter().any(|((x, y), banks)| self.same_bank(rule, *x, *y, *banks))
             || rule.results.is_some_and(|banks| {
@@ -440,10 +447,7 @@ impl<'a> PackProblem<'a> {
             return false;
         }
         let lane = |operand: Operand| u64::from(operand.lanes.trailing_zeros());
-        let number = |operand: Operand| {
-            let name = self.region.register_name(operand.register).strip_prefix(&*rule.numbered)?;
-            name.parse::<u32>().ok().map(u64::from)
-        };
+        let number = |operand: Operand| machine_number(self.region, rule, operand).map(u64::from);
         let (x_lane, y_lane) = (lane(x), lane(y));
         let banks = u64::from(banks);
         match (number(x), number(y)) {
@@ -451,6 +455,22 @@ impl<'a> PackProblem<'a> {
             _ => x.register == y.register && x_lane % banks == y_lane % banks,
         }
     }
+}
+
+/// Return the number of a machine register.
+fn machine_number(region: &Region, rule: &BankRule, operand: Operand) -> Option<u32> {
+    region.register_name(operand.register).strip_prefix(&*rule.numbered)?.parse().ok()
+}
+
+/// Return whether an operation reads or writes a machine register.
+fn is_allocated(region: &Region, model: &PackModel, instr: InstrId) -> bool {
+    let results = region.defs(instr).iter().map(|def| def.operand);
+    results.chain(region.uses(instr).iter().copied()).any(|operand| {
+        let class = region.registers()[operand.register.index()].class;
+        let class = &*region.classes()[class.index()];
+        let mut rules = model.banks.iter().filter(|rule| *rule.class == *class);
+        rules.any(|rule| machine_number(region, rule, operand).is_some())
+    })
 }
 
 /// Return whether a name matches. A pattern that ends in `*` matches all with this prefix.

@@ -283,7 +283,8 @@ impl RegionBuilder {
         self.defs.push((instr, Def { operand: Operand { register, lanes }, flags }));
     }
 
-    /// Let an instruction read lanes of a register.
+    /// Let an instruction read lanes of a register, as its next operand. An instruction may read a register
+    /// several times.
     pub fn uses(&mut self, instr: InstrId, register: RegisterId, lanes: Lanes) {
         self.uses.push((instr, Operand { register, lanes }));
     }
@@ -391,6 +392,7 @@ impl RegionBuilder {
             register_names: self.register_names.clone(),
             defs: tables.defs,
             uses: tables.uses,
+            unmerged: tables.unmerged,
             live_in: self.live_in.clone(),
             live_out: self.live_out.clone(),
             deps: self.deps.clone(),

@@ -12,6 +12,7 @@ mod builder;
 mod error;
 mod kernel;
 mod latencies;
+mod operands;
 mod values;
 
 pub use builder::{InstrSpec, RegionBuilder};
@@ -258,6 +259,7 @@ pub struct Region {
     pub(crate) register_names: Names,
     pub(crate) defs: Rows<Def>,
     pub(crate) uses: Rows<Operand>,
+    pub(crate) unmerged: operands::Unmerged,
     pub(crate) live_in: Vec<Operand>,
     pub(crate) live_out: Vec<Operand>,
     pub(crate) deps: Vec<Dependence>,
@@ -367,9 +369,16 @@ impl Region {
         self.defs.row(instr.index())
     }
 
-    /// Return the operands that an instruction reads, one entry for each register.
+    /// Return the registers that an instruction reads, by increasing index, each once with all lanes read.
+    /// [`Region::operands`] has the positions of the operands.
     pub fn uses(&self, instr: InstrId) -> &[Operand] {
         self.uses.row(instr.index())
+    }
+
+    /// Return the operands that an instruction reads, as the front end gave them: in their order, with
+    /// duplicates.
+    pub fn operands(&self, instr: InstrId) -> &[Operand] {
+        self.unmerged.row(instr).unwrap_or_else(|| self.uses(instr))
     }
 
     /// Return the operands that are live at the start, without those that pass through unused.

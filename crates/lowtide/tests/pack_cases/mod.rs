@@ -20,7 +20,8 @@ pub(crate) fn machine(random: &mut Random) -> Target {
         text += &format!("[[pack.reads]]\nmost = {}\n", 2 + random.below(2));
     }
     if random.chance(30) {
-        text += &format!("[[pack.reads]]\nclass = 'r'\nlanes = [2, 4]\nmost = {}\n", 1 + random.below(2));
+        let class = if random.clone().chance(50) { "'r'" } else { "['q', 'r']" };
+        text += &format!("[[pack.reads]]\nclass = {class}\nlanes = [2, 4]\nmost = {}\n", 1 + random.below(2));
     }
     if random.chance(40) {
         let [first, second, results] = [2, 4, 2].map(|most| 1 + random.below(most));
@@ -31,6 +32,14 @@ pub(crate) fn machine(random: &mut Random) -> Target {
     for _ in 0..random.below(3) {
         let name = |random: &mut Random| random.pick(&["a", "b", "c", "d", "e", "x*", "m*"]);
         text += &format!("[[pack.conflict]]\nbetween = ['{}']\nand = ['{}']\n", name(random), name(random));
+    }
+    // Sometimes an operation takes both units if it has machine registers, or only if it has none.
+    let mut other = random.clone();
+    if other.chance(30) {
+        let (name, allocated) = (other.pick(&["a", "b"]), other.chance(50));
+        text += &format!(
+            "[[pack.operation]]\nnames = ['{name}']\nallocated = {allocated}\nformats = [['v', 's']]\n"
+        );
     }
     for name in ["a", "b", "c", "d", "e"] {
         let format =

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::super::operands::Unmerged;
 use super::super::{
     Def, Dependence, Edge, Operand, Production, RegionError, Register, latencies, limits, values,
 };
@@ -16,6 +17,7 @@ use crate::index::{InstrId, Names, RegisterId, Rows};
 pub(in crate::region) struct Tables {
     pub(in crate::region) defs: Rows<Def>,
     pub(in crate::region) uses: Rows<Operand>,
+    pub(in crate::region) unmerged: Unmerged,
     pub(in crate::region) preds: Rows<Edge>,
     pub(in crate::region) succs: Rows<Edge>,
 }
@@ -33,6 +35,7 @@ impl RegionBuilder {
         let count = self.len();
         let defs = Rows::group(count, self.defs.iter().map(|(instr, def)| (instr.index(), *def)));
         let mut uses = Rows::group(count, self.uses.iter().map(|(instr, used)| (instr.index(), *used)));
+        let unmerged = Unmerged::of(count, &uses);
         // Each register once.
         uses.sort_and_merge(|last, next| {
             let same = last.register == next.register;
@@ -40,7 +43,7 @@ impl RegionBuilder {
             same
         });
         let (succs, preds) = latencies::edges(count, &self.deps);
-        let tables = Tables { defs, uses, preds, succs };
+        let tables = Tables { defs, uses, unmerged, preds, succs };
         let values = values::derive(self, &tables, &mut scratch.values)?;
         Ok((tables, values))
     }
