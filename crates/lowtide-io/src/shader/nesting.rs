@@ -12,11 +12,10 @@ struct Level {
     branches: usize,
 }
 
-/// Return line and message if the text is nested too deep. The count is an upper bound of the depth. In WGSL,
+/// Return offset and message if the text is nested too deep. The count is an upper bound of the depth. In WGSL,
 /// comments are nested.
-pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<u32>, String)> {
+pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
-    let mut line = 1;
     // The levels around the place, and their sum.
     let (mut open, mut around) = (Vec::new(), 0);
     let mut own = Level::default();
@@ -25,7 +24,6 @@ pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<
     while at < bytes.len() {
         let rest = &bytes[at..];
         if let Some(comment) = comment(rest, has_nested_comments) {
-            line += rest[..comment].iter().filter(|byte| **byte == b'\n').count() as u32;
             at += comment;
             continue;
         }
@@ -35,7 +33,6 @@ pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<
             own.branches = 0;
         }
         match rest[0] {
-            b'\n' => line += 1,
             b'(' | b'[' | b'{' => {
                 around += own.operators + own.branches + 1;
                 open.push(std::mem::take(&mut own));
@@ -56,7 +53,7 @@ pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(Option<
         }
         if around + own.operators + own.branches > MOST_LEVELS {
             return Some((
-                Some(line),
+                at,
                 format!("brackets, operators or branches are nested more than {MOST_LEVELS} levels deep"),
             ));
         }
@@ -93,7 +90,7 @@ fn comment(text: &[u8], is_nested: bool) -> Option<usize> {
 }
 
 /// Return the message if SPIR-V has too many branches and loops.
-pub(super) fn too_many_branches(bytes: &[u8]) -> Option<(Option<u32>, String)> {
+pub(super) fn too_many_branches(bytes: &[u8]) -> Option<String> {
     // Instructions follow a header of five words; each begins with its length and its opcode.
     let mut words = bytes.chunks_exact(4).map(|word| [word[0], word[1], word[2], word[3]]);
     let from = match words.next()? {
@@ -110,5 +107,5 @@ pub(super) fn too_many_branches(bytes: &[u8]) -> Option<(Option<u32>, String)> {
             words.nth(operands as usize - 1);
         }
     }
-    (branches > MOST_BRANCHES).then(|| (None, format!("has over {MOST_BRANCHES} branches and loops")))
+    (branches > MOST_BRANCHES).then(|| format!("has over {MOST_BRANCHES} branches and loops"))
 }
