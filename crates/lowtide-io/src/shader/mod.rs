@@ -14,6 +14,8 @@
 #[cfg(feature = "shaders")]
 mod code;
 #[cfg(feature = "shaders")]
+mod constants;
+#[cfg(feature = "shaders")]
 mod lower;
 #[cfg(feature = "shaders")]
 mod math;
@@ -65,7 +67,7 @@ impl ShaderLanguage {
 }
 
 /// The most bytes of a shader, and of its text after macros are expanded.
-const MOST_BYTES: usize = 16 << 20;
+const MOST_BYTES: usize = 4 << 20;
 
 /// Read the kernels of a shader file, one for each entry point.
 pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {

@@ -11,7 +11,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Module, ShaderStage};
 
 use super::places::Places;
-use super::{MOST_BYTES, ShaderLanguage, lower, nesting, preprocess};
+use super::{MOST_BYTES, ShaderLanguage, constants, lower, nesting, preprocess};
 use crate::ReadError;
 
 /// Parser and validator recurse on nested code, with up to 50 kB for each level.
@@ -84,12 +84,14 @@ fn parse_on_this_stack(language: ShaderLanguage, bytes: &[u8], name: &str) -> Re
             })?),
         };
     let places = Places::new(source, expanded);
-    let too_deep = match language {
-        ShaderLanguage::SpirV => nesting::too_many_branches(bytes).map(|message| (None, message)),
-        _ => nesting::too_deep(places.text(), language == ShaderLanguage::Wgsl)
+    let is_wgsl = language == ShaderLanguage::Wgsl;
+    let beyond_limits = match language {
+        ShaderLanguage::SpirV => nesting::too_large(bytes).map(|message| (None, message)),
+        _ => nesting::too_deep(places.text(), is_wgsl)
+            .or_else(|| constants::too_large(places.text(), is_wgsl))
             .map(|(offset, message)| (line_of(places.of_text(offset)), message)),
     };
-    if let Some(fault) = too_deep {
+    if let Some(fault) = beyond_limits {
         return Err(fault);
     }
     // The parser trusts SPIR-V to be well-formed, and panics where it is not.

@@ -79,8 +79,8 @@ pub(super) fn preprocess(source: &str) -> Result<Expanded, Fault> {
         }
         result.places.push((result.text.len() as u32, offset as u32));
         match token.kind {
-            // Writing to a string does not fail.
-            Kind::Value(value) => _ = write!(result.text, "{value}"),
+            // The number of a line, which is unsigned. Writing to a string does not fail.
+            Kind::Value(value) => _ = write!(result.text, "{}u", value.clamp(0, u32::MAX.into())),
             _ => result.text.push_str(clean.slice(token)),
         }
         last_end = Some(token.end);

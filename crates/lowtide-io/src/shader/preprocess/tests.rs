@@ -7,6 +7,7 @@ use naga::ShaderStage;
 
 use super::preprocess;
 
+/// Return the expanded text, with one blank between tokens that do not touch in the source.
 fn expand(source: &str) -> String {
     let expanded = preprocess(source).unwrap_or_else(|fault| panic!("{}: {source}", fault.message));
     expanded.text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -21,21 +22,21 @@ fn refused(source: &str) -> (usize, String) {
 fn macros_are_expanded_as_in_c() {
     for (source, expected) in [
         ("#define A b\nA a A", "b a b"),
-        ("#define F(x, y) (x)*(y)\nF(1, F(2, 3))", "(1)*( ( 2)*( 3))"),
+        ("#define F(x, y) (x)*(y)\nF(1, F(2, 3))", "( 1 )*( ( 2 )*( 3 ) )"),
         ("#define F(x) x\nF F (1) F\n(2)", "F 1 2"),
         ("#define F(x) x +\n#define G F\nG(1) 2", "1 + 2"),
         ("#define F() one\nF() F( )", "one one"),
         // A macro is not expanded within itself.
         ("#define A A + B\n#define B A\nA", "A + A"),
-        ("#define F(x) x F(x)\nF(1)", "1 F( 1)"),
-        ("#define F(x) <x>\nF((a, b))", "< (a, b)>"),
+        ("#define F(x) x F(x)\nF(1)", "1 F( 1 )"),
+        ("#define F(x) <x>\nF((a, b))", "< (a, b) >"),
         ("a/**/b //c\nd/* \n */e \\\nf g\\\nh", "a b d e f gh"),
-        ("#define A 1\\\n+ 2\nA", "1 + 2"),
+        ("#define A 1\\\n+ 2\nA", "1+ 2"),
         ("#define A\n#ifdef A\n1\n#else\n2\n#endif\n#undef A\n#ifdef A\n3\n#endif", "1"),
         ("#if 0\n#if 1\na\n#else\nb\n#endif\n#elif 2 > 1\nc\n#elif 1\nd\n#else\ne\n#endif", "c"),
         ("#if defined A || !defined(B) && 1 + 2 * 3 == 7\nyes\n#endif", "yes"),
         ("#if (1 << 4 | 1) == 0x11 && 010 == 8 && -1 < 0 && 7 % 4 - 3 == 0\nyes\n#endif", "yes"),
-        ("a\n__LINE__\n#define L __LINE__\n\nL\n#line 20\nL", "a 2 5 21"),
+        ("a\n__LINE__\n#define L __LINE__\n\nL\n#line 20\nL", "a 2u 5u 21u"),
         ("#define S <<\n1 S 2 << 3", "1 << 2 << 3"),
         ("#define M -\n-M-1", "- - -1"),
         ("1.5e-3f .5 0x1Fu 1.x a.b", "1.5e-3f .5 0x1Fu 1.x a.b"),
@@ -85,13 +86,13 @@ fn what_grows_without_end_is_refused() {
     }
     let chain: String = (0..60_000).map(|name| format!("#define D{name} D{} D\n", name + 1)).collect();
     for (source, message) in [
-        (doubling("(", 18) + "A18 A18 A18 A18 A18", "macros expand to more than 1048576 tokens"),
+        (doubling("((((((((", 18) + "A18", "macros expand to more than 1048576 tokens"),
         (doubling("", 60) + "A60", "macros take more than 4194304 steps"),
         (doubling("+1", 60) + "#if A60\n#endif", "macros take more than 4194304 steps"),
-        (doubling(&"long".repeat(1000), 16) + "A16", "or 16777216 bytes of text"),
+        (doubling(&"long".repeat(1000), 16) + "A16", "or 4194304 bytes of text"),
         (calls(40), "macros take more than 4194304 steps"),
         (calls(200).replace("x+x", "x"), "macro calls are nested more than 100 levels deep"),
-        (cycle + "C0", "macros take more than 4194304 steps"),
+        (cycle + "C0", "macros expand to more than 1048576 tokens"),
         (format!("#if {}1\n#endif", "(".repeat(100_000)), "a condition is nested more than 100 levels deep"),
         (format!("#if {}1\n#endif", "!".repeat(100_000)), "a condition is nested more than 100 levels deep"),
     ] {
@@ -157,7 +158,14 @@ fn shader(random: &mut Random) -> String {
 fn the_parser_sees_the_same_shader() {
     let parse = |text: &str| {
         let options = naga::front::glsl::Options::from(ShaderStage::Fragment);
-        naga::front::glsl::Frontend::default().parse(&options, text).ok().map(|module| format!("{module:?}"))
+        let module = naga::front::glsl::Frontend::default().parse(&options, text).ok()?;
+        // Places differ: those of the expanded text are found again by `Expanded::offset`.
+        let mut text = format!("{module:?}");
+        while let Some(start) = text.find("Span {") {
+            let end = text[start..].find('}').expect("a closing brace");
+            text.replace_range(start..=start + end, "-");
+        }
+        Some(text)
     };
     let (mut good, mut bad) = (0, 0);
     for seed in 0..1500 {
@@ -165,7 +173,10 @@ fn the_parser_sees_the_same_shader() {
         let expected = parse(&source);
         let expanded = preprocess(&source);
         let found = expanded.as_ref().ok().and_then(|expanded| parse(&expanded.text));
-        assert_eq!(found, expected, "seed {seed}:\n{source}\n{expanded:?}");
+        if found != expected {
+            let expanded = expanded.map(|expanded| expanded.text);
+            panic!("seed {seed}:\n{source}\n{expanded:?}\n{found:?}\n{expected:?}");
+        }
         if expected.is_some() { good += 1 } else { bad += 1 }
     }
     assert!(good > 300 && bad > 30, "{good} read, {bad} refused");
