@@ -108,10 +108,10 @@ fn the_same_nodes_give_the_same_result_on_any_number_of_threads() {
 /// An operation with two results that are added, on a target with one output. `limits` are more lines of the target.
 fn two_results(folder: &Path, limits: &str) -> (PathBuf, PathBuf) {
     let (regions, target) = (folder.join("two.jsonl"), folder.join("one.toml"));
-    let register = |name: &str| serde_json::json!({"name": name, "class": "reg"});
+    let registers = ["a", "b", "c", "sum"].map(|name| serde_json::json!({"name": name, "class": "reg"}));
     let region = serde_json::json!({
         "lowtide": 1, "kernel": "k", "region": "two", "classes": ["reg"],
-        "registers": ["a", "b", "c", "sum"].map(register), "live_in": ["a"], "live_out": ["sum"],
+        "registers": registers, "live_in": ["a"], "live_out": ["sum"],
         "instructions": [
             {"op": "both", "latency": 4, "defs": ["b", "c"], "uses": ["a"]},
             {"op": "add", "latency": 4, "defs": ["sum"], "uses": ["b", "c"]}
