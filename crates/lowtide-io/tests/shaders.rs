@@ -569,6 +569,9 @@ fn small_files_that_ask_for_much_are_refused() {
         constants += &format!("const a{level} = array(a{below}, a{below});\n");
         arrays += &format!("const float a{level}{sizes} = float{sizes}(a{below}, a{below});\n");
     }
+    let mut structures = "struct S0 { float a; };\n".to_string();
+    (1..28)
+        .for_each(|level| structures += &format!("struct S{level} {{ S{0} a, b; S{0} c; }};\n", level - 1));
     let functions: String = (0..3000).map(|number| format!("void f{number}() {{}}\n")).collect();
     let globals: String = (0..3000).map(|number| format!("float g{number};\n")).collect();
     let calls: String = (0..5000).map(|number| format!("fn f{number}() {{}}\n")).collect();
@@ -583,7 +586,16 @@ fn small_files_that_ask_for_much_are_refused() {
         ),
         (fragment, format!("{head}#define F(x) x+x\n{}x", "F(".repeat(40)), "no closing bracket"),
         (fragment, format!("{head}void main() {{ o = vec4({hidden}x); }}"), "levels deep"),
-        (fragment, format!("{head}{arrays}void main() {{ o = vec4(x * x); }}"), "constants have more than"),
+        (
+            fragment,
+            format!("{head}{arrays}void main() {{ o = vec4(x * x); }}"),
+            "constants and structures have more than",
+        ),
+        (
+            fragment,
+            format!("{head}{structures}void main() {{ o = vec4(x * x); }}"),
+            "constants and structures have more than",
+        ),
         (
             fragment,
             format!("{head}{functions}{globals}void main() {{ o = vec4(x); }}"),
@@ -593,7 +605,7 @@ fn small_files_that_ask_for_much_are_refused() {
         (
             ShaderLanguage::Wgsl,
             format!("{constants}{main} {{ return vec4f(x); }}"),
-            "constants have more than",
+            "constants and structures have more than",
         ),
         (ShaderLanguage::Wgsl, " ".repeat((4 << 20) + 1), "a shader has at most 4194304 bytes"),
     ] {

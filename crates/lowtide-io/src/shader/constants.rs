@@ -1,15 +1,18 @@
-//! The size of constants, before a shader is parsed: the parser copies a constant wherever its name stands, so that
-//! constants made of constants can double with each line.
+//! The size of constants and structures, before a shader is parsed. The parser copies a constant, and goes through a
+//! structure, wherever its name stands. Constants made of constants, and structures of structures, can double with
+//! each line.
 
 use rustc_hash::FxHashMap;
 
 use super::nesting::comment;
 
-/// The most words and numbers of a shader, with the parts of a constant for each use of its name.
+/// The most words and numbers of a shader, with the parts of a constant or structure for each use of its name.
 const MOST_PARTS: u64 = 1 << 22;
 
-/// A constant whose declaration is being read.
+/// A constant or structure whose declaration is being read.
+#[derive(Default)]
 struct Declared<'a> {
+    is_struct: bool,
     name: Option<&'a [u8]>,
     parts: u64,
     /// Open brackets of the declaration.
@@ -18,7 +21,7 @@ struct Declared<'a> {
     has_value: bool,
 }
 
-/// Return offset and message if the constants of a shader are too large. The count is an upper bound.
+/// Return offset and message if the constants or structures of a shader are too large. The count is an upper bound.
 pub(super) fn too_large(text: &str, is_wgsl: bool) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
     let mut sizes: FxHashMap<&[u8], u64> = FxHashMap::default();
@@ -34,38 +37,46 @@ pub(super) fn too_large(text: &str, is_wgsl: bool) -> Option<(usize, String)> {
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
         let length = rest.iter().take_while(is_part).count();
         let word = &rest[..length];
-        if word == b"const" {
-            declared = Some(Declared { name: None, parts: 0, depth: 0, has_value: false });
+        if matches!(word, b"const" | b"struct") {
+            declared = Some(Declared { is_struct: word == b"struct", ..Declared::default() });
         } else if length > 0 {
             let parts = sizes.get(word).copied().unwrap_or(1);
             total = total.saturating_add(parts);
             if let Some(one) = &mut declared {
                 one.parts = one.parts.saturating_add(parts);
-                // WGSL has the name first. GLSL has the name last, and sizes of arrays after it.
-                let is_name = if is_wgsl { one.name.is_none() } else { !one.has_value && one.depth == 0 };
+                // GLSL has the name of a constant last, and sizes of arrays after it. Other names come first.
+                let is_name = match is_wgsl || one.is_struct {
+                    true => one.name.is_none(),
+                    false => !one.has_value && one.depth == 0,
+                };
                 one.name = if is_name { Some(word) } else { one.name };
             }
         } else if let Some(mut one) = declared.take() {
-            let is_next = rest[0] == b',' && one.depth == 0 && one.has_value && !is_wgsl;
+            let is_next = rest[0] == b',' && one.depth == 0 && one.has_value && !is_wgsl && !one.is_struct;
             match rest[0] {
                 b'(' | b'[' | b'{' => one.depth += 1,
                 b')' | b']' | b'}' => one.depth = one.depth.saturating_sub(1),
                 b'=' => one.has_value = true,
                 _ => {}
             }
-            if is_next || rest[0] == b';' {
+            let is_end = match one.is_struct {
+                true => rest[0] == b'}' && one.depth == 0,
+                false => rest[0] == b';',
+            };
+            if is_next || is_end {
                 if let Some(name) = one.name {
                     let size = sizes.entry(name).or_default();
                     *size = (*size).max(one.parts);
                 }
-                one = Declared { name: None, parts: 0, depth: 0, has_value: false };
+                one = Declared::default();
             }
             // A body begins after a parameter that is constant.
-            let is_over = rest[0] == b';' || rest[0] == b'{' && !one.has_value;
+            let is_over = is_end || rest[0] == b'{' && !one.has_value && !one.is_struct;
             declared = (!is_over).then_some(one);
         }
         if total > MOST_PARTS {
-            let message = format!("constants have more than {MOST_PARTS} parts, counted for each use");
+            let message =
+                format!("constants and structures have more than {MOST_PARTS} parts, counted for each use");
             return Some((at, message));
         }
         at += length.max(1);
