@@ -15,6 +15,8 @@ struct Declared<'a> {
     is_struct: bool,
     name: Option<&'a [u8]>,
     parts: u64,
+    /// The largest word of the current member: its type, which counts again for a second name.
+    member: u64,
     /// Open brackets of the declaration.
     depth: usize,
     /// The initial value has begun.
@@ -44,6 +46,7 @@ pub(super) fn too_large(text: &str, is_wgsl: bool) -> Option<(usize, String)> {
             total = total.saturating_add(parts);
             if let Some(one) = &mut declared {
                 one.parts = one.parts.saturating_add(parts);
+                one.member = one.member.max(parts);
                 // GLSL has the name of a constant last, and sizes of arrays after it. Other names come first.
                 let is_name = match is_wgsl || one.is_struct {
                     true => one.name.is_none(),
@@ -57,7 +60,14 @@ pub(super) fn too_large(text: &str, is_wgsl: bool) -> Option<(usize, String)> {
                 b'(' | b'[' | b'{' => one.depth += 1,
                 b')' | b']' | b'}' => one.depth = one.depth.saturating_sub(1),
                 b'=' => one.has_value = true,
+                b',' if one.is_struct && !is_wgsl => {
+                    one.parts = one.parts.saturating_add(one.member);
+                    total = total.saturating_add(one.member);
+                }
                 _ => {}
+            }
+            if matches!(rest[0], b';' | b'{') {
+                one.member = 0;
             }
             let is_end = match one.is_struct {
                 true => rest[0] == b'}' && one.depth == 0,
