@@ -38,6 +38,7 @@ fn no_partition(
 ) -> Failure {
     match problem.shortage() {
         Some(shortage) => {
+            let shortage = Box::new(shortage);
             failure(kernel, problem.region(), PassError::NotFound { algorithm, advice, shortage })
         }
         // Every operation can have a pass of its own.
@@ -50,7 +51,7 @@ pub fn any(problem: &PassProblem, kernel: &str, budget: Budget) -> Result<Partit
     match (exact::find(problem, budget), problem.shortage()) {
         (Verdict::Yes(partition), _) => Ok(partition),
         (Verdict::No(()), Some(shortage)) => {
-            Err(failure(kernel, problem.region(), PassError::NoPartition(shortage)))
+            Err(failure(kernel, problem.region(), PassError::NoPartition(Box::new(shortage))))
         }
         _ => Err(no_partition(problem, kernel, "exact", "try a larger --budget or --nodes")),
     }

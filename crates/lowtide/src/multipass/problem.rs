@@ -33,10 +33,10 @@ pub enum PassError {
     },
     /// An operation or a value that no pass can have.
     #[error("{0}")]
-    TooLarge(Shortage),
+    TooLarge(Box<Shortage>),
     /// No partition exists.
     #[error("no partition into passes exists; {0}")]
-    NoPartition(Shortage),
+    NoPartition(Box<Shortage>),
     /// An algorithm has found no partition, and one may exist.
     #[error("{algorithm} finds no partition, and one may exist: {advice}; {shortage}")]
     NotFound {
@@ -45,7 +45,7 @@ pub enum PassError {
         /// The next step of the user.
         advice: &'static str,
         /// An operation that does not fit into a pass of its own.
-        shortage: Shortage,
+        shortage: Box<Shortage>,
     },
 }
 
@@ -263,7 +263,7 @@ impl<'a> PassProblem<'a> {
             is_output,
         };
         match problem.hard_shortage() {
-            Some(shortage) => Err(PassError::TooLarge(shortage)),
+            Some(shortage) => Err(PassError::TooLarge(Box::new(shortage))),
             None => Ok(problem),
         }
     }

@@ -50,10 +50,10 @@ impl Parser<'_, '_> {
         };
         let first = punct(self.at)?;
         let touches = self.tokens.get(self.at + 1).is_some_and(|next| next.start == self.tokens[self.at].end);
-        if let (true, Some(second)) = (touches, punct(self.at + 1)) {
-            if let Some(pair) = PAIRS.iter().find(|pair| pair.as_bytes() == [first, second]) {
-                return Some(pair);
-            }
+        if let (true, Some(second)) = (touches, punct(self.at + 1))
+            && let Some(pair) = PAIRS.iter().find(|pair| pair.as_bytes() == [first, second])
+        {
+            return Some(pair);
         }
         LEVELS.iter().copied().flatten().find(|operator| operator.as_bytes() == [first]).copied()
     }
