@@ -105,6 +105,48 @@ fn the_same_nodes_give_the_same_result_on_any_number_of_threads() {
     assert_eq!(one, two);
 }
 
+/// An operation with two results that are added, on a target with one output. `limits` are more lines of the target.
+fn two_results(folder: &Path, limits: &str) -> (PathBuf, PathBuf) {
+    let (regions, target) = (folder.join("two.jsonl"), folder.join("one.toml"));
+    let registers = ["a", "b", "c", "sum"].map(|name| serde_json::json!({"name": name, "class": "reg"}));
+    let region = serde_json::json!({
+        "lowtide": 1, "kernel": "k", "region": "two", "classes": ["reg"],
+        "registers": registers, "live_in": ["a"], "live_out": ["sum"],
+        "instructions": [
+            {"op": "both", "latency": 4, "defs": ["b", "c"], "uses": ["a"]},
+            {"op": "add", "latency": 4, "defs": ["sum"], "uses": ["b", "c"]}
+        ],
+        "deps": [[0, 1, "data", 4]]
+    });
+    std::fs::write(&regions, format!("{region}\n")).expect("a writable folder");
+    let file = std::fs::read_to_string(shaders().join("../../crates/lowtide/targets/ps14.toml"));
+    let file = file.expect("the target").replacen("instructions = 28", limits, 1);
+    std::fs::write(&target, file).expect("a writable folder");
+    (regions, target)
+}
+
+#[test]
+fn a_shader_fits_if_a_partition_exists() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (regions, target) = two_results(folder.path(), "instructions = 28");
+    let line = format!("passes {} --target {} --nodes 10000", regions.display(), target.display());
+    let document = json(&line);
+    let block = &document["shaders"][0]["regions"][0];
+    assert_eq!((block["passes"].as_array().map(Vec::len), &block["optimal"]), (Some(1), &Value::Bool(true)));
+    let (regions, target) = two_results(folder.path(), "instructions = 2");
+    let line = format!("passes {} --target {} --nodes 10000", regions.display(), target.display());
+    let message = error(&line);
+    assert!(
+        message.contains("kernel \"k\", region two: no partition into passes exists;")
+            && message.contains("does not fit into a pass of its own: it needs"),
+        "{message}"
+    );
+    for line in [format!("{line} --algorithm mio"), line.replace("10000", "0")] {
+        let message = error(&line);
+        assert!(message.contains("finds no partition, and one may exist: try"), "{message}");
+    }
+}
+
 #[test]
 fn bench_passes_has_the_agreed_keys() {
     let document = json("bench passes @ --target ps20 --nodes 20000 --max-size 100");

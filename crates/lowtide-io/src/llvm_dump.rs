@@ -469,13 +469,15 @@ fn max_occupancy(targets: &[Target], header: &Header) -> Result<Option<u32>, Str
     let target = targets.iter().find(|target| target.name() == header.cpu);
     let from_limit = target.and_then(|target| {
         let file = target.files().iter().find(|file| file.classes[0].name == CLASSES[0])?;
-        Some(file.waves(header.vector_limit)).filter(|waves| *waves < file.waves)
+        Some(file.waves(header.vector_limit).max(1)).filter(|waves| *waves < file.waves)
     });
     // The attribute is "fewest" or "fewest,most".
     let from_attribute = match header.waves_per_eu.as_deref().and_then(|text| text.split_once(',')) {
         None => None,
         Some((_, most)) => {
-            Some(most.trim().parse().map_err(|_| format!("bad amdgpu-waves-per-eu {most:?}"))?)
+            let most = most.trim().parse().map_err(|_| format!("bad amdgpu-waves-per-eu {most:?}"))?;
+            // LLVM reads 0 as no limit.
+            Some(most).filter(|most| *most > 0)
         }
     };
     Ok([from_limit, from_attribute].into_iter().flatten().min())

@@ -1,15 +1,19 @@
 //! Output files that are written atomically on success.
+//!
+//! The text first goes into a temporary file without a name, so that a program that is ended leaves nothing
+//! behind. On success, the text is copied to a named temporary file in the folder of the output, and a rename
+//! puts that file into place.
 
-use std::fs::File;
-use std::io::{BufWriter, Error, ErrorKind, Write};
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, Error, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
 /// A writer of lines to a file, or to the standard output for `-`. A name that ends in `.gz` is compressed.
-/// [`LineWriter::finish`] writes the output atomically; before it, nothing is visible.
+/// [`LineWriter::finish`] writes the output atomically; before it, nothing is visible. A file that exists keeps
+/// its permissions. A symbolic link stays, and its target is written.
 pub struct LineWriter {
     place: Place,
     sink: Sink,
@@ -18,15 +22,15 @@ pub struct LineWriter {
 /// The destination of the complete text.
 enum Place {
     Stdout,
-    /// A regular file, which is replaced.
-    File(PathBuf),
+    /// A regular file, which is made or replaced, and its permissions if it exists.
+    File(PathBuf, Option<Permissions>),
     /// A device or a pipe, which must not be replaced by a file.
     Special(PathBuf),
 }
 
 enum Sink {
-    Plain(BufWriter<NamedTempFile>),
-    Gzip(Box<BufWriter<GzEncoder<NamedTempFile>>>),
+    Plain(BufWriter<File>),
+    Gzip(Box<BufWriter<GzEncoder<File>>>),
 }
 
 impl LineWriter {
@@ -34,12 +38,9 @@ impl LineWriter {
     pub fn create(path: &Path) -> Result<Self, Error> {
         let place = Place::of(path)?;
         let file = match &place {
-            Place::Stdout | Place::Special(_) => NamedTempFile::new()?,
-            Place::File(path) => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                // The error carries the name of the temporary file, which would only confuse.
-                NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(without_path)?
-            }
+            Place::Stdout | Place::Special(_) => tempfile::tempfile()?,
+            // The error carries the name of the temporary file, which would only confuse.
+            Place::File(path, _) => tempfile::tempfile_in(folder_of(path)).map_err(without_path)?,
         };
         let sink = match path.extension().is_some_and(|extension| extension == "gz") {
             true => Sink::Gzip(Box::new(BufWriter::new(GzEncoder::new(file, Compression::new(9))))),
@@ -65,27 +66,34 @@ impl LineWriter {
             Sink::Gzip(sink) => sink.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()?,
         };
         file.flush()?;
+        file.rewind()?;
         match self.place {
             Place::Stdout => {
                 let mut stdout = std::io::stdout().lock();
-                match std::io::copy(&mut file.reopen()?, &mut stdout).and_then(|_| stdout.flush()) {
+                match std::io::copy(&mut file, &mut stdout).and_then(|_| stdout.flush()) {
                     Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
                     _ => Ok(()),
                 }
             }
             Place::Special(path) => {
                 let mut special = File::options().write(true).open(path)?;
-                std::io::copy(&mut file.reopen()?, &mut special)?;
+                std::io::copy(&mut file, &mut special)?;
                 Ok(())
             }
-            Place::File(path) => {
+            Place::File(path, permissions) => {
+                let mut builder = tempfile::Builder::new();
                 #[cfg(unix)]
                 {
-                    // Temporary files are private. A file that the user names gets the usual permissions.
+                    // Temporary files are private. A new file that the user names gets the usual permissions.
                     use std::os::unix::fs::PermissionsExt;
-                    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+                    builder.permissions(Permissions::from_mode(0o666));
                 }
-                file.persist(&path).map_err(|error| error.error)?;
+                let mut named = builder.tempfile_in(folder_of(&path)).map_err(without_path)?;
+                std::io::copy(&mut file, named.as_file_mut())?;
+                if let Some(permissions) = permissions {
+                    named.as_file().set_permissions(permissions)?;
+                }
+                named.persist(&path).map_err(|error| error.error)?;
                 Ok(())
             }
         }
@@ -100,12 +108,31 @@ impl Place {
         match path.metadata() {
             // Report it before the work instead of after it.
             Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            // Behind a symbolic link, the file is replaced and not the link.
-            Ok(data) if data.is_file() => Ok(Place::File(path.canonicalize()?)),
+            Ok(data) if data.is_file() => Ok(Place::File(behind_links(path)?, Some(data.permissions()))),
             Ok(_) => Ok(Place::Special(path.to_path_buf())),
-            Err(_) => Ok(Place::File(path.to_path_buf())),
+            Err(_) => Ok(Place::File(behind_links(path)?, None)),
         }
     }
+}
+
+/// The most symbolic links to follow: the limit of Linux.
+const MOST_LINKS: usize = 40;
+
+/// Return the file behind symbolic links, whether it exists or not.
+fn behind_links(path: &Path) -> Result<PathBuf, Error> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if !path.symlink_metadata().is_ok_and(|data| data.is_symlink()) {
+            return Ok(path);
+        }
+        // A relative link starts in its own folder.
+        path = folder_of(&path).join(std::fs::read_link(&path)?);
+    }
+    Err(Error::other("too many symbolic links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn without_path(error: Error) -> Error {

@@ -368,6 +368,12 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
     }
 
     let region = builder.build().map_err(|error| place(error.to_string()))?;
+    if line.max_occupancy == Some(0) {
+        return Err(format!(
+            "kernel {:?}: max_occupancy must be at least 1: leave it out if there is no limit",
+            line.kernel
+        ));
+    }
     let kernel = KernelHeader {
         name: (*line.kernel).into(),
         origin: (*line.origin).into(),

@@ -667,6 +667,19 @@ fn lines_of_a_kernel_that_disagree() {
 }
 
 #[test]
+fn a_kernel_without_a_wave() {
+    let none = change(OWN, r#""kernel":"k""#, r#""kernel":"k","max_occupancy":0"#);
+    refuses(
+        none,
+        r#"in.jsonl:1: kernel "k": max_occupancy must be at least 1: leave it out if there is no limit"#,
+    );
+    // In a dump, 0 is LLVM's word for no limit.
+    let unlimited = change(DUMP, r#""1,8""#, r#""1,0""#);
+    let kernel = reader(unlimited).expect("a reader").next().expect("a kernel").expect("a valid kernel");
+    assert_ne!(kernel.max_occupancy, Some(0));
+}
+
+#[test]
 fn a_bad_attribute() {
     dump(r#""1,8""#, r#""1,many""#, r#"function "k", region bb0.1: bad amdgpu-waves-per-eu "many""#);
 }

@@ -303,11 +303,12 @@ fn the_cheapest_passes() {
             tried += 1;
         }
         let starts = [
-            dpmpp::partition(&problem).partition,
+            dpmpp::partition(&problem).map(|found| found.partition),
             mio::partition(&problem),
             rds::partition(&problem, Budget::UNLIMITED),
         ];
         for start in &starts {
+            let start = start.as_ref().unwrap_or_else(|| panic!("{name}: no partition"));
             let proven = exact_passes::partition(&problem, start, Budget::UNLIMITED);
             let report = check_passes(region, problem.model(), &proven.partition.passes);
             let report = report.unwrap_or_else(|violations| panic!("{name}: {}", violations[0]));

@@ -551,6 +551,95 @@ fn shaders_that_grow_without_end_are_refused() {
     }
 }
 
+/// A few hundred bytes can ask for gigabytes: macros and constants that double, and names for every function.
+#[test]
+fn small_files_that_ask_for_much_are_refused() {
+    let fragment = ShaderLanguage::GlslFragment;
+    let head = "#version 450\nlayout(location = 0) in float x; layout(location = 0) out vec4 o;\n";
+    let main = "@fragment fn main(@location(0) x: f32) -> @location(0) vec4f";
+    let doubling = |first: &str, levels: usize| {
+        let mut source = format!("#define A0 {first}\n");
+        (1..=levels).for_each(|level| source += &format!("#define A{level} A{0} A{0}\n", level - 1));
+        source
+    };
+    let mut constants = "const a0 = array(1.0, 2.0);\n".to_string();
+    let mut arrays = "const float a0[2] = float[2](1.0, 2.0);\n".to_string();
+    for level in 1..28 {
+        let (below, sizes) = (level - 1, "[2]".repeat(level + 1));
+        constants += &format!("const a{level} = array(a{below}, a{below});\n");
+        arrays += &format!("const float a{level}{sizes} = float{sizes}(a{below}, a{below});\n");
+    }
+    let mut structures = "struct S0 { float a; };\n".to_string();
+    (1..28).for_each(|level| structures += &format!("struct S{level} {{ S{0} a, b; }};\n", level - 1));
+    let functions: String = (0..3000).map(|number| format!("void f{number}() {{}}\n")).collect();
+    let globals: String = (0..3000).map(|number| format!("float g{number};\n")).collect();
+    let calls: String = (0..5000).map(|number| format!("fn f{number}() {{}}\n")).collect();
+    // Half of the brackets stand in a branch that is not compiled.
+    let hidden = format!("{}\n#if 0\n{}\n#endif\n", "(".repeat(3000), ")".repeat(3000)).repeat(10);
+    for (language, source, message) in [
+        (fragment, format!("{head}{}void main() {{ o = vec4(A18 x); }}", doubling("(", 18)), "levels deep"),
+        (
+            fragment,
+            format!("{head}{}void main() {{ o = vec4(x A40); }}", doubling("", 40)),
+            "steps to expand",
+        ),
+        (fragment, format!("{head}#define F(x) x+x\n{}x", "F(".repeat(40)), "no closing bracket"),
+        (fragment, format!("{head}void main() {{ o = vec4({hidden}x); }}"), "levels deep"),
+        (
+            fragment,
+            format!("{head}{arrays}void main() {{ o = vec4(x * x); }}"),
+            "constants and structures have more than",
+        ),
+        (
+            fragment,
+            format!("{head}{structures}void main() {{ o = vec4(x * x); }}"),
+            "constants and structures have more than",
+        ),
+        (
+            fragment,
+            format!("{head}{functions}{globals}void main() {{ o = vec4(x); }}"),
+            "has 3001 functions and 3002 global names",
+        ),
+        (ShaderLanguage::Wgsl, format!("{calls}{main} {{ return vec4f(x); }}"), "has 5001 functions"),
+        (
+            ShaderLanguage::Wgsl,
+            format!("{constants}{main} {{ return vec4f(x); }}"),
+            "constants and structures have more than",
+        ),
+        (ShaderLanguage::Wgsl, " ".repeat((4 << 20) + 1), "a shader has at most 4194304 bytes"),
+    ] {
+        let error = parse_shader(language, source.as_bytes(), "small").expect_err("too large").to_string();
+        assert!(error.contains(message), "{error}");
+        assert!(error.starts_with("small:"), "{error}");
+    }
+}
+
+/// Macros, conditions and continued lines keep their places.
+#[test]
+fn an_error_behind_macros_has_its_line() {
+    let source = "#version 450\n#define TWICE(v) (v + \\\n  v)\nlayout(location = 0) in float x;\n\
+                  layout(location = 0) out vec4 o;\n#if 0\nfail\n#else\nvoid main() {\n  o = vec4(TWICE(x));\n  \
+                  o = y;\n}\n#endif\n";
+    let error = parse_shader(ShaderLanguage::GlslFragment, source.as_bytes(), "a.frag").expect_err("no y");
+    assert!(error.to_string().starts_with("a.frag:11: "), "{error}");
+    let good = source.replace("  o = y;\n", "");
+    let kernels = parse_shader(ShaderLanguage::GlslFragment, good.as_bytes(), "a.frag").expect("valid");
+    let region = &kernels[0].regions[0];
+    let places: Vec<_> = region.instrs().filter_map(|instr| shader_place(region, instr)).collect();
+    // The sum begins with the argument of the macro.
+    assert_eq!(places, [(10, 18)]);
+}
+
+/// A parser that panics is an error, and the terminal stays clean: `crates/lowtide-cli/tests/cli` looks at it.
+#[test]
+fn a_panic_of_the_parser_is_an_error() {
+    let source = "#version 450\nlayout(local_size_x = 1) in;\nlayout(set = 0, binding = 0) buffer B { float y; };\n\
+                  const float a[2000000000] = float[2000000000](1.0);\nvoid main() { y = a[2]; }\n";
+    let error =
+        parse_shader(ShaderLanguage::GlslCompute, source.as_bytes(), "a.comp").expect_err("too large");
+    assert!(error.to_string().starts_with("a.comp: is damaged: the parser failed: "), "{error}");
+}
+
 /// Places are right behind letters of several bytes, whatever a front end counts.
 #[test]
 fn letters_of_several_bytes_do_no_harm() {

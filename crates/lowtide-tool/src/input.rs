@@ -68,7 +68,8 @@ pub fn for_each_kernel<T: Send>(
     Ok(())
 }
 
-/// Return the files of a list. A folder stands for the region files and shaders in it.
+/// Return the files of a list. A folder stands for the region files and shaders in it. Only regular files of a
+/// folder count, also behind symbolic links: a pipe without a writer would block the reader.
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -86,7 +87,9 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             let entry = entry.map_err(fail)?.path();
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             let is_region_file = name.ends_with(".jsonl") || name.ends_with(".jsonl.gz");
-            if is_region_file || ShaderLanguage::of(&entry).is_some() {
+            // A file that cannot be looked at is an error of the reader.
+            let is_regular = entry.metadata().map_or(true, |data| data.is_file());
+            if is_regular && (is_region_file || ShaderLanguage::of(&entry).is_some()) {
                 inside.push(entry);
             }
         }

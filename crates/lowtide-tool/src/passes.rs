@@ -2,20 +2,59 @@
 
 use lowtide::budget::Budget;
 use lowtide::multipass::check::{PassReport, check_passes};
-use lowtide::multipass::{Partition, PassProblem, exact};
+use lowtide::multipass::{Partition, PassError, PassProblem, exact};
 use lowtide::progress::Quantity;
 use lowtide::region::Region;
 use lowtide::target::Target;
+use lowtide::verdict::Verdict;
 
 use crate::{Failure, progress};
 
 /// Return a region of a kernel as a problem on a target that describes passes.
 pub fn problem<'a>(kernel: &str, region: &'a Region, target: &'a Target) -> Result<PassProblem<'a>, Failure> {
-    PassProblem::new(region, target).map_err(|error| Failure::Passes {
-        kernel: kernel.to_string(),
-        region: region.name().to_string(),
-        error,
-    })
+    PassProblem::new(region, target).map_err(|error| failure(kernel, region, error))
+}
+
+fn failure(kernel: &str, region: &Region, error: PassError) -> Failure {
+    Failure::Passes { kernel: kernel.to_string(), region: region.name().to_string(), error }
+}
+
+/// Return the result of an algorithm, or an error if it has found no partition.
+pub fn found_by<T>(
+    algorithm: &'static str,
+    problem: &PassProblem,
+    kernel: &str,
+    found: Option<T>,
+) -> Result<T, Failure> {
+    let advice = "try `lowtide passes --algorithm exact`";
+    found.ok_or_else(|| no_partition(problem, kernel, algorithm, advice))
+}
+
+fn no_partition(
+    problem: &PassProblem,
+    kernel: &str,
+    algorithm: &'static str,
+    advice: &'static str,
+) -> Failure {
+    match problem.shortage() {
+        Some(shortage) => {
+            let shortage = Box::new(shortage);
+            failure(kernel, problem.region(), PassError::NotFound { algorithm, advice, shortage })
+        }
+        // Every operation can have a pass of its own.
+        None => Failure::Message(format!("{algorithm} finds no partition for kernel {kernel:?}")),
+    }
+}
+
+/// Return any partition, by the exact search. It is an error if none exists or none is found.
+pub fn any(problem: &PassProblem, kernel: &str, budget: Budget) -> Result<Partition, Failure> {
+    match (exact::find(problem, budget), problem.shortage()) {
+        (Verdict::Yes(partition), _) => Ok(partition),
+        (Verdict::No(()), Some(shortage)) => {
+            Err(failure(kernel, problem.region(), PassError::NoPartition(Box::new(shortage))))
+        }
+        _ => Err(no_partition(problem, kernel, "exact", "try a larger --budget or --nodes")),
+    }
 }
 
 /// Run the exact search from a start, with progress on a terminal.

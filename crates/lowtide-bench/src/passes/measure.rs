@@ -10,7 +10,7 @@ use lowtide::multipass::{Partition, dpmpp, mio, rds};
 use lowtide::region::Region;
 use lowtide::target::Target;
 use lowtide_tool::input::{for_each_kernel, load_target};
-use lowtide_tool::passes::{checked, problem, proven};
+use lowtide_tool::passes::{checked, found_by, problem, proven};
 use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -58,6 +58,7 @@ pub(super) fn measure(args: &PassesArgs) -> Result<Document, Failure> {
             let region = shader(Look::real(n), 1);
             let problem = problem("generated", &region, &target)?;
             let (found, seconds) = timed(|| dpmpp::partition(&problem));
+            let found = found_by("dpmpp", &problem, "generated", found)?;
             checked(&problem, "generated", &found.partition)?;
             document.generated.push(Generated {
                 n,
@@ -83,6 +84,9 @@ fn measure_block(shader: &str, region: &Region, target: &Target, budget: Budget)
     let start = Instant::now();
     let cuts = rds::partition(&problem, budget);
     let cuts_time = start.elapsed().as_secs_f64();
+    let dp = found_by("dpmpp", &problem, shader, dp)?;
+    let list = found_by("mio", &problem, shader, list)?;
+    let cuts = found_by("rds", &problem, shader, cuts)?;
     let found: [&Partition; 3] = [&dp.partition, &list, &cuts];
     let best = found.into_iter().min_by_key(|partition| partition.cost).unwrap_or(&dp.partition);
     let start = Instant::now();

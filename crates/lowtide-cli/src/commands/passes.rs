@@ -13,7 +13,7 @@ use lowtide_io::shader_place;
 use lowtide_tool::args::{InputArgs, name_of, parse_time};
 use lowtide_tool::input::{for_each_kernel, load_target};
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::passes::{checked, problem, proven};
+use lowtide_tool::passes::{any, checked, found_by, problem, proven};
 use lowtide_tool::table::{grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
@@ -123,9 +123,9 @@ fn solve(
     budget: Budget,
 ) -> Result<Answer, Failure> {
     let simple = |algorithm: PassAlgorithm, budget: Budget| match algorithm {
-        PassAlgorithm::Mio => mio::partition(problem),
-        PassAlgorithm::Rds => rds::partition(problem, budget),
-        _ => dpmpp::partition(problem).partition,
+        PassAlgorithm::Mio => ("mio", mio::partition(problem)),
+        PassAlgorithm::Rds => ("rds", rds::partition(problem, budget)),
+        _ => ("dpmpp", dpmpp::partition(problem).map(|found| found.partition)),
     };
     let (partition, bound) = match algorithm {
         PassAlgorithm::Exact => {
@@ -137,13 +137,17 @@ fn solve(
             };
             let half = part(&|time| time / 2);
             let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds]
-                .map(|algorithm| simple(algorithm, half));
-            let best = starts.iter().min_by_key(|partition| partition.cost).unwrap_or(&starts[0]);
+                .map(|algorithm| simple(algorithm, half).1);
+            let best = starts.into_iter().flatten().min_by_key(|partition| partition.cost);
+            let best = best.map_or_else(|| any(problem, kernel, half), Ok)?;
             let spent = clock.elapsed() / problem.len() as u32;
-            let proven = proven(problem, kernel, best, part(&|time| time.saturating_sub(spent)));
+            let proven = proven(problem, kernel, &best, part(&|time| time.saturating_sub(spent)));
             (proven.partition, proven.bound)
         }
-        other => (simple(other, budget), 0),
+        other => {
+            let (name, found) = simple(other, budget);
+            (found_by(name, problem, kernel, found)?, 0)
+        }
     };
     let report = checked(problem, kernel, &partition)?;
     Ok(Answer { partition, bound, report })

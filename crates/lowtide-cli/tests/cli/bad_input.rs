@@ -191,3 +191,18 @@ fn a_line_of_a_gigabyte() {
         assert!(message.contains("long.jsonl.gz:1: the line is longer than 64 MiB"), "{message}");
     }
 }
+
+/// The parser of shaders panics on some input: an error, and nothing else on the terminal.
+#[cfg(feature = "shaders")]
+#[test]
+fn a_panic_of_the_shader_parser_is_one_line() {
+    let folder = Folder::new();
+    let shader = folder.write(
+        "a.comp",
+        "#version 450\nlayout(local_size_x = 1) in;\nlayout(set = 0, binding = 0) buffer B { float y; };\n\
+         const float a[2000000000] = float[2000000000](1.0);\nvoid main() { y = a[2]; }\n",
+    );
+    let message = run("info {}", &[&shader]).error();
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains("a.comp: is damaged: the parser failed"), "{message}");
+}

@@ -226,7 +226,7 @@ fn throughput_has_a_column_and_a_line() {
 #[test]
 fn throughput_is_no_worse_than_other_goals() {
     let cycles = |goal: &str| -> Vec<f64> {
-        let line = format!("schedule {{}} --json --nodes 5000 --no-filter --goal {goal}");
+        let line = format!("schedule {{}} --json --nodes 50000 --no-filter --goal {goal}");
         let document = run(&line, &[&corpus()]).json();
         array(&document["kernels"]).iter().map(|kernel| float(&kernel["cycles_per_wave"])).collect()
     };
@@ -238,7 +238,7 @@ fn throughput_is_no_worse_than_other_goals() {
 }
 
 /// Eight loads of 8 registers each, 500 cycles long. With 10 waves, three of them can wait at once, which takes
-/// three times 500 cycles; with 8 waves, four can.
+/// three times 500 cycles; with 8 waves four, and with 4 waves all of them.
 #[test]
 fn waves_that_cost_too_many_cycles_are_not_taken() {
     let folder = Folder::new();
@@ -259,12 +259,13 @@ fn waves_that_cost_too_many_cycles_are_not_taken() {
         let kernel = &document["kernels"][0];
         (number(&kernel["occupancy"]), float(&kernel["cycles_per_wave"]))
     };
-    assert_eq!(chosen("--goal throughput"), (8, 126.0));
-    assert_eq!(chosen("--goal throughput --front"), (8, 126.0));
-    assert_eq!(chosen("--goal occupancy --front"), (10, 150.5));
+    // 16 issue cycles, and a share of the waits: 492 cycles for 4 waves, 1,489 for 10.
+    assert_eq!(chosen("--goal throughput"), (4, 139.0));
+    assert_eq!(chosen("--goal throughput --front"), (4, 139.0));
+    assert_eq!(chosen("--goal occupancy --front"), (10, 164.9));
     let told = run("schedule {} --front --nodes 5000", &[&file]).ok();
     let best = told.lines().find(|line| line.ends_with('*')).expect("a best row");
-    assert!(best.trim_start().starts_with("8 "), "{told}");
+    assert!(best.trim_start().starts_with("4 "), "{told}");
 }
 
 /// A region that runs often decides for the kernel.
@@ -285,7 +286,10 @@ fn frequencies_count() {
     };
     let [wide, tiny, both, twice] = [[1, 0], [0, 1], [1, 1], [2, 2]].map(cycles);
     assert!(wide > tiny && tiny > 0.0, "{wide} {tiny}");
-    assert!((both - wide - tiny).abs() < 1e-6 && (twice - 2.0 * both).abs() < 1e-6, "{both} {twice}");
+    // Each region alone may want other waves than both together.
+    assert!(both + 1e-6 >= wide + tiny && (twice - 2.0 * both).abs() < 1e-6, "{both} {wide} {tiny} {twice}");
+    let often = cycles([1000, 1]);
+    assert!(often + 1e-6 >= 1000.0 * wide && often <= 1000.0 * wide + 2.0 * both, "{often} {wide} {both}");
 }
 
 #[test]

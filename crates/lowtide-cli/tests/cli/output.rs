@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, corpus, finish, program, run, text, tiny};
+use crate::common::{Folder, corpus, finish, lines, program, run, text, tiny};
 
 #[test]
 fn a_missing_folder_is_told() {
@@ -62,6 +62,97 @@ fn a_link_stays_a_link() {
     run("convert {} -o {}", &[&input, &link]).ok();
     assert!(link.is_symlink());
     assert!(text(&file).contains("\"kernel\":\"k\""));
+}
+
+/// The file behind a link that leads nowhere is made, in its own folder.
+#[cfg(unix)]
+#[test]
+fn a_dangling_link_is_written_through() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("inner")).expect("a folder");
+    let (first, second) = (folder.path("first.jsonl"), folder.path("inner/second.jsonl"));
+    std::os::unix::fs::symlink("inner/second.jsonl", &first).expect("a link");
+    std::os::unix::fs::symlink("new.jsonl", &second).expect("a link");
+    let input = folder.regions("k.jsonl", &[tiny("k", "r")]);
+    run("convert {} -o {}", &[&input, &first]).ok();
+    assert!(first.is_symlink() && second.is_symlink());
+    assert!(text(&folder.path("inner/new.jsonl")).contains("\"kernel\":\"k\""));
+    let ring = folder.path("ring.jsonl");
+    std::os::unix::fs::symlink("ring.jsonl", &ring).expect("a link");
+    let message = run("convert {} -o {}", &[&input, &ring]).error();
+    assert!(message.contains("ring.jsonl: cannot be written: too many symbolic links"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_existing_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let input = folder.regions("k.jsonl", &[tiny("k", "r")]);
+    for mode in [0o600, 0o640, 0o755] {
+        let file = folder.write("old.jsonl", "old");
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("own file");
+        run("convert {} -o {}", &[&input, &file]).ok();
+        assert!(text(&file).contains("\"kernel\":\"k\""));
+        let found = fs::metadata(&file).expect("the file").permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{found:o}, not {mode:o}");
+    }
+    // A new file has the permissions of every new file.
+    let (new, usual) = (folder.path("new.jsonl"), folder.write("usual", ""));
+    run("convert {} -o {}", &[&input, &new]).ok();
+    let [new, usual] = [new, usual].map(|path| fs::metadata(path).expect("the file").permissions().mode());
+    assert_eq!(new, usual);
+}
+
+/// Ended by Ctrl-C or without any warning, in the middle of the input: no output, and no temporary file.
+#[cfg(unix)]
+#[test]
+fn a_program_that_is_ended_leaves_nothing_behind() {
+    use std::io::Write;
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let folder = Folder::new();
+        let output = folder.path("out.jsonl");
+        let mut child = (program().args(["convert", "-", "-o"]).arg(&output))
+            .env("TMPDIR", folder.0.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        // More than a pipe holds: the program has read some of it, and waits for the rest.
+        let mut stdin = child.stdin.take().expect("a pipe");
+        for number in 0..2000 {
+            stdin.write_all(lines(&[tiny(&format!("k{number}"), "r")]).as_bytes()).expect("a reader");
+        }
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+        assert!(!child.wait().expect("the program ends").success());
+        assert!(folder.names().is_empty(), "{signal}: {:?}", folder.names());
+    }
+}
+
+/// Nothing waits for the writer of a pipe that nobody has named.
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_in_a_folder_are_skipped_and_named_ones_are_read() {
+    let folder = Folder::new();
+    folder.regions("k.jsonl", &[tiny("k", "r")]);
+    std::os::unix::fs::symlink("k.jsonl", folder.path("link.jsonl")).expect("a link");
+    fs::create_dir(folder.path("folder.jsonl")).expect("a folder");
+    let pipe = folder.path("pipe.jsonl");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let found = finish(program().args(["info", "--json"]).arg(folder.0.path())).json();
+    assert_eq!(found["kernels"], 2);
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, lines(&[tiny("piped", "r")]))
+    });
+    let found = run("info {} --json", &[&pipe]).json();
+    writer.join().expect("the writer ends").expect("the pipe is read");
+    assert_eq!(found["kernels"], 1);
+    let empty = Folder::new();
+    assert!(Command::new("mkfifo").arg(empty.path("pipe.jsonl")).status().expect("mkfifo").success());
+    let message = run("info {}", &[empty.0.path()]).error();
+    assert!(message.contains("no region files"), "{message}");
 }
 
 #[test]

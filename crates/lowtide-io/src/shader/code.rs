@@ -235,10 +235,19 @@ impl Code {
     fn live(&self) -> (Vec<LaneSet>, Vec<LaneSet>) {
         let mut live_ins = vec![LaneSet::new(self.regs.len()); self.blocks.len()];
         let mut live_outs = live_ins.clone();
+        let mut before = vec![Vec::new(); self.blocks.len()];
+        for (position, block) in self.blocks.iter().enumerate() {
+            block.next.iter().for_each(|next| before[*next].push(position));
+        }
+        // A block is visited again when a block after it has changed: nested loops take as many rounds as levels.
+        let mut is_open = vec![true; self.blocks.len()];
         let mut changed = true;
         while changed {
             changed = false;
             for position in (0..self.blocks.len()).rev() {
+                if !std::mem::take(&mut is_open[position]) {
+                    continue;
+                }
                 let block = &self.blocks[position];
                 let mut after = LaneSet::new(self.regs.len());
                 block.next.iter().for_each(|next| after.union(&live_ins[*next]));
@@ -258,7 +267,10 @@ impl Code {
                         self.step_back(op, &mut live);
                     }
                 }
-                changed |= live != live_ins[position];
+                if live != live_ins[position] {
+                    changed = true;
+                    before[position].iter().for_each(|before| is_open[*before] = true);
+                }
                 live_ins[position] = live;
             }
         }

@@ -14,6 +14,8 @@
 #[cfg(feature = "shaders")]
 mod code;
 #[cfg(feature = "shaders")]
+mod constants;
+#[cfg(feature = "shaders")]
 mod lower;
 #[cfg(feature = "shaders")]
 mod math;
@@ -21,7 +23,13 @@ mod math;
 mod nesting;
 #[cfg(feature = "shaders")]
 mod parser;
+#[cfg(feature = "shaders")]
+mod places;
+#[cfg(feature = "shaders")]
+mod preprocess;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use lowtide::region::Kernel;
@@ -58,6 +66,9 @@ impl ShaderLanguage {
     }
 }
 
+/// The most bytes of a shader, and of its text after macros are expanded.
+const MOST_BYTES: usize = 4 << 20;
+
 /// Read the kernels of a shader file, one for each entry point.
 pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
     let name = path.display().to_string();
@@ -67,7 +78,11 @@ pub fn read_shader(path: &Path) -> Result<Vec<Kernel>, ReadError> {
             "is no shader: the supported extensions are .wgsl, .spv, .vert, .frag and .comp".to_string(),
         ));
     };
-    let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    let mut bytes = Vec::new();
+    // One byte over the limit is enough for the error.
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| fail(format!("cannot be read: {error}")))?;
     parse_shader(language, &bytes, &name)
 }
 

@@ -307,7 +307,7 @@ fn partitions_into_passes_end_in_time() {
     for seed in 0..6 {
         let region = shader(Look::real(20 + 20 * seed as usize), seed);
         let problem = PassProblem::new(&region, &target).expect("a problem");
-        let start = multipass::mio::partition(&problem);
+        let start = multipass::mio::partition(&problem).expect("a partition");
         exact_runs += end_in_time(1000, 32, region.len(), |budget| {
             let proven = multipass::exact::partition(&problem, &start, budget);
             let cost = cost_of(&region, &proven.partition);
@@ -316,7 +316,7 @@ fn partitions_into_passes_end_in_time() {
         });
         // After its time, every operation that has no pass yet gets one, with some looks each.
         cut_runs += end_in_time(1000, 8 * region.len() as u32, region.len(), |budget| {
-            cost_of(&region, &multipass::rds::partition(&problem, budget));
+            cost_of(&region, &multipass::rds::partition(&problem, budget).expect("a partition"));
         });
     }
     println!("{exact_runs} runs, {most_nodes} states; {cut_runs} runs by cuts");

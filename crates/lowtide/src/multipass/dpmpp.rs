@@ -114,8 +114,9 @@ struct Run<'a> {
     steps: Vec<Step>,
 }
 
-/// Partition by dynamic programming.
-pub fn partition(problem: &PassProblem) -> Found {
+/// Partition by dynamic programming. Return `None` if that finds no partition: some operation does not fit into
+/// a pass of its own.
+pub fn partition(problem: &PassProblem) -> Option<Found> {
     let mut run = Run::new(problem);
     let mut states = vec![run.end()];
     let mut widths = Vec::with_capacity(problem.len());
@@ -172,7 +173,7 @@ pub fn partition(problem: &PassProblem) -> Found {
     let load = u64::from(problem.model().cost.load);
     let total = |state: &State| state.cost + load * u64::from(state.live_size);
     let way = states.iter().min_by_key(|state| total(state)).map_or(END, |state| state.way);
-    Found { partition: run.unfold(way), widths, is_cut }
+    Some(Found { partition: problem.legal(run.unfold(way))?, widths, is_cut })
 }
 
 impl<'a> Run<'a> {

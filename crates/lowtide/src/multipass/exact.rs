@@ -61,6 +61,8 @@ const MOST_DEPTH: u32 = 1 << 16;
 const STACK: usize = MOST_DEPTH as usize * 2048;
 /// The most remembered states.
 const MOST_FAILED: usize = 1 << 21;
+/// The cost of a value that no pass can store. Sums of this and of all real costs fit into 64 bits.
+const INFINITE: u64 = 1 << 62;
 
 /// Search for a cheaper partition than `start`, and for the proof that there is none.
 pub fn partition(problem: &PassProblem, start: &Partition, budget: Budget) -> Proven {
@@ -75,8 +77,7 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
     let mut bound = run.bound.of(&run.bound.needed(&goal), &goal);
     let mut best = start.clone();
     watch.begin(best.cost, bound);
-    let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
-    let mut search = || {
+    let search = || {
         let mut solve = |run: &mut Run, effort: &mut Effort| {
             let (least, found) = run.solve(&goal, best.cost, effort, watch);
             bound = bound.max(least);
@@ -91,16 +92,46 @@ pub fn partition_watched(problem: &PassProblem, start: &Partition, budget: Budge
             solve(&mut run, &mut effort);
         }
     };
-    if problem.len() <= MOST_OPERATIONS && most_results <= MOST_RESULTS {
-        // A thread, for its stack. If the system has none, the result so far stays.
-        std::thread::scope(|scope| {
-            let search = threads::same_clock(&mut search);
-            if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, search) {
-                threads::join(thread);
-            }
-        });
-    }
+    on_large_stack(problem, search);
     Proven { bound: bound.min(best.cost), partition: best, nodes: run.nodes }
+}
+
+/// Search for any partition. If none exists, the answer is a proof of that.
+///
+/// A problem without a [shortage](PassProblem::shortage) has a partition, which the other algorithms find in
+/// less time.
+pub fn find(problem: &PassProblem, budget: Budget) -> Verdict<Partition> {
+    let mut effort = budget.effort(problem.region().len());
+    let mut run = Run::new(problem);
+    let goal = State { wanted: problem.outputs().collect(), pinned: run.bound.all_pinned() };
+    let mut answer = Verdict::Unknown;
+    on_large_stack(problem, || {
+        answer = effort.with_share(2, |share| run.find(&goal, share));
+        // A limit on the cost keeps the search from long detours.
+        if answer.is_unknown() {
+            answer = match run.solve(&goal, u64::MAX, &mut effort, Watch::default()) {
+                (_, Some(passes)) => Verdict::Yes(passes),
+                (u64::MAX, None) => Verdict::No(()),
+                _ => Verdict::Unknown,
+            };
+        }
+    });
+    answer.map_yes(|passes| problem.partition(&passes.into_iter().rev().collect::<Vec<_>>()))
+}
+
+/// Run a search on a thread, for its stack. If the problem is too large, or the system has no thread, do
+/// nothing.
+fn on_large_stack(problem: &PassProblem, mut search: impl FnMut() + Send) {
+    let most_results = (0..problem.len()).map(|op| problem.defs.row(op).len()).max().unwrap_or(0);
+    if problem.len() > MOST_OPERATIONS || most_results > MOST_RESULTS {
+        return;
+    }
+    std::thread::scope(|scope| {
+        let search = threads::same_clock(&mut search);
+        if let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, search) {
+            threads::join(thread);
+        }
+    });
 }
 
 /// Whether the search continues after a part of it, or stops because the effort is spent.
@@ -156,6 +187,8 @@ struct Run<'a> {
     /// The passes of the current path, the last one first, and the best solution so far.
     passes: Passes,
     found: Option<Passes>,
+    /// Whether any solution ends the search.
+    is_any_enough: bool,
     nodes: u64,
     /// The number of open decisions.
     open_decisions: u32,
@@ -183,6 +216,7 @@ impl<'a> Run<'a> {
             order_steps: ORDER_STEPS,
             passes: Vec::new(),
             found: None,
+            is_any_enough: false,
             nodes: 0,
             open_decisions: 0,
         }
@@ -218,6 +252,11 @@ impl<'a> Run<'a> {
                 self.order_steps = self.order_steps.saturating_mul(8);
                 continue;
             }
+            // No passes produce the state.
+            if next >= INFINITE {
+                bound = u64::MAX;
+                break;
+            }
             bound = next;
             watch.proved(self.nodes, bound);
             let nodes = self.nodes - start;
@@ -228,6 +267,34 @@ impl<'a> Run<'a> {
         }
         *effort = self.effort;
         (bound.min(best), found)
+    }
+
+    /// Search for any passes that produce a state, the last one first.
+    fn find(&mut self, goal: &State, effort: &mut Effort) -> Verdict<Passes> {
+        self.effort = *effort;
+        self.is_any_enough = true;
+        let mut answer = Verdict::Unknown;
+        while !self.effort.is_spent() {
+            (self.limit, self.next_limit) = (u64::MAX, u64::MAX);
+            self.passes.clear();
+            let flow = self.state(goal, 0);
+            if let Some(passes) = self.found.take() {
+                answer = Verdict::Yes(passes);
+                break;
+            }
+            if flow == STOPPED {
+                break;
+            }
+            if self.next_limit >= INFINITE {
+                answer = Verdict::No(());
+                break;
+            }
+            // The order of a pass stayed undecided.
+            self.order_steps = self.order_steps.saturating_mul(8);
+        }
+        self.is_any_enough = false;
+        *effort = self.effort;
+        answer
     }
 
     /// Compute the cost of each value alone, by the same search.
@@ -247,7 +314,7 @@ impl<'a> Run<'a> {
             let state = State { wanted: vec![value], pinned: BitSet::new(problem.len()) };
             let (bound, _) = effort
                 .with_steps(SINGLE_STEPS, |effort| self.solve(&state, u64::MAX, effort, Watch::default()));
-            self.bound.singles[value as usize] = bound;
+            self.bound.singles[value as usize] = bound.min(INFINITE);
         }
     }
 
@@ -261,7 +328,7 @@ impl<'a> Run<'a> {
                 self.limit = before;
             }
             self.next_limit = self.next_limit.min(before);
-            return DONE;
+            return if self.is_any_enough { STOPPED } else { DONE };
         }
         let total = before + self.bound.of(&all, state);
         if total >= self.limit {

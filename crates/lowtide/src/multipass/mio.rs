@@ -34,8 +34,9 @@ struct Run<'a> {
     ops: Vec<u32>,
 }
 
-/// Partition by list scheduling.
-pub fn partition(problem: &PassProblem) -> Partition {
+/// Partition by list scheduling. Return `None` if that finds no partition: some operation does not fit into a
+/// pass of its own.
+pub fn partition(problem: &PassProblem) -> Option<Partition> {
     let mut run = Run {
         problem,
         left: (0..problem.value_count()).map(|value| problem.users.row(value).len() as u32).collect(),
@@ -68,7 +69,7 @@ pub fn partition(problem: &PassProblem) -> Partition {
         let stores = defs.filter(is_stored).collect();
         (ops, stores)
     });
-    problem.partition(&with_stores.collect::<Vec<_>>())
+    problem.legal(problem.partition(&with_stores.collect::<Vec<_>>()))
 }
 
 impl Run<'_> {
@@ -125,7 +126,7 @@ impl Run<'_> {
             && after.instructions <= caps.instructions
             && after.textures <= caps.textures
             && after.inputs.len() as u64 <= u64::from(caps.interpolants);
-        // One operation alone is always a valid pass, even without room for others that read the same.
+        // One operation alone makes a pass, even without room for others that read the same.
         (fits || self.ops.is_empty()).then_some(after)
     }
 

@@ -40,7 +40,7 @@ use serde::Deserialize;
 use crate::index::{InstrId, RegisterId};
 use crate::target::{Target, TargetError};
 
-pub use problem::{PassError, PassProblem};
+pub use problem::{PassError, PassProblem, Shortage};
 
 /// The pass model of a target: the section `[passes]` of its file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]

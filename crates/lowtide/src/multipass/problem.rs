@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use super::check::check_passes;
 use super::{Partition, Pass, PassModel};
 use crate::index::{InstrId, RegisterId, Rows};
 use crate::region::{DepKind, Dependence, Operand, Region, limits};
@@ -30,18 +31,38 @@ pub enum PassError {
         /// The registers that they take.
         total: u64,
     },
-    /// An operation that does not fit into a pass of its own.
-    #[error("{instr} does not fit into any pass: it needs {need} {what}, and a pass has {limit}")]
-    TooSmall {
-        /// The instruction.
-        instr: String,
-        /// The exceeded resource.
-        what: &'static str,
-        /// The amount that it needs.
-        need: u32,
-        /// The amount that a pass has.
-        limit: u32,
+    /// An operation or a value that no pass can have.
+    #[error("{0}")]
+    TooLarge(Box<Shortage>),
+    /// No partition exists.
+    #[error("no partition into passes exists; {0}")]
+    NoPartition(Box<Shortage>),
+    /// An algorithm has found no partition, and one may exist.
+    #[error("{algorithm} finds no partition, and one may exist: {advice}; {shortage}")]
+    NotFound {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The next step of the user.
+        advice: &'static str,
+        /// An operation that does not fit into a pass of its own.
+        shortage: Box<Shortage>,
     },
+}
+
+/// A limit that an operation or a value exceeds.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{subject} does not fit into a pass{scope}: it needs {need} {what}, and a pass has {limit}")]
+pub struct Shortage {
+    /// The operation or the value.
+    pub subject: String,
+    /// Empty, or the condition under which the subject does not fit.
+    pub scope: &'static str,
+    /// The exceeded resource.
+    pub what: &'static str,
+    /// The amount that it needs.
+    pub need: u32,
+    /// The amount that a pass has.
+    pub limit: u32,
 }
 
 /// No limit.
@@ -68,7 +89,7 @@ pub(super) struct Caps {
 /// let region = region(Shape::Tree, 60, 1);
 /// let target = Target::builtin("ps14").unwrap();
 /// let problem = PassProblem::new(&region, &target)?;
-/// let found = dpmpp::partition(&problem);
+/// let found = dpmpp::partition(&problem).expect("every operation fits into a pass of its own");
 /// let report = check_passes(&region, problem.model(), &found.partition.passes).expect("legal passes");
 /// assert_eq!(report.cost, found.partition.cost);
 /// # Ok::<(), lowtide::multipass::PassError>(())
@@ -241,12 +262,42 @@ impl<'a> PassProblem<'a> {
             users,
             is_output,
         };
-        problem.check_sizes()?;
-        Ok(problem)
+        match problem.hard_shortage() {
+            Some(shortage) => Err(PassError::TooLarge(Box::new(shortage))),
+            None => Ok(problem),
+        }
     }
 
-    /// Check that every operation fits into a pass of its own. Then there is a solution.
-    fn check_sizes(&self) -> Result<(), PassError> {
+    /// Return a limit that every pass with some operation exceeds. Then there is no partition.
+    ///
+    /// Every operation runs in some pass: its results lead to an output or to an effect. The pass reads all
+    /// operands and interpolants of the operation. Every output is stored. An operation with effects runs
+    /// once, so that one pass stores all its outputs.
+    fn hard_shortage(&self) -> Option<Shortage> {
+        let scope = "";
+        for op in 0..self.len() {
+            let outputs = self.defs.row(op).iter().copied().filter(|value| self.is_output[*value as usize]);
+            let stored = match self.is_pinned[op] {
+                true => self.total(&outputs.collect::<Vec<_>>()),
+                false => outputs.map(|value| self.size[value as usize]).max().unwrap_or(0),
+            };
+            let needs = [
+                ("registers", self.total(self.uses.row(op)), self.caps.registers),
+                ("interpolants", self.inputs.row(op).len() as u32, self.caps.interpolants),
+                ("outputs", stored, self.caps.outputs),
+            ];
+            if let Some((what, need, limit)) = needs.into_iter().find(|(_, need, limit)| need > limit) {
+                let subject = self.region.describe(InstrId::at(op));
+                return Some(Shortage { subject, scope, what, need, limit });
+            }
+        }
+        None
+    }
+
+    /// Return an operation that does not fit into a pass of its own, with all operands loaded and all results
+    /// stored. If there is none, the problem has a solution.
+    pub fn shortage(&self) -> Option<Shortage> {
+        let scope = " of its own";
         for op in 0..self.len() {
             let loads = self.total(self.uses.row(op));
             let results = self.total(self.defs.row(op));
@@ -258,15 +309,20 @@ impl<'a> PassProblem<'a> {
                 ("interpolants", self.inputs.row(op).len() as u32, self.caps.interpolants),
                 ("outputs", results, self.caps.outputs),
             ];
-            for (what, need, limit) in needs {
-                // A resource with no need cannot be exceeded.
-                if need > limit && (what != "texture requests" || need > 0) {
-                    let instr = self.region.describe(InstrId::at(op));
-                    return Err(PassError::TooSmall { instr, what, need, limit });
-                }
+            if let Some((what, need, limit)) = needs.into_iter().find(|(_, need, limit)| need > limit) {
+                let subject = self.region.describe(InstrId::at(op));
+                return Some(Shortage { subject, scope, what, need, limit });
             }
         }
-        Ok(())
+        None
+    }
+
+    /// Return a partition if it is legal. If every operation fits into a pass of its own, the algorithms keep
+    /// all limits.
+    pub(super) fn legal(&self, partition: Partition) -> Option<Partition> {
+        let is_legal =
+            || self.shortage().is_none() || check_passes(self.region, &self.model, &partition.passes).is_ok();
+        is_legal().then_some(partition)
     }
 
     /// Return the region.

@@ -39,8 +39,9 @@ struct Run<'a> {
     effort: Effort,
 }
 
-/// Partition by cuts. The budget limits the operations that are tried both ways, and the merges.
-pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
+/// Partition by cuts. The budget limits the operations that are tried both ways, and the merges. Return `None`
+/// if that finds no partition: some operation does not fit into a pass of its own.
+pub fn partition(problem: &PassProblem, budget: Budget) -> Option<Partition> {
     let effort = budget.effort(problem.region().len());
     let mut run = Run { problem, mark: vec![0; problem.len()], round: 0, effort };
     let must_save = |op: usize| {
@@ -66,7 +67,7 @@ pub fn partition(problem: &PassProblem, budget: Budget) -> Partition {
     let merged = run.merge(best);
     let passes: Vec<(Vec<u32>, Vec<u32>)> =
         merged.into_iter().map(|draft| (draft.order, draft.stores)).collect();
-    problem.partition(&passes)
+    problem.legal(problem.partition(&passes))
 }
 
 impl Run<'_> {

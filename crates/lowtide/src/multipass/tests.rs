@@ -16,6 +16,7 @@ use crate::budget::Budget;
 use crate::random::Random;
 use crate::region::Region;
 use crate::target::Target;
+use crate::verdict::Verdict;
 
 fn model_of(target: &Target) -> PassModel {
     PassModel::of(target).expect("a valid section").expect("a pass model")
@@ -77,16 +78,36 @@ fn checked(region: &Region, model: &PassModel, name: &str, partition: &Partition
     partition.cost
 }
 
-/// All algorithms on one shader: their costs, and what is proven.
+/// All algorithms on one shader: their costs, and what is proven. None if no partition exists or none is found. The cost of
+/// an algorithm that finds none is `u64::MAX`.
 fn all(region: &Region, model: &PassModel, budget: Budget) -> Option<([u64; 4], exact::Proven)> {
     let problem = PassProblem::with_model(region, model).ok()?;
     let dp = dpmpp::partition(&problem);
-    assert_eq!(dp.widths.len(), region.len());
-    let found = [dp.partition, mio::partition(&problem), rds::partition(&problem, Budget::UNLIMITED)];
+    if let Some(dp) = &dp {
+        assert_eq!(dp.widths.len(), region.len());
+    }
+    let mut found = vec![
+        dp.map(|dp| dp.partition),
+        mio::partition(&problem),
+        rds::partition(&problem, Budget::UNLIMITED),
+    ];
     let names = ["dpmpp", "mio", "rds"];
-    let costs: Vec<u64> =
-        names.iter().zip(&found).map(|(name, partition)| checked(region, model, name, partition)).collect();
-    let start = found.iter().min_by_key(|partition| partition.cost)?;
+    let costs: Vec<u64> = (names.iter().zip(&found))
+        .map(|(name, found)| found.as_ref().map_or(u64::MAX, |found| checked(region, model, name, found)))
+        .collect();
+    let has_own_passes = problem.shortage().is_none();
+    assert!(!has_own_passes || found.iter().all(Option::is_some), "each operation fits into its own pass");
+    if !has_own_passes {
+        match exact::find(&problem, budget) {
+            Verdict::Yes(any) => {
+                checked(region, model, "find", &any);
+                found.push(Some(any));
+            }
+            Verdict::No(()) => assert!(found.iter().all(Option::is_none), "{costs:?}"),
+            Verdict::Unknown => {}
+        }
+    }
+    let start = found.iter().flatten().min_by_key(|partition| partition.cost)?;
     let proven = exact::partition(&problem, start, budget);
     let cost = checked(region, model, "exact", &proven.partition);
     assert!(proven.bound <= cost && cost <= start.cost);
@@ -99,6 +120,9 @@ struct Seen {
     solved: u64,
     several_passes: u64,
     again: u64,
+    /// With an operation that does not fit into a pass of its own: solved, and proven to have no partition.
+    tight: u64,
+    refused: u64,
     /// Where dpmpp, mio and rds miss the optimum.
     missed: [u64; 3],
 }

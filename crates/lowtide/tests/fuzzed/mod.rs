@@ -23,6 +23,7 @@ use lowtide::random::Random;
 use lowtide::region::{DefFlags, DepKind, InstrSpec, Kernel, Region, RegionBuilder};
 use lowtide::session::Session;
 use lowtide::target::Target;
+use lowtide::verdict::Verdict;
 use lowtide::{ClassId, RegisterId};
 
 const GOALS: [Goal; 4] = [Goal::MinReg, Goal::Occupancy, Goal::Length, Goal::Throughput];
@@ -396,17 +397,26 @@ pub(crate) fn passes(data: &[u8]) -> bool {
     let model = pass_model(&mut choices);
     let region = shader(&mut choices);
     let budget = Budget { nodes: Some(choices.pick(&[2000, 0, 1, 50])), ..Budget::UNLIMITED };
-    // An operation that fits into no pass is refused.
+    // An operation that no pass can have is refused.
     let Ok(problem) = PassProblem::with_model(&region, &model) else { return false };
     let judge = |partition: &Partition, name: &str| match check_passes(&region, &model, &partition.passes) {
         Ok(report) => assert_eq!(report.cost, partition.cost, "{name}"),
         Err(violations) => panic!("{name}: {} in {partition:?}", violations[0]),
     };
-    let found = [
-        (dpmpp::partition(&problem).partition, "dpmpp"),
+    let mut found = vec![
+        (dpmpp::partition(&problem).map(|found| found.partition), "dpmpp"),
         (mio::partition(&problem), "mio"),
         (rds::partition(&problem, budget), "rds"),
     ];
+    let has_own_passes = problem.shortage().is_none();
+    assert!(!has_own_passes || found.iter().all(|(partition, _)| partition.is_some()));
+    match exact::find(&problem, budget) {
+        Verdict::Yes(any) => found.push((Some(any), "find")),
+        Verdict::No(()) => assert!(found.iter().all(|(partition, _)| partition.is_none())),
+        Verdict::Unknown => {}
+    }
+    let found: Vec<(Partition, &str)> =
+        found.into_iter().filter_map(|(partition, name)| Some((partition?, name))).collect();
     for (partition, name) in &found {
         judge(partition, name);
         let proven = exact::partition(&problem, partition, budget);
@@ -416,7 +426,7 @@ pub(crate) fn passes(data: &[u8]) -> bool {
             assert!(proven.bound <= other.cost, "the bound {} is above {name}", proven.bound);
         }
     }
-    found[0].0.passes.len() > 1
+    found.first().is_some_and(|(partition, _)| partition.passes.len() > 1)
 }
 
 fn pass_model(choices: &mut Choices) -> PassModel {

@@ -171,8 +171,6 @@ pub(in super::super) struct RegionResult {
 pub(in super::super) struct SearchResult {
     /// The quantity that is optimized.
     of: &'static str,
-    /// Whether the search was for another region with the same graph.
-    copied: bool,
     steps: Vec<StepResult>,
 }
 
@@ -192,11 +190,8 @@ impl From<SearchLog> for SearchResult {
             best: step.best,
             bound: step.bound,
         };
-        SearchResult {
-            of: log.quantity.name(),
-            copied: log.is_copied,
-            steps: log.steps.iter().map(step).collect(),
-        }
+        // Which of several regions with the same graph asked first depends on threads, so it is not in the result.
+        SearchResult { of: log.quantity.name(), steps: log.steps.iter().map(step).collect() }
     }
 }
 

@@ -14,6 +14,7 @@ mod memory;
 mod statements;
 
 use super::code::{Block, Class, Code, Copied, Effect, Lane, Op, Place, Reg};
+use super::places::Places;
 
 /// Most lanes of one structure or array that is not memory.
 const MOST_LANES: usize = 1 << 16;
@@ -112,9 +113,7 @@ struct Jumps {
 pub(super) struct Lower<'a> {
     module: &'a Module,
     info: &'a ModuleInfo,
-    source: &'a str,
-    /// The start of each line.
-    lines: Vec<usize>,
+    places: &'a Places<'a>,
     pub(super) code: Code,
     /// The current block. `None` after a jump.
     current: Option<usize>,
@@ -158,14 +157,13 @@ impl<'a> Lower<'a> {
         module: &'a Module,
         info: &'a ModuleInfo,
         entry: usize,
-        source: &'a str,
+        places: &'a Places<'a>,
     ) -> Fallible<Code> {
         let point = &module.entry_points[entry];
         let mut lower = Lower {
             module,
             info,
-            source,
-            lines: lines_of(source),
+            places,
             code: Code::default(),
             current: None,
             loop_depth: 0,
@@ -233,13 +231,7 @@ impl<'a> Lower<'a> {
     }
 
     fn place_of(&self, span: Span) -> Option<Place> {
-        let start = span.to_range()?.start;
-        if start > self.source.len() {
-            return None;
-        }
-        let line = self.lines.partition_point(|line| *line <= start);
-        let first = *self.lines.get(line.checked_sub(1)?)?;
-        Some((line as u32, (start - first) as u32 + 1))
+        self.places.of_text(span.to_range()?.start)
     }
 
     fn step(&mut self) -> Fallible<()> {
@@ -462,14 +454,6 @@ impl<'a> Lower<'a> {
             false => lanes,
         }
     }
-}
-
-/// Return the start of each line of a text. Empty without a text.
-fn lines_of(source: &str) -> Vec<usize> {
-    if source.is_empty() {
-        return Vec::new();
-    }
-    std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
 fn part(val: &Val, index: usize) -> Option<Val> {

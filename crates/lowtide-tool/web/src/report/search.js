@@ -29,8 +29,7 @@ export function searchTab(panel, { model }) {
     const verdict = last.best === last.bound ? 'Proven' : `Open between ${number(last.bound)} and ${number(last.best)}`;
     panel.append(
       el('h3', {}, `Search for ${search.of}`),
-      el('p', {}, `${verdict} after ${seconds(last.seconds)}, ${last.nodes ? `${counted(last.nodes, 'step')} of the search` : 'by lists and bounds alone'}.`,
-        search.copied ? ' It was done for another region with the same graph.' : ''),
+      el('p', {}, `${verdict} after ${seconds(last.seconds)}, ${last.nodes ? `${counted(last.nodes, 'step')} of the search` : 'by lists and bounds alone'}.`),
       drawn[position].element,
     );
   });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::super::{Costs, Limits, PassModel};
+use super::super::{Costs, Limits, PassModel, PassProblem};
 use super::{Seen, all, model};
 use crate::budget::Budget;
 use crate::index::{InstrId, RegisterId};
@@ -246,9 +246,17 @@ fn against_all_states(seeds: std::ops::Range<u64>, most: usize) -> Seen {
         let mut random = Random::new(seed);
         let region = wild(&mut random, most);
         let model = tight(&mut random);
-        let Some((costs, proven)) = all(&region, &model, Budget::UNLIMITED) else { continue };
-        let least = by_all_states(&region, &model).expect("every problem has a solution");
+        // Whether a partition exists is decided by the raw input alone.
+        let least = by_all_states(&region, &model);
+        let Some((costs, proven)) = all(&region, &model, Budget::UNLIMITED) else {
+            assert_eq!(least, None, "seed {seed} is refused");
+            seen.refused += 1;
+            continue;
+        };
+        let least = least.unwrap_or_else(|| panic!("seed {seed} has no partition"));
         assert_eq!((costs[3], proven.is_optimal()), (least, true), "seed {seed}: {costs:?}");
+        let problem = PassProblem::with_model(&region, &model).expect("a problem");
+        seen.tight += u64::from(problem.shortage().is_some());
         seen.count(&region, &proven, costs, least);
     }
     seen
@@ -258,6 +266,7 @@ fn against_all_states(seeds: std::ops::Range<u64>, most: usize) -> Seen {
 fn exact_agrees_with_all_states_on_wild_shaders() {
     let seen = against_all_states(0..10_000, 7);
     assert!(seen.solved > 3000 && seen.several_passes > 1000 && seen.again > 100, "{seen:?}");
+    assert!(seen.tight > 300 && seen.refused > 1000, "{seen:?}");
 }
 
 /// For long runs: `cargo test --release -p lowtide --lib passes -- --ignored`.

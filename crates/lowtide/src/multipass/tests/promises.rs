@@ -38,7 +38,7 @@ fn the_same_budget_gives_the_same_result() {
     let region = shader(Look::real(60), 3);
     let target = Target::builtin("ps14").expect("a target");
     let problem = PassProblem::new(&region, &target).expect("a problem");
-    let start = mio::partition(&problem);
+    let start = mio::partition(&problem).expect("a partition");
     let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
     let [first, second] = [0, 1].map(|_| exact::partition(&problem, &start, budget));
     assert_eq!(first, second);
@@ -53,7 +53,8 @@ fn the_longest_shaders_do_not_end_the_stack() {
         let target = Target::builtin(name).expect("a target");
         let problem = PassProblem::new(&region, &target).expect("a problem");
         let budget = Budget { nodes: Some(6000), ..Budget::UNLIMITED };
-        let proven = exact::partition(&problem, &dpmpp::partition(&problem).partition, budget);
+        let proven =
+            exact::partition(&problem, &dpmpp::partition(&problem).expect("a partition").partition, budget);
         checked(&region, &model_of(&target), name, &proven.partition);
     }
 }
@@ -80,7 +81,7 @@ fn an_operation_alone_in_its_pass_needs_no_room_for_later_ones() {
     let limits = Limits { registers: Some(2), ..Limits::default() };
     let model = PassModel { limits, ..model(&mut Random::new(1)) };
     let problem = PassProblem::with_model(&region, &model).expect("a problem");
-    checked(&region, &model, "mio", &mio::partition(&problem));
+    checked(&region, &model, "mio", &mio::partition(&problem).expect("a partition"));
 }
 
 /// Registers may have more lanes than anything writes: 64 lanes of the largest weight are more than 32 bits.
@@ -153,7 +154,7 @@ fn many_equal_outputs_do_not_take_for_ever() {
     for name in ["one-pass", "ps14"] {
         let target = Target::builtin(name).expect("a target");
         let problem = PassProblem::new(&region, &target).expect("a problem");
-        let found = dpmpp::partition(&problem);
+        let found = dpmpp::partition(&problem).expect("a partition");
         checked(&region, &model_of(&target), name, &found.partition);
         assert!(found.is_cut && found.widths.contains(&1));
     }
@@ -168,7 +169,7 @@ fn cuts_keep_their_time_on_long_shaders() {
     let no_time = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
     let no_steps = Budget { nodes: Some(0), ..Budget::UNLIMITED };
     let found = rds::partition(&problem, no_time);
-    checked(&region, &model_of(&target), "rds", &found);
+    checked(&region, &model_of(&target), "rds", found.as_ref().expect("a partition"));
     assert_eq!(found, rds::partition(&problem, no_steps));
 }
 
@@ -178,7 +179,7 @@ fn many_passes_of_many_outputs_do_not_end_the_stack() {
     let region = many_outputs(200);
     let target = Target::builtin("ps14").expect("a target");
     let problem = PassProblem::new(&region, &target).expect("a problem");
-    let start = mio::partition(&problem);
+    let start = mio::partition(&problem).expect("a partition");
     let budget = Budget { nodes: Some(200_000), ..Budget::UNLIMITED };
     let proven = exact::partition(&problem, &start, budget);
     checked(&region, &model_of(&target), "exact", &proven.partition);
@@ -273,7 +274,7 @@ fn the_checker_refuses_what_is_wrong() {
     // Short enough for all sets of waits.
     model.limits.instructions = Some(8);
     let problem = PassProblem::with_model(&region, &model).expect("a problem");
-    let good = rds::partition(&problem, Budget::UNLIMITED).passes;
+    let good = rds::partition(&problem, Budget::UNLIMITED).expect("a partition").passes;
     assert!(good.len() > 2);
     let mut random = Random::new(1);
     let mut refused = 0;
@@ -313,9 +314,59 @@ fn what_fits_nowhere_is_an_error() {
     let mut model = model_of(&Target::builtin("ps14").expect("a built-in target"));
     model.limits.registers = Some(1);
     let error = PassProblem::with_model(&region, &model).expect_err("too few registers");
-    assert!(matches!(error, PassError::TooSmall { what: "registers", .. }), "{error}");
+    assert!(matches!(&error, PassError::TooLarge(shortage) if shortage.what == "registers"), "{error}");
     let target = Target::builtin("gfx906").expect("a target");
     assert!(PassProblem::new(&region, &target).is_err());
+}
+
+/// An operation with two results, and sums of both. With one output per pass, the results are never stored together.
+fn two_results(is_handed_on: bool) -> Region {
+    let mut builder = RegionBuilder::new("two");
+    let reg = builder.class("reg");
+    let [a, b, c, sum] = ["a", "b", "c", "sum"].map(|name| builder.register(name, reg, 4, 1));
+    builder.live_in(a, 15);
+    let both = builder.instr(InstrSpec::new("both", 4));
+    builder.uses(both, a, 15);
+    [b, c].iter().for_each(|result| builder.defs(both, *result, 15));
+    if is_handed_on {
+        [b, c].iter().for_each(|result| builder.live_out(*result, 15));
+    } else {
+        let add = builder.instr(InstrSpec::new("add", 4));
+        [b, c].iter().for_each(|operand| builder.uses(add, *operand, 15));
+        builder.defs(add, sum, 15);
+        builder.live_out(sum, 15);
+    }
+    builder.depend_on_registers();
+    builder.build().expect("a region")
+}
+
+/// Results that are read in their own pass are not stored, and two passes can store one result each.
+#[test]
+fn results_need_no_output_each_in_the_same_pass() {
+    let limits = Limits { outputs: Some(1), ..Limits::default() };
+    let model = PassModel { limits, ..model(&mut Random::new(1)) };
+    for (is_handed_on, passes) in [(false, 1), (true, 2)] {
+        let region = two_results(is_handed_on);
+        let problem = PassProblem::with_model(&region, &model).expect("a problem");
+        let shortage = problem.shortage().expect("two outputs are too many");
+        assert_eq!((shortage.what, shortage.need, shortage.limit), ("outputs", 2, 1));
+        let (_, proven) = all(&region, &model, Budget::UNLIMITED).expect("a partition");
+        assert_eq!((proven.partition.passes.len(), proven.is_optimal()), (passes, true));
+    }
+}
+
+/// With two instructions per pass, the two results cannot be stored one by one and loaded together.
+#[test]
+fn what_no_partition_can_hold_is_proven() {
+    let limits = Limits { instructions: Some(2), outputs: Some(1), ..Limits::default() };
+    let model = PassModel { limits, ..model(&mut Random::new(1)) };
+    let region = two_results(false);
+    let problem = PassProblem::with_model(&region, &model).expect("a problem");
+    assert!(exact::find(&problem, Budget::UNLIMITED).is_no());
+    assert!(dpmpp::partition(&problem).is_none() && mio::partition(&problem).is_none());
+    assert!(rds::partition(&problem, Budget::UNLIMITED).is_none());
+    // Without any steps, nothing is claimed.
+    assert!(exact::find(&problem, Budget { nodes: Some(0), ..Budget::UNLIMITED }).is_unknown());
 }
 
 #[test]
