@@ -222,18 +222,23 @@ fn throughput_has_a_column_and_a_line() {
     assert!(!other.contains("cycles: "), "{other}");
 }
 
-/// No other goal may have fewer cycles for each wave than the one that minimises them, where all is proven.
+/// No other goal may have fewer cycles for each wave than the one that minimises them, where all is proven. Elsewhere, a search that
+/// ends early may miss a cycle that another goal finds.
 #[test]
 fn throughput_is_no_worse_than_other_goals() {
-    let cycles = |goal: &str| -> Vec<f64> {
-        let line = format!("schedule {{}} --json --nodes 50000 --no-filter --goal {goal}");
-        let document = run(&line, &[&corpus()]).json();
-        array(&document["kernels"]).iter().map(|kernel| float(&kernel["cycles_per_wave"])).collect()
+    let kernels = |goal: &str| -> Vec<Value> {
+        let line = format!("schedule {{}} --json --nodes 5000 --no-filter --goal {goal}");
+        array(&run(&line, &[&corpus()]).json()["kernels"]).clone()
     };
-    let best = cycles("throughput");
+    let cycles = |kernel: &Value| float(&kernel["cycles_per_wave"]);
+    let best = kernels("throughput");
+    let is_proven = |kernel: &Value| cycles(kernel) <= float(&kernel["cycles_per_wave_bound"]);
+    assert!(best.iter().filter(|kernel| is_proven(kernel)).count() > 15);
     for goal in ["occupancy", "length", "minreg"] {
-        let other = cycles(goal);
-        assert!(best.iter().zip(&other).all(|(best, other)| *best <= *other * 1.000_001), "{goal}");
+        for (best, other) in best.iter().zip(&kernels(goal)) {
+            let most = if is_proven(best) { 1.000_001 } else { 1.001 };
+            assert!(cycles(best) <= cycles(other) * most, "{goal}: {}", best["name"]);
+        }
     }
 }
 
