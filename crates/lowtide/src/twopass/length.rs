@@ -216,10 +216,9 @@ impl<'a> Pass<'a> {
                     }
                     let base = graphs[end].tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
                     let priority = Priority { base, charge, scarcity, patience: 0 };
-                    let lister = &mut listers[end];
-                    if let Some(length) =
-                        lister.run(&self.guards[end][guard], &priority, self.answer.length.max(1))
-                    {
+                    let (lister, deadline) = (&mut listers[end], self.effort.deadline);
+                    let below = self.answer.length.max(1);
+                    if let Some(length) = lister.run(&self.guards[end][guard], &priority, below, deadline) {
                         self.known.push(graphs[end].in_time(lister.trail()));
                         self.offer(end, lister.trail(), length);
                     }
@@ -377,7 +376,7 @@ impl<'a> Pass<'a> {
             let lister = &mut listers[end];
             let guard = self.guards[end].get(guard).unwrap_or(&own_guards[end]);
             let before = lister.steps;
-            let found = lister.run(guard, &priority, current_length + 3);
+            let found = lister.run(guard, &priority, current_length + 3, self.effort.deadline);
             spent += lister.steps - before;
             self.effort.spend((lister.steps - before).div_ceil(LOOKS_PER_STEP));
             let Some(length) = found else { continue };
