@@ -129,7 +129,7 @@ pub(crate) fn pressure_bound_within(
         return result;
     }
     let lifetimes = Lifetimes::new(region, class, closure);
-    let certain = lifetimes.certain(closure);
+    let certain = lifetimes.certain(closure, effort.deadline);
     for (index, &live) in certain.iter().enumerate() {
         if live > result.value {
             (result.value, result.witness) = (live, moment(index));
@@ -151,7 +151,7 @@ pub(crate) fn pressure_bound_within(
         let limit = seeker.walk.limits[index];
         let is_known = seeker.look_at(moment(index), limit, &mut found, &mut effort);
         if result.cuts == 1 {
-            lifetimes.lower_limits(closure, &mut seeker.walk.limits);
+            lifetimes.lower_limits(closure, &mut seeker.walk.limits, effort.deadline);
         }
         match is_known {
             Some(least) => seeker.walk.limits[index] = least,

@@ -230,7 +230,7 @@ pub(crate) fn decide<'c>(
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
         return (Decision::Yes(start), 0);
     };
-    if region.len() > MOST_FOR_SEARCH {
+    if region.len() > MOST_FOR_SEARCH || effort.is_spent() {
         return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);

@@ -27,7 +27,7 @@ use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::limits::{fits, is_within, peaks};
 use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound_within, sharper_bound_within};
 use crate::bits::BitSet;
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::verdict::Verdict;
@@ -79,7 +79,7 @@ impl<'a> Solver<'a> {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
             let order = part.instrs.clone();
             let peaks = part_peaks(&part, &order);
-            if options.rules.superiority && part.region.len() > 1 {
+            if options.rules.superiority && part.region.len() > 1 && !is_over(effort.deadline) {
                 let source: Vec<InstrId> = part.region.instrs().collect();
                 let found = superiority(&part.region, &mut Closure::new(&part.region), effort);
                 part = part.with(&found, &source).unwrap_or(part);

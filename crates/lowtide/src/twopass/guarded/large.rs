@@ -27,7 +27,7 @@ use crate::twopass::timed::Timed;
 const MOST_FAILURES: usize = 24;
 
 /// Looks of the plain lister that take as much time as one issue, or as one check of a move.
-const LOOKS_PER_CHECK: u64 = 64;
+const LOOKS_PER_CHECK: u64 = 16;
 
 /// Issues between two looks at the clock.
 const ISSUES_PER_TIME: u32 = 64;
