@@ -36,7 +36,8 @@ impl Budget {
     /// Return the budget less the time since `start`, for a region of `instrs` instructions.
     pub(crate) fn since(&self, start: Option<Instant>, instrs: usize) -> Budget {
         let spent = start.map_or(Duration::ZERO, |start| now().saturating_duration_since(start));
-        let time_per_instr = self.time_per_instr.map(|time| time.saturating_sub(spent / instrs.max(1) as u32));
+        let time_per_instr =
+            self.time_per_instr.map(|time| time.saturating_sub(spent / instrs.max(1) as u32));
         Budget { time_per_instr, ..*self }
     }
 

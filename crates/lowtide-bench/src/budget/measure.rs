@@ -246,7 +246,10 @@ mod tests {
     #[test]
     fn percentiles_are_elements() {
         let numbers: Vec<u32> = (1..=200).collect();
-        assert_eq!([0, 1, 50, 99, 100].map(|percent| percentile(&numbers, percent).copied().unwrap()), [1, 2, 100, 198, 200]);
+        assert_eq!(
+            [0, 1, 50, 99, 100].map(|percent| percentile(&numbers, percent).copied().unwrap()),
+            [1, 2, 100, 198, 200]
+        );
         assert_eq!(percentile(&numbers[..1], 99), Some(&1));
         assert_eq!(percentile(&numbers[..0], 50), None);
     }

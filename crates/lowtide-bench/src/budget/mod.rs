@@ -55,7 +55,13 @@ pub struct BudgetArgs {
     generated: bool,
 
     /// Generate regions of about these numbers of instructions
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1000,4000,10000,20000,50000", requires = "generated")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "1000,4000,10000,20000,50000",
+        requires = "generated"
+    )]
     sizes: Vec<usize>,
 
     /// Generate only shapes and families whose name contains TEXT
@@ -67,7 +73,12 @@ pub struct BudgetArgs {
     budget: Vec<Duration>,
 
     /// Schedule for each of these goals
-    #[arg(long, value_name = "GOAL", value_delimiter = ',', default_value = "minreg,occupancy,length,throughput")]
+    #[arg(
+        long,
+        value_name = "GOAL",
+        value_delimiter = ',',
+        default_value = "minreg,occupancy,length,throughput"
+    )]
     goal: Vec<GoalName>,
 
     /// Leave out graphs with fewer instructions

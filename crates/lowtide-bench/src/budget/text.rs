@@ -35,7 +35,8 @@ pub(super) fn text(document: &Document, with_rows: bool) -> String {
         }
         parts.push(trimmed(&rows));
     }
-    let titles = ["budget", "goal", "runs", "median", "p90", "p99", "worst", "n", ">1", ">1.2", ">2", "worst region"];
+    let titles =
+        ["budget", "goal", "runs", "median", "p90", "p99", "worst", "n", ">1", ">1.2", ">2", "worst region"];
     let mut rows = table(2, &titles);
     for own in &document.distributions {
         let mut cells = vec![

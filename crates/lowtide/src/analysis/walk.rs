@@ -496,7 +496,9 @@ impl<'g> Walk<'g> {
     /// changed.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
-            if self.is_ready(instr) && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live) {
+            if self.is_ready(instr)
+                && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live)
+            {
                 self.push(instr);
             }
         }

@@ -21,7 +21,9 @@ use super::engine::Direction;
 use super::sethi_ullman::{Variant, sethi_ullman};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound_within};
+use crate::analysis::pressure_bound::{
+    MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
+};
 use crate::analysis::walk::{LiveGraph, PressureFields, Walk};
 use crate::budget::{Effort, is_over};
 use crate::index::InstrId;
@@ -258,8 +260,8 @@ pub(crate) fn few_registers_on<'c>(
     }
     let mut bound =
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
-    if best.peak() > bound && region.len() <= MOST_FOR_CUTS && !is_over(deadline) {
-        let steps = Effort { steps: effort(CUT_STEPS, region.len()), deadline };
+    let steps = Effort { steps: effort(CUT_STEPS, region.len()), deadline };
+    if best.peak() > bound && region.len() <= MOST_FOR_CUTS && is_time_for_cuts(region, &steps) {
         let cuts = pressure_bound_within(region, problem.primary_class(), closure(), &best.order, steps);
         bound = cuts.value;
         best.offer(cuts.order);

@@ -14,6 +14,7 @@
 //! answer. Otherwise two searches [`race`], from both ends of time.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::Rules;
 use super::exact::Options;
@@ -34,6 +35,9 @@ use crate::verdict::Verdict;
 
 /// The most states that a search remembers: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;
+
+/// The time to make a part, for each instruction of the region.
+const NANOS_PER_VISIT: u64 = 10;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -71,7 +75,8 @@ impl<'a> Solver<'a> {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
             _ => ends(region),
         };
-        if effort.is_spent() {
+        let visits = (borders.len() * region.len()) as u64;
+        if effort.is_spent() || !effort.has_time_for(Duration::from_nanos(visits * NANOS_PER_VISIT)) {
             // No time is left to use the parts.
             borders = ends(region);
         }

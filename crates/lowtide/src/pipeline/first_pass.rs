@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::budget::{Budget, now};
+use crate::budget::{Budget, is_over, now};
 use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
@@ -252,6 +252,9 @@ impl RegionWaves {
         };
         // With a step that every order without spills has, spills alone are at stake.
         while step > 0 && (step > self.waves || self.spilled > least_spilled) {
+            if is_over(deadline) {
+                return;
+            }
             self.is_searched = true;
             let mut decide = |order: &[InstrId], limits: &[Option<u32>]| {
                 let (decision, taken) = shared.within(limits, order, rest());

@@ -9,7 +9,9 @@ use super::statistics::Pass;
 use super::{Answers, Context};
 use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
 use crate::analysis::limits::limits_without_through;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound_within};
+use crate::analysis::pressure_bound::{
+    MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
+};
 use crate::budget::{Budget, Effort, now};
 use crate::index::InstrId;
 use crate::list::few_registers::few_registers_on;
@@ -146,7 +148,7 @@ impl<'a> SharedProblem<'a> {
     /// An order with few registers: see [`few_registers`](crate::list::few_registers::few_registers).
     pub(crate) fn few_registers(&self) -> Vec<InstrId> {
         self.answers.few_registers.get(self.budget.time_per_instr, || {
-            let deadline = self.budget.part(2).effort(self.problem.region().len()).deadline;
+            let deadline = self.budget.part(3).effort(self.problem.region().len()).deadline;
             let few = || few_registers_on(&self.bare_problem(), || self.bare().closure(), deadline);
             self.count(Pass::First, || (few(), 0, None)).answer
         })
@@ -177,12 +179,12 @@ impl<'a> SharedProblem<'a> {
         let Answer { answer: mut bounds, taken, .. } = self.answers.peak_bounds.ask(self.budget, || {
             self.count(Pass::First, || {
                 let region = &self.bare().region;
-                if region.len() > MOST_FOR_CUTS {
+                // All classes share the time: a third of the pass.
+                let effort = self.budget.part(3).effort(region.len());
+                let effort = Effort { steps: self.budget.nodes.unwrap_or(u64::MAX), ..effort };
+                if region.len() > MOST_FOR_CUTS || !is_time_for_cuts(region, &effort) {
                     return (pressure_at_ends(region), 0, None);
                 }
-                // All classes share the time: half of the pass.
-                let effort = self.budget.part(2).effort(region.len());
-                let effort = Effort { steps: self.budget.nodes.unwrap_or(u64::MAX), ..effort };
                 let closure = self.bare().closure();
                 let bound = |class| pressure_bound_within(region, class, closure, &hint, effort);
                 let bounds = region.class_ids().map(bound);
@@ -203,6 +205,8 @@ impl<'a> SharedProblem<'a> {
         let start = now();
         let elapsed = || now().saturating_duration_since(start);
         let few = self.few_registers();
+        // It is reported with the order, so its time counts.
+        self.length_bounds();
         let primary = self.problem.primary_class();
         // The bare graph has nothing that passes through; the region that asks has.
         let classes = self.problem.region().classes().len();
@@ -212,14 +216,15 @@ impl<'a> SharedProblem<'a> {
             let budget = Budget { threads, ..self.budget };
             let mut bounds: Vec<(u32, Reason)> =
                 pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
-            if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
+            let rest = budget.since(budget.time_per_instr.map(|_| start), region.len());
+            let has_time = is_time_for_cuts(region, &rest.effort(region.len()));
+            if region.len() > MOST_FOR_CUTS || bounds.is_empty() || !has_time {
                 let taken = Taken { nodes: 0, time: elapsed(), is_copied: false };
                 return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
             }
             // The bounds of the other classes take little, so the rest is for the search.
             let closure = self.bare().closure();
-            let rest = budget.since(budget.time_per_instr.map(|_| start), region.len()).part(4);
-            let effort = rest.effort(region.len());
+            let effort = rest.part(4).effort(region.len());
             let effort = Effort { steps: budget.nodes.unwrap_or(u64::MAX), ..effort };
             for class in region.class_ids().filter(|class| *class != primary) {
                 let bound = pressure_bound_within(region, class, closure, &few, effort);
@@ -282,8 +287,14 @@ impl<'a> SharedProblem<'a> {
                 let times = self.length_bounds();
                 let budget = options.budget.since(start, problem.region().len());
                 let options = length::Options { watch: log.watch(), budget, ..options };
-                let answer =
-                    length::shortest_on(&problem, &times, || bare.closure().clone(), &limits, starts, options);
+                let answer = length::shortest_on(
+                    &problem,
+                    &times,
+                    || bare.closure().clone(),
+                    &limits,
+                    starts,
+                    options,
+                );
                 let states = answer.as_ref().map_or(0, |answer| answer.nodes);
                 (answer, states, Some(log.finish(states)))
             })

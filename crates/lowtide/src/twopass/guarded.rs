@@ -292,8 +292,10 @@ mod tests {
     use super::*;
     use crate::analysis::length_bound::{binding_units, lower_bound};
     use crate::analysis::walk::{Direction, PressureFields};
+    use crate::budget::clock::{ticking, until};
     use crate::check::{check, check_order};
     use crate::generate::{self, Shape};
+    use crate::list::few_registers::few_registers;
     use crate::minreg::made::{Made, retimed, targets};
     use crate::problem::{Goal, Problem};
     use crate::random::Random;
@@ -312,6 +314,42 @@ mod tests {
             scarcity: random.pick(&[Scarcity::Linear, Scarcity::Square, Scarcity::Threshold]),
             patience: random.pick(&[0, 1, 3, 100]),
         }
+    }
+
+    /// The steps for each instruction do not depend on the number of ready instructions: at most 24 checks, of
+    /// about 20 steps each. Between two looks at the clock there are few.
+    #[test]
+    fn wide_regions_take_few_steps_for_each_instruction() {
+        let mut steps = Vec::new();
+        for nodes in [2_000, 8_000] {
+            let (region, [target, ..]) = (generate::families::wide(nodes, 1), targets());
+            let problem = Problem::new(&region, &target, Goal::Occupancy).expect("all classes are known");
+            // The guard needs few registers, so most instructions that are ready are not safe.
+            let guard = few_registers(&problem);
+            let peaks = check_order(&region, &guard).expect("a legal order");
+            let limits: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between)).collect();
+            let packing = PressureFields::within(&region, &limits).expect("few classes");
+            let times = lower_bound(&problem);
+            for end in [Direction::TopDown, Direction::BottomUp] {
+                let graph = Timed::new(&problem, end, &packing, &limits, &times);
+                let base = graph.tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
+                let priority = Priority { base, charge: 20, scarcity: Scarcity::Square, patience: 1 };
+                let as_guard = Guard::new(&graph, &guard);
+                let mut lister = Lister::new(&graph);
+                assert!(lister.queues.is_some(), "a large region");
+                assert!(lister.run(&as_guard, &priority, u32::MAX, None).is_some());
+                let all = lister.steps;
+                assert!(all < 600 * nodes as u64, "{nodes}: {all} steps");
+                steps.push(all);
+                let per_look = ticking(|| {
+                    let deadline = until(10, nodes).effort(nodes).deadline;
+                    assert_eq!(lister.run(&as_guard, &priority, u32::MAX, deadline), None, "no time");
+                    lister.steps - all
+                });
+                assert!(per_look.1 == 11 && per_look.0 < 10 * 64 * 600, "{nodes}: {per_look:?}");
+            }
+        }
+        println!("{steps:?}");
     }
 
     /// The limit is exactly the guard's need, with any priority.
@@ -360,7 +398,9 @@ mod tests {
                     let hasty_length = hasty.run(&as_guard, &priority, u32::MAX, None);
                     let order = graph.in_time(hasty.trail());
                     let hasty_peaks = check_order(&region, &order).expect("a legal order");
-                    assert!(hasty_peaks.iter().zip(&peaks).all(|(peak, limit)| peak.between <= limit.between));
+                    assert!(
+                        hasty_peaks.iter().zip(&peaks).all(|(peak, limit)| peak.between <= limit.between)
+                    );
                     assert!(hasty_length.is_some(), "{}", text());
                     hasty_others += u32::from(hasty_length != Some(length));
                     let fits =
@@ -373,7 +413,12 @@ mod tests {
                     if end == Direction::TopDown || !has_units {
                         assert_eq!(report.length, length, "{}", text());
                         // No schedule that is short enough is given up.
-                        assert_eq!(lister.run(&as_guard, &priority, length + 1, None), Some(length), "{}", text());
+                        assert_eq!(
+                            lister.run(&as_guard, &priority, length + 1, None),
+                            Some(length),
+                            "{}",
+                            text()
+                        );
                     }
                     if !has_units {
                         assert_eq!(lister.run(&as_guard, &priority, length, None), None, "{}", text());

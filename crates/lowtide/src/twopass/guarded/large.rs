@@ -10,7 +10,8 @@
 //! - Instructions that wait for their operands are sorted by the cycle in which these are available.
 //!
 //! There is one difference. After [`MOST_FAILURES`] unsafe instructions in one cycle, the next instruction of
-//! the guard issues, if its operands are available. The plain lister would go on.
+//! the guard issues, if its operands are available. If they are not, and after more unsafe instructions, the
+//! cycle stays empty. The plain lister would go on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,6 +26,9 @@ use crate::twopass::timed::Timed;
 
 /// The most unsafe instructions to look at before each issue.
 const MOST_FAILURES: usize = 24;
+
+/// How many times more instructions to look at if the next instruction of the guard has to wait.
+const MORE_WITHOUT_NEXT: usize = 16;
 
 /// Looks of the plain lister that take as much time as one issue, or as one check of a move.
 const LOOKS_PER_CHECK: u64 = 16;
@@ -150,7 +154,8 @@ impl Lister<'_> {
             }
             match self.best_safe_large(queues, guard, priority, first, cycle) {
                 Some(instr) => {
-                    let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
+                    // Not before `cycle`: a wait may have ended without a look at all candidates.
+                    let slot = self.clock.first_slot(graph, instr, self.available[instr as usize].max(cycle));
                     self.issue_large(queues, guard, priority, first, instr, slot);
                     self.take_improved(queues, guard, priority, below)?;
                     while first < guard.order.len() && self.available[guard.order[first] as usize] == ISSUED {
@@ -158,6 +163,8 @@ impl Lister<'_> {
                     }
                     cycle = self.clock.slot / graph.width;
                 }
+                // (Never: the next instruction of the guard is safe, so it is one to wait for.)
+                None if soonest == u32::MAX => return None,
                 None => cycle = soonest.max(cycle + 1),
             }
         }
@@ -261,23 +268,27 @@ impl Lister<'_> {
         cycle: u32,
     ) -> Option<u32> {
         self.steps += LOOKS_PER_CHECK;
-        for _ in 0..queues.most_failures {
+        let next = guard.order[first];
+        let is_next_available = self.available[next as usize] <= cycle.saturating_add(priority.patience);
+        let most = match is_next_available {
+            true => queues.most_failures,
+            false => queues.most_failures.saturating_mul(MORE_WITHOUT_NEXT),
+        };
+        for _ in 0..most {
             let instr = self.best(queues, guard, priority, cycle)?;
             let position = guard.place[instr as usize];
             if position as usize == first {
                 return Some(instr);
             }
             self.steps += LOOKS_PER_CHECK;
-            let Some(failure) =
-                queues.profile.failure(&self.graph.live, instr, first as u32, position)
+            let Some(failure) = queues.profile.failure(&self.graph.live, instr, first as u32, position)
             else {
                 return Some(instr);
             };
             queues.parked.push(Reverse((failure, instr)));
             queues.place[instr as usize] = PARKED;
         }
-        let next = guard.order[first];
-        (self.available[next as usize] <= cycle.saturating_add(priority.patience)).then_some(next)
+        is_next_available.then_some(next)
     }
 
     /// Return the candidate with the best priority that fits for the moment.
