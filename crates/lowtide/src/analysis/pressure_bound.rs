@@ -549,7 +549,7 @@ mod tests {
                 unfinished += usize::from(!bound.complete);
                 last = bound.value;
             }
-            let now = Budget { time_per_instr: Some(std::time::Duration::ZERO), ..Budget::UNLIMITED };
+            let now = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
             assert!(pressure_bound(&region, class, &closure, &order, now).value <= full.value);
         }
         assert!(unfinished > 100);

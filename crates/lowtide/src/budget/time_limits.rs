@@ -328,21 +328,22 @@ fn partitions_into_passes_end_in_time() {
 #[test]
 fn the_pipeline_ends_in_time() {
     let target = target();
-    for (goal, passes) in GOALS {
+    for goal in GOALS {
         for region in hard().into_iter().filter(|region| region.len() <= 300) {
             for end in [1, 20, 200, 1000] {
-                end_in_passes(&region, &target, goal, passes, end);
+                end_in_passes(&region, &target, goal, end);
             }
         }
     }
 }
 
-/// Every goal, and its passes with the whole time each.
-const GOALS: [(Goal, u32); 4] =
-    [(Goal::MinReg, 1), (Goal::Occupancy, 2), (Goal::Length, 2), (Goal::Throughput, 4)];
+/// Every goal, its passes with the whole time each, and the most looks after its time is over. The search for
+/// throughput asks for every number of waves.
+const GOALS: [(Goal, u32, u32); 4] =
+    [(Goal::MinReg, 1, 12), (Goal::Occupancy, 2, 14), (Goal::Length, 2, 14), (Goal::Throughput, 4, 80)];
 
 /// Schedule a region with a time that ends at look `end` of each pass.
-fn end_in_passes(region: &Region, target: &Target, goal: Goal, passes: u32, end: u32) {
+fn end_in_passes(region: &Region, target: &Target, (goal, passes, late): (Goal, u32, u32), end: u32) {
     let problem = Problem::new(region, target, goal).expect("known classes");
     let run = || schedule_region(&problem, Algorithm::AUTO, until(end, region.len()), &Session::new());
     let (outcome, looks) = ticking(run);
@@ -350,8 +351,7 @@ fn end_in_passes(region: &Region, target: &Target, goal: Goal, passes: u32, end:
     let report = check(region, target, &outcome.schedule).expect("a legal schedule");
     assert_eq!(report.length, outcome.measure.length, "{}", region.name());
     // Every question takes some looks, even if no time is left for it.
-    println!("EXCESS {goal:?} {end} {}", looks as i64 - i64::from(passes * end));
-    let most = passes * end + end / 10 + 100;
+    let most = passes * end + end / 20 + late;
     assert!(looks <= most, "{} {goal:?} {end}: {looks} looks", region.name());
 }
 
@@ -361,9 +361,9 @@ fn wide_regions_end_in_time() {
     let target = target();
     for nodes in [900, 2500] {
         let region = families::wide(nodes, 1);
-        for (goal, passes) in GOALS {
+        for goal in GOALS {
             for end in [1, 20, 200] {
-                end_in_passes(&region, &target, goal, passes, end);
+                end_in_passes(&region, &target, goal, end);
             }
         }
     }
