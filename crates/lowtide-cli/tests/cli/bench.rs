@@ -24,7 +24,7 @@ const NAMES: [&str; 9] = [
 
 #[test]
 fn budget_prints_the_distribution_of_used_over_allowed_time() {
-    let sizes = "--generated --family wide --sizes 40,300 --budget 10us,100us --goal minreg,occupancy";
+    let sizes = "--generated --family tree --sizes 40,300 --budget 10us,100us --goal minreg,occupancy";
     let document = run(&format!("bench budget {sizes} --json"), &[]).json();
     assert_eq!((number(&document["regions"]), number(&document["instructions"])), (2, 340));
     let distributions = array(&document["distributions"]);
@@ -38,7 +38,7 @@ fn budget_prints_the_distribution_of_used_over_allowed_time() {
         assert!(above.len() == 3 && above.is_sorted_by(|one, other| one >= other), "{own}");
     }
     let table = run(&format!("bench budget {sizes} --rows"), &[]).ok();
-    assert!(table.contains("wide-300-1") && table.contains("p99"), "{table}");
+    assert!(table.contains("tree-300-1") && table.contains("p99"), "{table}");
     run("bench budget {} --max-size 20 --every 10 --budget 20us --goal length --json", &[&corpus()]).json();
 }
 
