@@ -260,7 +260,10 @@ mod tests {
             BenchCommand::Colony(args) => Bench::Colony(args),
             BenchCommand::Pack(args) => Bench::Pack(args),
             BenchCommand::Passes(args) => Bench::Passes(args),
-            BenchCommand::All(_) | BenchCommand::Latencies(_) | BenchCommand::Simulate(_) => {
+            BenchCommand::All(_)
+            | BenchCommand::Budget(_)
+            | BenchCommand::Latencies(_)
+            | BenchCommand::Simulate(_) => {
                 panic!("{words:?}")
             }
         }

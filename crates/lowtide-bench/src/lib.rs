@@ -12,6 +12,7 @@
 
 mod all;
 mod book;
+mod budget;
 mod colony;
 mod findings;
 mod latencies;
@@ -24,6 +25,7 @@ mod simulate;
 mod statistics;
 
 pub use all::AllArgs;
+pub use budget::BudgetArgs;
 pub use colony::ColonyArgs;
 pub use latencies::LatenciesArgs;
 pub use minreg::MinregArgs;
@@ -67,6 +69,10 @@ pub enum BenchCommand {
     ///
     /// Example: lowtide bench simulate corpus/ --nodes 5000
     Simulate(SimulateArgs),
+    /// Measure whether the time budget is kept: used over allowed time, on files or on generated regions
+    ///
+    /// Every distinct graph counts once. Example: lowtide bench budget --generated --budget 10us,1ms
+    Budget(BudgetArgs),
     /// Run all benchmarks, each on the files of its kind: the experiment book
     ///
     /// minreg, occupancy and colony read region files. pack reads those of a GPU that packs. passes reads shaders. minreg also measures
@@ -86,6 +92,7 @@ impl BenchCommand {
             BenchCommand::Passes(args) => passes::run(args),
             BenchCommand::Latencies(args) => latencies::run(args),
             BenchCommand::Simulate(args) => simulate::run(args),
+            BenchCommand::Budget(args) => budget::run(args),
             BenchCommand::All(args) => all::run(args),
         }
     }

@@ -33,6 +33,19 @@ impl Budget {
         }
     }
 
+    /// Return the budget less the time since `start`, for a region of `instrs` instructions.
+    pub(crate) fn since(&self, start: Option<Instant>, instrs: usize) -> Budget {
+        let spent = start.map_or(Duration::ZERO, |start| now().saturating_duration_since(start));
+        let time_per_instr =
+            self.time_per_instr.map(|time| time.saturating_sub(spent / instrs.max(1) as u32));
+        Budget { time_per_instr, ..*self }
+    }
+
+    /// Start the time of a budget. `None` without a time limit.
+    pub(crate) fn start(&self) -> Option<Instant> {
+        self.time_per_instr.map(|_| now())
+    }
+
     /// Start the effort of a region of `instrs` instructions: its time limit begins now.
     pub fn effort(&self, instrs: usize) -> Effort {
         let deadline = self.time_per_instr.and_then(|time| {
@@ -65,6 +78,17 @@ impl Effort {
     /// Return whether no steps or no time are left.
     pub fn is_spent(&self) -> bool {
         self.steps == 0 || is_over(self.deadline)
+    }
+
+    /// Return the time that is left. `None` without a time limit.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(now()))
+    }
+
+    /// Return whether a preparation that takes `cost` leaves half of the time that is left, or more. Always
+    /// true without a time limit.
+    pub(crate) fn has_time_for(&self, cost: Duration) -> bool {
+        self.time_left().is_none_or(|left| left >= 2 * cost)
     }
 
     /// Consume steps, or all of them if there are fewer.

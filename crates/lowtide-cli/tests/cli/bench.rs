@@ -23,6 +23,26 @@ const NAMES: [&str; 9] = [
 ];
 
 #[test]
+fn budget_prints_the_distribution_of_used_over_allowed_time() {
+    let sizes = "--generated --family tree --sizes 40,300 --budget 10us,100us --goal minreg,occupancy";
+    let document = run(&format!("bench budget {sizes} --json"), &[]).json();
+    assert_eq!((number(&document["regions"]), number(&document["instructions"])), (2, 340));
+    let distributions = array(&document["distributions"]);
+    assert_eq!(distributions.len(), 5, "two budgets, two goals, and all together");
+    assert_eq!(array(&document["rows"]).len(), 8);
+    for own in distributions {
+        let ratio = |key: &str| own[key].as_f64().unwrap_or_else(|| panic!("{key} of {own}"));
+        let sorted = [ratio("median"), ratio("p90"), ratio("p99"), ratio("worst")];
+        assert!(sorted[0] > 0.0 && sorted.is_sorted(), "{own}");
+        let above = array(&own["above"]).iter().map(number).collect::<Vec<_>>();
+        assert!(above.len() == 3 && above.is_sorted_by(|one, other| one >= other), "{own}");
+    }
+    let table = run(&format!("bench budget {sizes} --rows"), &[]).ok();
+    assert!(table.contains("tree-300-1") && table.contains("p99"), "{table}");
+    run("bench budget {} --max-size 20 --every 10 --budget 20us --goal length --json", &[&corpus()]).json();
+}
+
+#[test]
 fn occupancy_carries_its_figures_for_programs() {
     let document = run("bench occupancy {} --json --nodes 2000", &[&corpus()]).json();
     assert_eq!((number(&document["kernels"]), number(&document["regions"])), (26, 284));

@@ -578,6 +578,12 @@ impl<'a> LastUses<'a> {
 
     pub(crate) fn of(&mut self, value: ValueId) -> &[InstrId] {
         let uses = self.region.value_uses(value);
+        if let [only] = uses {
+            // Most values have one use, and clearing a set takes time.
+            self.found.clear();
+            self.found.push(*only);
+            return &self.found;
+        }
         let set = &mut self.scratch;
         set.clear();
         uses.iter().for_each(|&instr| set.insert(instr));

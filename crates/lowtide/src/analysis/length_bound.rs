@@ -54,6 +54,8 @@
 //! These cycles start at the smallest release of the users or later, and the smallest of their tails follows.
 //! Busy cycles after the last issue do not count.
 
+use std::time::Duration;
+
 use crate::analysis::times::{Times, separation};
 use crate::bits::{BitSet, word_of};
 use crate::index::{InstrId, Rows};
@@ -63,6 +65,18 @@ use crate::region::Edge;
 /// The default work of Langevin-Černý, in steps: about a tenth of a second. Six generated regions of 4,800
 /// instructions, one of each shape, had no better bound with forty times the work.
 pub const DEFAULT_WORK: u64 = 10_000_000;
+
+/// The time of a step, in nanoseconds, and the least steps: a constant, and a number for each instruction.
+const NANOS_PER_STEP: u64 = 10;
+const LEAST_WORK: (u64, u64) = (100_000, 200);
+
+/// Return the work of Langevin-Černý for a region of `instrs` instructions that is scheduled in the given
+/// time: at most an eighth of the time. Small regions get all the work that they can use.
+pub(crate) fn work_within(time: Option<Duration>, instrs: usize) -> u64 {
+    let Some(time) = time else { return DEFAULT_WORK };
+    let eighth = u64::try_from(time.as_nanos() / 8).unwrap_or(u64::MAX) / NANOS_PER_STEP;
+    eighth.max(LEAST_WORK.0 + LEAST_WORK.1 * instrs as u64).min(DEFAULT_WORK)
+}
 
 /// The steps of one more ancestor: finding, sorting and placing it costs about four times as much as an edge.
 const STEPS_OF_AN_ANCESTOR: u64 = 4;

@@ -5,11 +5,17 @@
 //! two extreme downsets: with only the ancestors done, and with all but the descendants done. Operations on
 //! rows of the closure find all of this for all moments at once, one value at a time.
 
+use std::time::Instant;
+
 use super::closure::Closure;
 use super::flow::{LastUses, class_values};
 use crate::bits::BitSet;
+use crate::budget::is_over;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::Region;
+
+/// Values between two looks at the clock.
+const VALUES_PER_TIME: usize = 64;
 
 /// The live ranges of the values of one class, in a compact form.
 pub(super) struct Lifetimes {
@@ -40,11 +46,15 @@ impl Lifetimes {
         Lifetimes { values, last_uses, through: region.through(class), count: region.len() }
     }
 
-    /// Return, for every moment, the weight that is live in every possible downset.
-    pub(super) fn certain(&self, closure: &Closure) -> Vec<u32> {
+    /// Return, for every moment, the weight that is live in every possible downset. When the time is over,
+    /// the weights of some values are missing.
+    pub(super) fn certain(&self, closure: &Closure, deadline: Option<Instant>) -> Vec<u32> {
         let mut certain = vec![self.through; 2 * self.count];
         let mut live = BitSet::new(self.count);
         for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
+            if position % VALUES_PER_TIME == VALUES_PER_TIME - 1 && is_over(deadline) {
+                break;
+            }
             // Live both before and after v: defined by an ancestor, needed by a descendant.
             let uses = self.last_uses.row(position);
             Self::needed_below(closure, uses, live_out, &mut live);
@@ -60,12 +70,16 @@ impl Lifetimes {
         certain
     }
 
-    /// Lower the limit of every moment to the pressure at its smallest and at its largest downset.
-    pub(super) fn lower_limits(&self, closure: &Closure, limits: &mut [u32]) {
+    /// Lower the limit of every moment to the pressure at its smallest and at its largest downset. When the
+    /// time is over, leave all limits as they are.
+    pub(super) fn lower_limits(&self, closure: &Closure, limits: &mut [u32], deadline: Option<Instant>) {
         let mut smallest = vec![self.through; 2 * self.count];
         let mut largest = smallest.clone();
         let mut live = BitSet::new(self.count);
         for (position, &(def, weight, live_out)) in self.values.iter().enumerate() {
+            if position % VALUES_PER_TIME == VALUES_PER_TIME - 1 && is_over(deadline) {
+                return;
+            }
             let uses = self.last_uses.row(position);
             // Live both before and after v with only v's ancestors done: defined by an ancestor, and not all
             // of the last uses are ancestors. (As none of them comes before another, v is among them and the

@@ -33,6 +33,7 @@
 //! When the budget ends, the best minimum so far is a bound. So is the flow of the unfinished cut.
 
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
@@ -41,7 +42,7 @@ use super::flow::{DownsetMin, Minimum, Side};
 use super::lifetimes::Lifetimes;
 use super::order_pressure::OrderPressure;
 use crate::bits::BitSet;
-use crate::budget::{Budget, Effort};
+use crate::budget::{Budget, Effort, is_over};
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::proof::Moment;
 use crate::region::Region;
@@ -49,6 +50,15 @@ use crate::verdict::Verdict;
 
 /// The largest region for which cuts are sought: the closure that they need grows with the square.
 pub const MOST_FOR_CUTS: usize = 1 << 15;
+
+/// The time to prepare cuts, for each pair of instructions: the closure and the networks.
+const NANOS_TO_PREPARE_A_PAIR: u64 = 1;
+
+/// Return whether there is time to prepare cuts.
+pub(crate) fn is_time_for_cuts(region: &Region, effort: &Effort) -> bool {
+    let pairs = (region.len() as u64).saturating_mul(region.len() as u64);
+    effort.has_time_for(Duration::from_nanos(pairs.saturating_mul(NANOS_TO_PREPARE_A_PAIR)))
+}
 
 /// A lower bound on the peak pressure (between instructions) of one class in every order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,7 +139,7 @@ pub(crate) fn pressure_bound_within(
         return result;
     }
     let lifetimes = Lifetimes::new(region, class, closure);
-    let certain = lifetimes.certain(closure);
+    let certain = lifetimes.certain(closure, effort.deadline);
     for (index, &live) in certain.iter().enumerate() {
         if live > result.value {
             (result.value, result.witness) = (live, moment(index));
@@ -151,7 +161,7 @@ pub(crate) fn pressure_bound_within(
         let limit = seeker.walk.limits[index];
         let is_known = seeker.look_at(moment(index), limit, &mut found, &mut effort);
         if result.cuts == 1 {
-            lifetimes.lower_limits(closure, &mut seeker.walk.limits);
+            lifetimes.lower_limits(closure, &mut seeker.walk.limits, effort.deadline);
         }
         match is_known {
             Some(least) => seeker.walk.limits[index] = least,
@@ -189,7 +199,7 @@ pub(crate) fn sharper_bound_within(
     mut effort: Effort,
 ) -> PressureBound {
     let mut result = bound;
-    if result.value == result.peak {
+    if result.value == result.peak || is_over(effort.deadline) {
         return result;
     }
     let mut seeker = Seeker::new(region, class, closure);
@@ -448,9 +458,9 @@ mod tests {
             for class in region.class_ids() {
                 let small = Small::new(&region, class);
                 let lifetimes = Lifetimes::new(&region, class, &closure);
-                let certain = lifetimes.certain(&closure);
+                let certain = lifetimes.certain(&closure, None);
                 let mut limits = vec![u32::MAX; 2 * region.len()];
-                lifetimes.lower_limits(&closure, &mut limits);
+                lifetimes.lower_limits(&closure, &mut limits, None);
                 for (index, (&limit, &certain)) in limits.iter().zip(&certain).enumerate() {
                     let instr = InstrId::at(index / 2);
                     let own = 1 << instr.0;
@@ -539,7 +549,7 @@ mod tests {
                 unfinished += usize::from(!bound.complete);
                 last = bound.value;
             }
-            let now = Budget { time_per_instr: Some(std::time::Duration::ZERO), ..Budget::UNLIMITED };
+            let now = Budget { time_per_instr: Some(Duration::ZERO), ..Budget::UNLIMITED };
             assert!(pressure_bound(&region, class, &closure, &order, now).value <= full.value);
         }
         assert!(unfinished > 100);

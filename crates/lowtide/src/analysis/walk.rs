@@ -167,13 +167,13 @@ pub struct LiveGraph {
     /// The number of instructions that an instruction waits for.
     pub(crate) waits: Vec<u32>,
     /// The values that an instruction opens, and those for which it is a closer.
-    opens: Rows<u32>,
+    pub(crate) opens: Rows<u32>,
     pub(crate) closes: Rows<u32>,
     /// The instructions that open a value.
     openers: Rows<u32>,
     pub(crate) weights: Vec<i64>,
     /// The state at the start, from which every walk begins.
-    opened: Vec<u32>,
+    pub(crate) opened: Vec<u32>,
     pub(crate) left: Vec<u32>,
     pub(crate) closer_sum: Vec<u64>,
     pub(crate) delta: Vec<i64>,
@@ -496,8 +496,9 @@ impl<'g> Walk<'g> {
     /// changed.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
-            let is_ready = self.place[instr as usize] != u32::MAX;
-            if is_ready && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live) {
+            if self.is_ready(instr)
+                && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live)
+            {
                 self.push(instr);
             }
         }
@@ -520,6 +521,19 @@ impl<'g> Walk<'g> {
     /// Declare that the current state has no free moves.
     pub fn forget_improved(&mut self) {
         self.improved.clear();
+    }
+
+    /// Return whether an instruction can be added.
+    #[inline]
+    pub(crate) fn is_ready(&self, instr: u32) -> bool {
+        self.place[instr as usize] != u32::MAX
+    }
+
+    /// Take the instructions that have become ready or cheaper since the last call. Some may be neither any
+    /// more, and some occur twice.
+    pub(crate) fn take_improved(&mut self, improved: &mut Vec<u32>) {
+        improved.clear();
+        std::mem::swap(improved, &mut self.improved);
     }
 
     fn add_ready(&mut self, instr: u32) {

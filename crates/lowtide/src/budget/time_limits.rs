@@ -12,7 +12,7 @@ use crate::colony::{self, Task};
 use crate::generate::shaders::{Group, block};
 use crate::generate::{Shape, families, region};
 use crate::index::{ClassId, InstrId};
-use crate::list::few_registers::few_registers;
+use crate::list::few_registers::{few_registers, few_registers_on};
 use crate::minreg::Rules;
 use crate::minreg::exact::{self, Decision, minimise, within};
 use crate::minreg::forced_order::forced_order;
@@ -328,18 +328,62 @@ fn partitions_into_passes_end_in_time() {
 #[test]
 fn the_pipeline_ends_in_time() {
     let target = target();
-    for (goal, times) in [(Goal::MinReg, 2), (Goal::Occupancy, 4), (Goal::Length, 4)] {
+    for goal in GOALS {
         for region in hard().into_iter().filter(|region| region.len() <= 300) {
-            let problem = Problem::new(&region, &target, goal).expect("known classes");
             for end in [1, 20, 200, 1000] {
-                let budget = until(end, region.len());
-                let run = || schedule_region(&problem, Algorithm::AUTO, budget, &Session::new());
-                let (outcome, looks) = ticking(run);
-                let outcome = outcome.expect("a legal schedule");
-                let report = check(&region, &target, &outcome.schedule).expect("a legal schedule");
-                assert_eq!(report.length, outcome.measure.length, "{}", region.name());
-                assert!(looks <= times * end + 12, "{} {goal:?} {end}: {looks} looks", region.name());
+                end_in_passes(&region, &target, goal, end);
             }
         }
     }
+}
+
+/// Every goal, its passes with the whole time each, and the most looks after its time is over. The search for
+/// throughput asks for every number of waves.
+const GOALS: [(Goal, u32, u32); 4] =
+    [(Goal::MinReg, 1, 12), (Goal::Occupancy, 2, 14), (Goal::Length, 2, 14), (Goal::Throughput, 4, 80)];
+
+/// Schedule a region with a time that ends at look `end` of each pass.
+fn end_in_passes(region: &Region, target: &Target, (goal, passes, late): (Goal, u32, u32), end: u32) {
+    let problem = Problem::new(region, target, goal).expect("known classes");
+    let run = || schedule_region(&problem, Algorithm::AUTO, until(end, region.len()), &Session::new());
+    let (outcome, looks) = ticking(run);
+    let outcome = outcome.expect("a legal schedule");
+    let report = check(region, target, &outcome.schedule).expect("a legal schedule");
+    assert_eq!(report.length, outcome.measure.length, "{}", region.name());
+    // Every question takes some looks, even if no time is left for it.
+    let most = passes * end + end / 20 + late;
+    assert!(looks <= most, "{} {goal:?} {end}: {looks} looks", region.name());
+}
+
+/// Thousands of instructions are ready at once, in all stages of all goals.
+#[test]
+fn wide_regions_end_in_time() {
+    let target = target();
+    for nodes in [900, 2500] {
+        let region = families::wide(nodes, 1);
+        for goal in GOALS {
+            for end in [1, 20, 200] {
+                end_in_passes(&region, &target, goal, end);
+            }
+        }
+    }
+}
+
+/// The order of few-registers is legal whenever its time ends, and no worse than the source order.
+#[test]
+fn few_registers_ends_in_time() {
+    let target = target();
+    let mut runs = 0;
+    for region in [families::wide(900, 1), families::layered(1500, 20, 1), families::matmul(4, 4, 4)] {
+        let problem = Problem::new(&region, &target, Goal::MinReg).expect("known classes");
+        let closure = Closure::new(&region);
+        let most = peaks(&region, &source(&region))[0];
+        runs += end_in_time(500, 12, region.len(), |budget| {
+            let deadline = budget.effort(region.len()).deadline;
+            let order = few_registers_on(&problem, || &closure, deadline);
+            assert!(peaks(&region, &order)[0] <= most, "{}", region.name());
+        });
+    }
+    println!("{runs} runs");
+    assert!(runs > 10, "{runs} runs");
 }

@@ -102,6 +102,73 @@ pub fn layered(nodes: usize, width: usize, seed: u64) -> Region {
     graph.finish()
 }
 
+/// Make a wide graph of `nodes` instructions. Half of them are independent loads. Each of the others reads
+/// one of the loads, in turn, and a random earlier value. So thousands of instructions are ready at once.
+pub fn wide(nodes: usize, seed: u64) -> Region {
+    let mut random = Random::new(seed);
+    let mut graph = Graph::new(&format!("wide-{nodes}-{seed}"));
+    let loads: Vec<Node> = (0..nodes.div_ceil(2)).map(|_| graph.load()).collect();
+    while graph.len() < nodes {
+        let own = loads[graph.len() - loads.len()];
+        let mut operands = vec![own];
+        let other = random.below(graph.len());
+        if other != own {
+            operands.push(other);
+        }
+        graph.node("op", &operands);
+    }
+    graph.finish()
+}
+
+/// The families, for regions of any size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// [`fft`].
+    Fft,
+    /// [`matmul`] of square matrices.
+    Matmul,
+    /// [`stencil`] of twelve steps.
+    Stencil,
+    /// [`layered`] with a width of 20.
+    Layered,
+    /// [`wide`].
+    Wide,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Family; 5] =
+        [Family::Fft, Family::Matmul, Family::Stencil, Family::Layered, Family::Wide];
+
+    /// Return the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Fft => "fft",
+            Family::Matmul => "matmul",
+            Family::Stencil => "stencil",
+            Family::Layered => "layered",
+            Family::Wide => "wide",
+        }
+    }
+
+    /// Make the largest region of the family with at most `size` instructions (at least 16). Regular
+    /// families ignore the seed.
+    pub fn region(self, size: usize, seed: u64) -> Region {
+        let size = size.max(16);
+        let largest = |count: &dyn Fn(usize) -> usize| (1..).take_while(|n| count(*n) <= size).last();
+        match self {
+            Family::Fft => fft(1 << largest(&|stages| (stages + 2) << stages).unwrap_or(1)),
+            Family::Matmul => {
+                let side = largest(&|side| side * side * (side + 3)).unwrap_or(1);
+                matmul(side, side, side)
+            }
+            Family::Stencil => stencil(size / 13, 12),
+            Family::Layered => layered(size, 20, seed),
+            Family::Wide => wide(size, seed),
+        }
+    }
+}
+
 /// An instruction of a graph under construction.
 type Node = usize;
 
@@ -307,5 +374,31 @@ mod tests {
             }
         }
         assert_ne!(layered(100, 20, 1), layered(100, 20, 2));
+    }
+
+    #[test]
+    fn half_of_a_wide_graph_is_ready_at_once() {
+        for (nodes, seed) in [(1, 1), (100, 1), (101, 2)] {
+            let region = wide(nodes, seed);
+            assert_eq!((region.len(), count(&region, "load")), (nodes, nodes.div_ceil(2)));
+            for instr in of(&region, "op") {
+                let operands = region.preds(instr);
+                let load = instr.index() - nodes.div_ceil(2);
+                assert!((1..=2).contains(&operands.len()), "{operands:?}");
+                assert!(operands.iter().any(|edge| edge.instr.index() == load), "{operands:?}");
+            }
+        }
+        assert_ne!(wide(100, 1), wide(100, 2));
+    }
+
+    #[test]
+    fn families_have_about_the_size_asked_for() {
+        for family in Family::ALL {
+            for size in [40, 1000, 5000] {
+                let region = family.region(size, 1);
+                let is_near = (size / 4..=size).contains(&region.len());
+                assert!(is_near && region.name().starts_with(family.name()), "{}: {size}", region.name());
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@
 use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 
@@ -20,9 +21,11 @@ use super::engine::Direction;
 use super::sethi_ullman::{Variant, sethi_ullman};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
+use crate::analysis::pressure_bound::{
+    MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
+};
 use crate::analysis::walk::{LiveGraph, PressureFields, Walk};
-use crate::budget::Budget;
+use crate::budget::{Effort, is_over};
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::random::Random;
@@ -67,11 +70,15 @@ struct Search<'g> {
     hill: i64,
     /// Candidates that may still be tried, over all runs.
     trials: u64,
+    /// The time limit, and the trials left at the next look at the clock.
+    deadline: Option<Instant>,
+    next_look: u64,
 }
 
 impl<'g> Search<'g> {
-    fn new(graph: &'g LiveGraph, direction: Direction) -> Self {
+    fn new(graph: &'g LiveGraph, direction: Direction, deadline: Option<Instant>) -> Self {
         let mut random = Random::new(1);
+        let trials = effort(TRIALS, graph.len());
         Search {
             direction,
             walk: Walk::new(graph),
@@ -84,7 +91,9 @@ impl<'g> Search<'g> {
             keys: (0..graph.len()).map(|_| random.bits()).collect(),
             candidates: Vec::new(),
             hill: 0,
-            trials: effort(TRIALS, graph.len()),
+            trials,
+            deadline,
+            next_look: trials.saturating_sub(TRIALS_PER_TIME),
         }
     }
 
@@ -123,6 +132,13 @@ impl<'g> Search<'g> {
         self.nodes.push(Node { parent: u32::MAX, from: 0, to: 0, hill: level, key: 0 });
         let mut current = 0;
         for _ in 0..limit.states {
+            if self.trials < self.next_look {
+                self.next_look = self.trials.saturating_sub(TRIALS_PER_TIME);
+                if is_over(self.deadline) {
+                    self.trials = 0;
+                    return;
+                }
+            }
             if let Some(hill) = self.expand(current, level, limit.candidates) {
                 self.hill = self.hill.max(hill);
                 return;
@@ -213,6 +229,9 @@ const LOOK_AHEADS: [LookAhead; 4] = [
 /// near-linear.
 const TRIALS: (u64, u64) = (15_000, 20);
 
+/// Candidates between two looks at the clock.
+const TRIALS_PER_TIME: u64 = 256;
+
 /// Steps of the bound by cuts: a constant, and a number for each instruction.
 const CUT_STEPS: (u64, u64) = (30_000, 20);
 
@@ -223,11 +242,16 @@ fn effort((start, each): (u64, u64), instructions: usize) -> u64 {
 /// Return an order with few registers of the first class, and then of the others.
 pub fn few_registers(problem: &Problem) -> Vec<InstrId> {
     let closure = OnceCell::new();
-    few_registers_on(problem, || closure.get_or_init(|| Closure::new(problem.region())))
+    few_registers_on(problem, || closure.get_or_init(|| Closure::new(problem.region())), None)
 }
 
-/// As [`few_registers`], with the closure of the region, which only hard regions need.
-pub(crate) fn few_registers_on<'c>(problem: &Problem, closure: impl FnOnce() -> &'c Closure) -> Vec<InstrId> {
+/// As [`few_registers`], with the closure of the region, which only hard regions need, and with a time limit.
+/// The first lists run in any case.
+pub(crate) fn few_registers_on<'c>(
+    problem: &Problem,
+    closure: impl FnOnce() -> &'c Closure,
+    deadline: Option<Instant>,
+) -> Vec<InstrId> {
     let region = problem.region();
     let mut best = Best::new(problem);
     for adjust in [false, true] {
@@ -236,19 +260,19 @@ pub(crate) fn few_registers_on<'c>(problem: &Problem, closure: impl FnOnce() -> 
     }
     let mut bound =
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
-    if best.peak() > bound && region.len() <= MOST_FOR_CUTS {
-        let budget = Budget { nodes: Some(effort(CUT_STEPS, region.len())), ..Budget::UNLIMITED };
-        let cuts = pressure_bound(region, problem.primary_class(), closure(), &best.order, budget);
+    let steps = Effort { steps: effort(CUT_STEPS, region.len()), deadline };
+    if best.peak() > bound && region.len() <= MOST_FOR_CUTS && is_time_for_cuts(region, &steps) {
+        let cuts = pressure_bound_within(region, problem.primary_class(), closure(), &best.order, steps);
         bound = cuts.value;
         best.offer(cuts.order);
     }
-    if best.peak() <= bound {
+    if best.peak() <= bound || is_over(deadline) {
         return best.order;
     }
     let packing = PressureFields::one(region, problem.primary_class());
     let directions = [Direction::BottomUp, Direction::TopDown];
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
-    let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end]));
+    let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end], deadline));
     for look_ahead in LOOK_AHEADS {
         for search in &mut searches {
             if let Some(order) = search.run(look_ahead, &best.order, best.peak()) {

@@ -13,7 +13,7 @@ use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts};
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
-use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
 use crate::budget::{Budget, Effort};
 use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
@@ -214,6 +214,9 @@ pub(crate) fn decide<'c>(
     if is_within(region, start, &limits) {
         return (Decision::Yes(start.to_vec()), 0);
     }
+    if !is_time_for_cuts(region, &effort) {
+        return (Decision::Unknown, 0);
+    }
     let closure = closure();
     let mut start = start.to_vec();
     for class in region.class_ids() {
@@ -230,7 +233,7 @@ pub(crate) fn decide<'c>(
     let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
         return (Decision::Yes(start), 0);
     };
-    if region.len() > MOST_FOR_SEARCH {
+    if region.len() > MOST_FOR_SEARCH || effort.is_spent() {
         return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);

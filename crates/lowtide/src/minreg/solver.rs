@@ -14,6 +14,7 @@
 //! answer. Otherwise two searches [`race`], from both ends of time.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::Rules;
 use super::exact::Options;
@@ -27,13 +28,16 @@ use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::limits::{fits, is_within, peaks};
 use crate::analysis::pressure_bound::{PressureBound, Seeker, pressure_bound_within, sharper_bound_within};
 use crate::bits::BitSet;
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 use crate::verdict::Verdict;
 
 /// The most states that a search remembers: 128 MiB each for the searches from both ends.
 const MOST_STATES: usize = 1 << 23;
+
+/// The time to make a part, for each instruction of the region.
+const NANOS_PER_VISIT: u64 = 10;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -71,7 +75,8 @@ impl<'a> Solver<'a> {
             (Some(class), None) if options.rules.split => least_downsets(region, class, closure, effort),
             _ => ends(region),
         };
-        if effort.is_spent() {
+        let visits = (borders.len() * region.len()) as u64;
+        if effort.is_spent() || !effort.has_time_for(Duration::from_nanos(visits * NANOS_PER_VISIT)) {
             // No time is left to use the parts.
             borders = ends(region);
         }
@@ -79,7 +84,7 @@ impl<'a> Solver<'a> {
             let mut part = Part::between(region, &pair[0], &pair[1], start)?;
             let order = part.instrs.clone();
             let peaks = part_peaks(&part, &order);
-            if options.rules.superiority && part.region.len() > 1 {
+            if options.rules.superiority && part.region.len() > 1 && !is_over(effort.deadline) {
                 let source: Vec<InstrId> = part.region.instrs().collect();
                 let found = superiority(&part.region, &mut Closure::new(&part.region), effort);
                 part = part.with(&found, &source).unwrap_or(part);

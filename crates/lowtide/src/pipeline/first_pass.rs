@@ -15,9 +15,10 @@
 //! then it does not count.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::analysis::pressure_bound::pressure_at_ends;
-use crate::budget::{Budget, now};
+use crate::budget::{Budget, is_over, now};
 use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
@@ -138,6 +139,7 @@ impl<'a> FirstPass<'a> {
 fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (RegionWaves, Logs<'a>) {
     let problem = shared.problem();
     let region = problem.region();
+    let begin = options.budget.start();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
     let known = spilled_and_waves(problem, &source);
@@ -164,6 +166,7 @@ fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (Region
         logs.spend(taken);
         logs.tell(&best, problem, most);
     }
+    logs.time_before = begin.map_or(Duration::ZERO, |begin| now().saturating_duration_since(begin));
     (best, logs)
 }
 
@@ -172,11 +175,14 @@ struct Logs<'a> {
     spills: Log<'a>,
     waves: Log<'a>,
     nodes: u64,
+    /// The time of the known orders and of the bound: a part of the pass.
+    time_before: Duration,
 }
 
 impl<'a> Logs<'a> {
     fn new(shared: &SharedProblem<'a>) -> Self {
-        Logs { spills: shared.log(Quantity::Spills), waves: shared.log(Quantity::Waves), nodes: 0 }
+        let [spills, waves] = [Quantity::Spills, Quantity::Waves].map(|quantity| shared.log(quantity));
+        Logs { spills, waves, nodes: 0, time_before: Duration::ZERO }
     }
 
     fn spend(&mut self, taken: Taken) {
@@ -236,6 +242,7 @@ impl RegionWaves {
         let mut step = target.min(self.bound);
         // All questions together keep to the budget: in time what is left of it, in steps an equal share.
         let deadline = budget.effort(problem.region().len()).deadline;
+        let deadline = deadline.map(|deadline| deadline.checked_sub(logs.time_before).unwrap_or(deadline));
         let questions = 2 * u64::from(step.saturating_sub(self.waves).max(1));
         let rest = || Budget {
             time_per_instr: deadline
@@ -245,6 +252,9 @@ impl RegionWaves {
         };
         // With a step that every order without spills has, spills alone are at stake.
         while step > 0 && (step > self.waves || self.spilled > least_spilled) {
+            if is_over(deadline) {
+                return;
+            }
             self.is_searched = true;
             let mut decide = |order: &[InstrId], limits: &[Option<u32>]| {
                 let (decision, taken) = shared.within(limits, order, rest());

@@ -3,8 +3,6 @@
 use std::sync::OnceLock;
 
 use crate::analysis::closure::Closure;
-use crate::analysis::length_bound::{LengthBound, lower_bound};
-use crate::problem::Problem;
 use crate::region::Region;
 
 /// A region without names and without what passes through it, and the facts that follow from it alone.
@@ -15,21 +13,15 @@ use crate::region::Region;
 pub(crate) struct BareGraph {
     pub(crate) region: Region,
     closure: OnceLock<Closure>,
-    length_bound: OnceLock<LengthBound>,
 }
 
 impl BareGraph {
     pub(crate) fn new(region: &Region) -> Self {
-        BareGraph { region: region.bare(), closure: OnceLock::new(), length_bound: OnceLock::new() }
+        BareGraph { region: region.bare(), closure: OnceLock::new() }
     }
 
     /// All pairs of instructions of which one must precede the other.
     pub(crate) fn closure(&self) -> &Closure {
         self.closure.get_or_init(|| Closure::new(&self.region))
-    }
-
-    /// Rim and Jain's and Langevin and Cerny's bounds on the length; `problem` is one of this graph.
-    pub(crate) fn length_bound(&self, problem: &Problem) -> &LengthBound {
-        self.length_bound.get_or_init(|| lower_bound(problem))
     }
 }

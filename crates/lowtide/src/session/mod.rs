@@ -30,6 +30,7 @@ mod shared;
 mod statistics;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -44,6 +45,7 @@ pub use statistics::{Spent, Statistics};
 pub(crate) use {ants::AntTask, shared::SharedProblem};
 
 use crate::analysis::fingerprint::Words;
+use crate::analysis::length_bound::LengthBound;
 use crate::budget::Budget;
 use crate::colony;
 use crate::index::InstrId;
@@ -68,8 +70,10 @@ pub struct Session {
 /// The answers for one graph on one target.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    few_registers: Memo<(), Vec<InstrId>>,
-    length_bound: Memo<(), u32>,
+    /// By the time for each instruction.
+    few_registers: Memo<Option<Duration>, Vec<InstrId>>,
+    /// By the work.
+    length_bounds: Memo<u64, Arc<LengthBound>>,
     peak_bounds: Memo<Budget, Answer<Vec<(u32, Moment)>>>,
     fewest: Memo<Budget, Answer<Fewest>>,
     decisions: Memo<Question, Answer<Decision>>,

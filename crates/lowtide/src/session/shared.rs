@@ -7,9 +7,12 @@ use super::graph::BareGraph;
 use super::memo::{Answer, Taken, lock};
 use super::statistics::Pass;
 use super::{Answers, Context};
+use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
 use crate::analysis::limits::limits_without_through;
-use crate::analysis::pressure_bound::{MOST_FOR_CUTS, pressure_at_ends, pressure_bound};
-use crate::budget::{Budget, now};
+use crate::analysis::pressure_bound::{
+    MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
+};
+use crate::budget::{Budget, Effort, now};
 use crate::index::InstrId;
 use crate::list::few_registers::few_registers_on;
 use crate::minreg::exact::{self, Decision};
@@ -144,15 +147,25 @@ impl<'a> SharedProblem<'a> {
 
     /// An order with few registers: see [`few_registers`](crate::list::few_registers::few_registers).
     pub(crate) fn few_registers(&self) -> Vec<InstrId> {
-        self.answers.few_registers.get((), || {
-            let few = || few_registers_on(&self.bare_problem(), || self.bare().closure());
+        self.answers.few_registers.get(self.budget.time_per_instr, || {
+            let deadline = self.budget.part(3).effort(self.problem.region().len()).deadline;
+            let few = || few_registers_on(&self.bare_problem(), || self.bare().closure(), deadline);
             self.count(Pass::First, || (few(), 0, None)).answer
         })
     }
 
     /// A length that no schedule is below, whatever its registers.
     pub(crate) fn length_bound(&self) -> u32 {
-        self.answers.length_bound.get((), || self.bare().length_bound(&self.bare_problem()).best())
+        self.length_bounds().best()
+    }
+
+    /// Rim and Jain's and Langevin and Cerny's bounds on the length.
+    fn length_bounds(&self) -> Arc<LengthBound> {
+        let instrs = self.problem.region().len();
+        let time = self.budget.time_per_instr.map(|time| time.saturating_mul(instrs as u32));
+        let work = work_within(time, instrs);
+        let bounds = || Arc::new(lower_bound_within(&self.bare_problem(), work));
+        self.answers.length_bounds.get(work, bounds)
     }
 
     /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the region is not too large.
@@ -166,10 +179,14 @@ impl<'a> SharedProblem<'a> {
         let Answer { answer: mut bounds, taken, .. } = self.answers.peak_bounds.ask(self.budget, || {
             self.count(Pass::First, || {
                 let region = &self.bare().region;
-                if region.len() > MOST_FOR_CUTS {
+                // All classes share the time: a third of the pass.
+                let effort = self.budget.part(3).effort(region.len());
+                let effort = Effort { steps: self.budget.nodes.unwrap_or(u64::MAX), ..effort };
+                if region.len() > MOST_FOR_CUTS || !is_time_for_cuts(region, &effort) {
                     return (pressure_at_ends(region), 0, None);
                 }
-                let bound = |class| pressure_bound(region, class, self.bare().closure(), &hint, self.budget);
+                let closure = self.bare().closure();
+                let bound = |class| pressure_bound_within(region, class, closure, &hint, effort);
                 let bounds = region.class_ids().map(bound);
                 (bounds.map(|bound| (bound.value, bound.witness)).collect(), 0, None)
             })
@@ -188,6 +205,8 @@ impl<'a> SharedProblem<'a> {
         let start = now();
         let elapsed = || now().saturating_duration_since(start);
         let few = self.few_registers();
+        // It is reported with the order, so its time counts.
+        self.length_bounds();
         let primary = self.problem.primary_class();
         // The bare graph has nothing that passes through; the region that asks has.
         let classes = self.problem.region().classes().len();
@@ -197,20 +216,23 @@ impl<'a> SharedProblem<'a> {
             let budget = Budget { threads, ..self.budget };
             let mut bounds: Vec<(u32, Reason)> =
                 pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
-            if region.len() > MOST_FOR_CUTS || bounds.is_empty() {
+            let rest = budget.since(budget.time_per_instr.map(|_| start), region.len());
+            let has_time = is_time_for_cuts(region, &rest.effort(region.len()));
+            if region.len() > MOST_FOR_CUTS || bounds.is_empty() || !has_time {
                 let taken = Taken { nodes: 0, time: elapsed(), is_copied: false };
                 return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
             }
             // The bounds of the other classes take little, so the rest is for the search.
             let closure = self.bare().closure();
+            let effort = rest.part(4).effort(region.len());
+            let effort = Effort { steps: budget.nodes.unwrap_or(u64::MAX), ..effort };
             for class in region.class_ids().filter(|class| *class != primary) {
-                let bound = pressure_bound(region, class, closure, &few, budget);
+                let bound = pressure_bound_within(region, class, closure, &few, effort);
                 bounds[class.index()] = (bound.value, Reason::Cut(bound.witness));
             }
-            let spent = elapsed() / region.len() as u32;
-            let time_per_instr = budget.time_per_instr.map(|time| time.saturating_sub(spent));
+            let budget = budget.since(budget.time_per_instr.map(|_| start), region.len());
             let log = self.log(Quantity::Peak).told_with(through.into());
-            let options = exact::Options::new(Budget { time_per_instr, ..budget });
+            let options = exact::Options::new(budget);
             let options = exact::Options { watch: log.watch(), ..options };
             let answer = exact::minimise_on(region, closure, primary, &[], &few, options);
             let log = log.finish(answer.nodes);
@@ -260,11 +282,19 @@ impl<'a> SharedProblem<'a> {
         let found = self.answers.lengths.ask(question, || {
             self.count(Pass::Second, || {
                 let log = self.log(Quantity::Length);
-                let options = length::Options { watch: log.watch(), ..options };
+                let start = options.budget.start();
                 let (bare, problem) = (self.bare(), self.bare_problem());
-                let times = bare.length_bound(&problem);
-                let answer =
-                    length::shortest_on(&problem, times, || bare.closure().clone(), &limits, starts, options);
+                let times = self.length_bounds();
+                let budget = options.budget.since(start, problem.region().len());
+                let options = length::Options { watch: log.watch(), budget, ..options };
+                let answer = length::shortest_on(
+                    &problem,
+                    &times,
+                    || bare.closure().clone(),
+                    &limits,
+                    starts,
+                    options,
+                );
                 let states = answer.as_ref().map_or(0, |answer| answer.nodes);
                 (answer, states, Some(log.finish(states)))
             })

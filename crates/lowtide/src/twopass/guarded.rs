@@ -10,10 +10,20 @@
 //! Among the instructions that the guard allows, the one with the best priority issues. The priority is the
 //! longest path to the other end, less a charge for registers that grows as they become scarce. Both ends of
 //! time are tried, as are several priorities and guards.
+//!
+//! For large regions, [`large`] makes the same schedules in near-linear time, with the live weight along the
+//! guard in a tree ([`profile`]).
+
+mod large;
+mod profile;
+
+use std::time::Instant;
 
 use super::timed::{Clock, Timed};
 use crate::analysis::walk::Walk;
+use crate::budget::is_over;
 use crate::index::InstrId;
+use large::Queues;
 
 /// An order within the limits, as seen from one end.
 #[derive(Clone, Debug)]
@@ -72,7 +82,15 @@ pub(crate) struct Lister<'g> {
     limits: Vec<u32>,
     /// The number of looks at an instruction, over all runs.
     pub(crate) steps: u64,
+    /// The queues of a large region.
+    queues: Option<Box<Queues>>,
 }
+
+/// The smallest region that counts as large. Below, the plain lister is faster.
+const LARGE: usize = 1025;
+
+/// Looks at instructions between two looks at the clock.
+const LOOKS_PER_TIME: u64 = 1 << 14;
 
 impl<'g> Lister<'g> {
     pub(crate) fn new(graph: &'g Timed) -> Self {
@@ -88,7 +106,16 @@ impl<'g> Lister<'g> {
             charges,
             limits,
             steps: 0,
+            queues: (graph.len() >= LARGE).then(|| Box::new(Queues::new(graph))),
         }
+    }
+
+    /// As [`Lister::new`], for a large region, with another limit on failures before each issue.
+    #[cfg(test)]
+    fn large(graph: &'g Timed, most_failures: usize) -> Self {
+        let mut queues = Queues::new(graph);
+        queues.most_failures = most_failures;
+        Lister { queues: Some(Box::new(queues)), ..Lister::new(graph) }
     }
 
     /// Return the instructions built so far, from this end.
@@ -97,21 +124,52 @@ impl<'g> Lister<'g> {
     }
 
     /// Build a schedule and return its length. Return `None` as soon as the length is known to be at least
-    /// `below`.
-    pub(crate) fn run(&mut self, guard: &Guard, priority: &Priority, below: u32) -> Option<u32> {
+    /// `below`, or when the time is over.
+    pub(crate) fn run(
+        &mut self,
+        guard: &Guard,
+        priority: &Priority,
+        below: u32,
+        deadline: Option<Instant>,
+    ) -> Option<u32> {
+        match self.queues.take() {
+            Some(mut queues) => {
+                let length = self.run_large(&mut queues, guard, priority, below, deadline);
+                self.queues = Some(queues);
+                length
+            }
+            None => self.run_plain(guard, priority, below, deadline),
+        }
+    }
+
+    fn run_plain(
+        &mut self,
+        guard: &Guard,
+        priority: &Priority,
+        below: u32,
+        deadline: Option<Instant>,
+    ) -> Option<u32> {
         let graph = self.graph;
+        let mut next_look = self.steps + LOOKS_PER_TIME;
         self.walk.restart();
         self.clock.restart();
         self.available.fill(0);
         let mut first = 0;
         let mut cycle = 0;
         while !self.walk.is_complete() {
+            if self.steps >= next_look {
+                next_look = self.steps + LOOKS_PER_TIME;
+                if is_over(deadline) {
+                    return None;
+                }
+            }
             self.set_charges(priority);
             let soonest = self.find_candidates(priority, cycle, below)?;
             match self.best_safe(guard, first) {
                 Some(instr) => {
                     let slot = self.clock.first_slot(graph, instr, self.available[instr as usize]);
                     self.issue(instr, slot);
+                    self.walk.forget_improved();
                     while first < guard.order.len() && self.available[guard.order[first] as usize] == ISSUED {
                         first += 1;
                     }
@@ -128,7 +186,6 @@ impl<'g> Lister<'g> {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
         self.walk.push(instr);
-        self.walk.forget_improved();
         for link in graph.next.row(instr as usize) {
             let available = &mut self.available[link.instr as usize];
             *available = (*available).max(slot / graph.width + link.cycles);
@@ -178,17 +235,25 @@ impl<'g> Lister<'g> {
             if !packing.fits(live + change, graph.limit) {
                 continue;
             }
-            let mut key = i64::from(priority.base[instr as usize]) - 3 * i64::from(CYCLE) * i64::from(wait);
-            if priority.charge > 0 && change != 0 {
-                for &(class, charge) in &self.charges {
-                    let change = i64::from(packing.unpack(live + change, class))
-                        - i64::from(packing.unpack(live, class));
-                    key -= charge * change;
-                }
-            }
-            self.candidates.push((key, instr));
+            let key = i64::from(priority.base[instr as usize]) - 3 * i64::from(CYCLE) * i64::from(wait);
+            self.candidates.push((key - self.charge(priority, change), instr));
         }
         Some(soonest)
+    }
+
+    /// Return the charge for a change of the live weight.
+    #[inline]
+    fn charge(&self, priority: &Priority, change: i64) -> i64 {
+        if priority.charge == 0 || change == 0 {
+            return 0;
+        }
+        let (packing, live) = (self.graph.live.packing(), self.walk.live());
+        let of_class = |&(class, charge): &(crate::index::ClassId, i64)| {
+            let change =
+                i64::from(packing.unpack(live + change, class)) - i64::from(packing.unpack(live, class));
+            charge * change
+        };
+        self.charges.iter().map(of_class).sum()
     }
 
     /// Return the candidate with the best priority after which the guard still fits.
@@ -227,8 +292,10 @@ mod tests {
     use super::*;
     use crate::analysis::length_bound::{binding_units, lower_bound};
     use crate::analysis::walk::{Direction, PressureFields};
+    use crate::budget::clock::{ticking, until};
     use crate::check::{check, check_order};
     use crate::generate::{self, Shape};
+    use crate::list::few_registers::few_registers;
     use crate::minreg::made::{Made, retimed, targets};
     use crate::problem::{Goal, Problem};
     use crate::random::Random;
@@ -249,12 +316,48 @@ mod tests {
         }
     }
 
+    /// The steps for each instruction do not depend on the number of ready instructions: at most 24 checks, of
+    /// about 20 steps each. Between two looks at the clock there are few.
+    #[test]
+    fn wide_regions_take_few_steps_for_each_instruction() {
+        let mut steps = Vec::new();
+        for nodes in [2_000, 8_000] {
+            let (region, [target, ..]) = (generate::families::wide(nodes, 1), targets());
+            let problem = Problem::new(&region, &target, Goal::Occupancy).expect("all classes are known");
+            // The guard needs few registers, so most instructions that are ready are not safe.
+            let guard = few_registers(&problem);
+            let peaks = check_order(&region, &guard).expect("a legal order");
+            let limits: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between)).collect();
+            let packing = PressureFields::within(&region, &limits).expect("few classes");
+            let times = lower_bound(&problem);
+            for end in [Direction::TopDown, Direction::BottomUp] {
+                let graph = Timed::new(&problem, end, &packing, &limits, &times);
+                let base = graph.tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
+                let priority = Priority { base, charge: 20, scarcity: Scarcity::Square, patience: 1 };
+                let as_guard = Guard::new(&graph, &guard);
+                let mut lister = Lister::new(&graph);
+                assert!(lister.queues.is_some(), "a large region");
+                assert!(lister.run(&as_guard, &priority, u32::MAX, None).is_some());
+                let all = lister.steps;
+                assert!(all < 600 * nodes as u64, "{nodes}: {all} steps");
+                steps.push(all);
+                let per_look = ticking(|| {
+                    let deadline = until(10, nodes).effort(nodes).deadline;
+                    assert_eq!(lister.run(&as_guard, &priority, u32::MAX, deadline), None, "no time");
+                    lister.steps - all
+                });
+                assert!(per_look.1 == 11 && per_look.0 < 10 * 64 * 600, "{nodes}: {per_look:?}");
+            }
+        }
+        println!("{steps:?}");
+    }
+
     /// The limit is exactly the guard's need, with any priority.
     #[test]
     fn there_is_always_a_way_on() {
         let mut random = Random::new(1);
         let targets = targets();
-        let (mut runs, mut others, mut shorter) = (0, 0, 0);
+        let (mut runs, mut others, mut shorter, mut hasty_others) = (0, 0, 0, 0);
         let shapes = (0..8)
             .flat_map(|seed| Shape::ALL.map(|shape| generate::region(shape, 5 + 12 * seed as usize, seed)));
         let made = (0..60).flat_map(|seed| Made::ALL.map(|made| made.region(8 + seed as usize, seed)));
@@ -273,15 +376,33 @@ mod tests {
             for end in [Direction::TopDown, Direction::BottomUp] {
                 let graph = Timed::new(&problem, end, &packing, &limits, &times);
                 let mut lister = Lister::new(&graph);
+                let mut large = Lister::large(&graph, usize::MAX);
+                let mut hasty = Lister::large(&graph, random.below(4));
                 let as_guard = Guard::new(&graph, &guard);
                 for _ in 0..6 {
                     let text = || format!("{} within {limits:?}, {end:?}", region.name());
                     let priority = random_priority(&graph, &mut random);
-                    let length = lister.run(&as_guard, &priority, u32::MAX);
+                    let length = lister.run(&as_guard, &priority, u32::MAX, None);
                     let length = length.unwrap_or_else(|| panic!("no way on: {}", text()));
                     let order = graph.in_time(lister.trail());
                     let schedule = Schedule::in_order(&problem, order.clone());
                     let report = check(&region, target, &schedule).expect("a legal schedule");
+                    // The lister for large regions makes the same schedule.
+                    assert_eq!(large.run(&as_guard, &priority, u32::MAX, None), Some(length), "{}", text());
+                    assert_eq!(large.trail(), lister.trail(), "{}", text());
+                    for below in [length.saturating_sub(1), length, length + 1] {
+                        let expected = lister.run(&as_guard, &priority, below, None);
+                        assert_eq!(large.run(&as_guard, &priority, below, None), expected, "{}", text());
+                    }
+                    // With few looks for a safe instruction, the schedule is still within the limits.
+                    let hasty_length = hasty.run(&as_guard, &priority, u32::MAX, None);
+                    let order = graph.in_time(hasty.trail());
+                    let hasty_peaks = check_order(&region, &order).expect("a legal order");
+                    assert!(
+                        hasty_peaks.iter().zip(&peaks).all(|(peak, limit)| peak.between <= limit.between)
+                    );
+                    assert!(hasty_length.is_some(), "{}", text());
+                    hasty_others += u32::from(hasty_length != Some(length));
                     let fits =
                         report.peaks.iter().zip(&peaks).all(|(peak, limit)| peak.between <= limit.between);
                     assert!(fits, "{:?}: {}", report.peaks, text());
@@ -292,15 +413,21 @@ mod tests {
                     if end == Direction::TopDown || !has_units {
                         assert_eq!(report.length, length, "{}", text());
                         // No schedule that is short enough is given up.
-                        assert_eq!(lister.run(&as_guard, &priority, length + 1), Some(length), "{}", text());
+                        assert_eq!(
+                            lister.run(&as_guard, &priority, length + 1, None),
+                            Some(length),
+                            "{}",
+                            text()
+                        );
                     }
                     if !has_units {
-                        assert_eq!(lister.run(&as_guard, &priority, length), None, "{}", text());
+                        assert_eq!(lister.run(&as_guard, &priority, length, None), None, "{}", text());
                     }
                 }
             }
         }
         println!("{runs} runs, {others} other orders than the guard, {shorter} shorter ones");
         assert!(runs > 4_000 && others > 3_000 && shorter > 2_000, "{runs} {others} {shorter}");
+        assert!(hasty_others > 100, "{hasty_others}");
     }
 }

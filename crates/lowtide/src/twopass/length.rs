@@ -14,9 +14,11 @@
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
 
+use std::time::Duration;
+
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
-use crate::analysis::length_bound::{LengthBound, lower_bound};
+use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
 use crate::analysis::limits::{binding_limits, is_within};
 use crate::analysis::times::MOST_SLOTS;
 use crate::analysis::walk::{Direction, PressureFields};
@@ -69,7 +71,11 @@ pub fn shortest(
     options: Options,
 ) -> Option<Answer> {
     let region = problem.region();
-    shortest_on(problem, &lower_bound(problem), || Closure::new(region), limits, starts, options)
+    let start = options.budget.start();
+    let time = options.budget.time_per_instr.map(|time| time.saturating_mul(region.len() as u32));
+    let times = lower_bound_within(problem, work_within(time, region.len()));
+    let options = Options { budget: options.budget.since(start, region.len()), ..options };
+    shortest_on(problem, &times, || Closure::new(region), limits, starts, options)
 }
 
 /// As [`shortest`], with the times and the closure of the region. The closure is computed on demand.
@@ -136,6 +142,9 @@ const LOOKS_PER_NODE: u64 = 50;
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
 /// take gigabytes.
 const MOST_TO_PROVE: usize = 1 << 13;
+
+/// The time to prepare proofs, for each pair of instructions: closures, networks and sets.
+const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 
 /// The gap, in cycles, up to which a schedule is likely to be optimal, or nearly so.
 const NEAR: u32 = 4;
@@ -216,10 +225,9 @@ impl<'a> Pass<'a> {
                     }
                     let base = graphs[end].tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
                     let priority = Priority { base, charge, scarcity, patience: 0 };
-                    let lister = &mut listers[end];
-                    if let Some(length) =
-                        lister.run(&self.guards[end][guard], &priority, self.answer.length.max(1))
-                    {
+                    let (lister, deadline) = (&mut listers[end], self.effort.deadline);
+                    let below = self.answer.length.max(1);
+                    if let Some(length) = lister.run(&self.guards[end][guard], &priority, below, deadline) {
                         self.known.push(graphs[end].in_time(lister.trail()));
                         self.offer(end, lister.trail(), length);
                     }
@@ -230,14 +238,19 @@ impl<'a> Pass<'a> {
 
     /// Find dependences that can be added, windows for targets, and search with all of these.
     fn prove(&mut self, closure: impl Fn() -> Closure) {
-        if self.is_done() || self.graphs[0].len() > MOST_TO_PROVE {
+        let count = self.graphs[0].len();
+        if self.is_done() || count > MOST_TO_PROVE {
+            return;
+        }
+        let pairs = (count * count) as u64;
+        if !self.effort.has_time_for(Duration::from_nanos(pairs * NANOS_TO_PREPARE_A_PAIR)) {
             return;
         }
         let Some(part) = self.tightened(closure()) else { return };
         let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else {
             return;
         };
-        let times = lower_bound(&problem);
+        let times = lower_bound_within(&problem, work_within(self.effort.time_left(), count));
         self.raise_bound(times.best());
         if self.is_done() {
             return;
@@ -377,7 +390,7 @@ impl<'a> Pass<'a> {
             let lister = &mut listers[end];
             let guard = self.guards[end].get(guard).unwrap_or(&own_guards[end]);
             let before = lister.steps;
-            let found = lister.run(guard, &priority, current_length + 3);
+            let found = lister.run(guard, &priority, current_length + 3, self.effort.deadline);
             spent += lister.steps - before;
             self.effort.spend((lister.steps - before).div_ceil(LOOKS_PER_STEP));
             let Some(length) = found else { continue };

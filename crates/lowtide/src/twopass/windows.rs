@@ -42,7 +42,7 @@ use super::timed::Timed;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side, Weights};
 use crate::bits::{BitMatrix, BitSet};
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::Region;
 
@@ -160,17 +160,20 @@ fn fetches<'a>(
         }
         let spans: Vec<(InstrId, Vec<InstrId>)> =
             members.iter().map(|fetch| (fetch.4, fetch.5.clone())).collect();
-        let is_fetched = |value: ValueId| members.iter().any(|fetch| fetch.3.contains(&value));
+        let mut is_fetched = vec![false; region.values().len()];
+        members.iter().flat_map(|fetch| &fetch.3).for_each(|value| is_fetched[value.index()] = true);
+        let mut is_load = vec![false; region.len()];
+        spans.iter().for_each(|(load, _)| is_load[load.index()] = true);
         let minimum = |times: u32| {
             let weights = Weights { live: times, ..Weights::PRESSURE };
-            let live = |value| times - u32::from(is_fetched(value));
+            let live = |value: ValueId| times - u32::from(is_fetched[value.index()]);
             (DownsetMin::weighing(region, class, closure, weights, live), times)
         };
         Some(Fetches {
             cycles,
             weight,
             limit: limits[class.index()]?,
-            touch: spans.iter().any(|(_, uses)| spans.iter().any(|(load, _)| uses.contains(load))),
+            touch: spans.iter().any(|(_, uses)| uses.iter().any(|user| is_load[user.index()])),
             minima: [1, 2, 4].map(minimum).into(),
             spans,
         })
@@ -323,6 +326,9 @@ impl<'a> Windows<'a> {
         // (first cycle of the load, last cycle of the first use, share)
         let mut shares: Vec<(u32, u32, u64)> = Vec::with_capacity(count);
         for span in 0..count {
+            if is_over(effort.deadline) {
+                return false;
+            }
             let Some(share) = self.share(position, span, effort) else { return false };
             let group = &self.fetches[position];
             let (load, uses) = &group.spans[span];
@@ -333,7 +339,10 @@ impl<'a> Windows<'a> {
         let apart = group.cycles + u32::from(self.graph.width == 1 && !group.touch);
         // All loads that start from some cycle on and must be complete by another.
         shares.sort_unstable_by_key(|share| share.1);
-        for &(from, _, _) in &shares {
+        for (number, &(from, _, _)) in shares.iter().enumerate() {
+            if number % 64 == 63 && is_over(effort.deadline) {
+                return false;
+            }
             let mut sum = 0;
             for &(first, last, share) in &shares {
                 if first < from {
