@@ -8,6 +8,7 @@ mod skip;
 mod algorithms;
 mod bad_input;
 mod bench;
+mod certificates;
 mod check;
 mod compare;
 mod convert;

@@ -91,6 +91,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         let header = format_certificate_header(work.targets.all());
         certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
     }
+    // With a certificate, and in all.
+    let mut claims = (0, 0);
     let mut document = Document { kernels: Vec::new(), repeated: 0 };
     work.for_each_kernel(
         &args.work,
@@ -110,9 +112,12 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                 }
             }
             if let Some(certificates) = &mut certificates {
-                for line in &result.certificates {
+                let (lines, proven) = &result.certificates;
+                for line in lines {
                     certificates.line(line).map_err(|error| write_failure(&args.certificate, error))?;
                 }
+                claims.0 += lines.len();
+                claims.1 += proven;
             }
             document.kernels.push(result);
             Ok(())
@@ -131,6 +136,14 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         print_json(&document)?;
     } else {
         print(&as_table(&document, args))?;
+    }
+    if args.certificate.is_some() && !args.json && args.output.as_deref() != Some(Path::new("-")) {
+        let (certified, proven) = claims;
+        print(&format!(
+            "claims: {} of {} proven ones have a certificate",
+            grouped(certified as u64),
+            grouped(proven as u64)
+        ))?;
     }
     progress::summary(&facts(&document, args));
     Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use lowtide::ClassId;
 use lowtide::algorithm::Algorithm;
 use lowtide::certify::{self, Claim};
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome, Outcome};
@@ -48,9 +49,9 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) front: Option<Vec<PointResult>>,
     pub(super) seconds: f64,
     pub(in super::super) regions: Vec<RegionResult>,
-    /// Proofs for a separate verifier, one line each, if they were asked for.
+    /// Proofs for a separate verifier, one line each, if they were asked for, and the number of claims.
     #[serde(skip)]
-    pub(super) certificates: Vec<String>,
+    pub(super) certificates: (Vec<String>, usize),
     #[serde(skip)]
     pub(super) source: Before,
 }
@@ -290,23 +291,36 @@ impl Work {
         self
     }
 
-    /// Return the claims that the goal makes about a kernel, with their proofs.
-    fn certificates(&self, kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Vec<String> {
-        let claims: Vec<Claim> = match self.options.goal {
-            Goal::Occupancy => certify::waves(kernel, target, outcome).into_iter().collect(),
+    /// Return the claims of the goal about a kernel that have a certificate, and the number of all that are proven.
+    fn certificates(
+        &self,
+        kernel: &Kernel,
+        target: &Target,
+        outcome: &KernelOutcome,
+    ) -> (Vec<String>, usize) {
+        let claims: Vec<Option<Claim>> = match self.options.goal {
+            Goal::Occupancy if outcome.occupancy < outcome.occupancy_bound || outcome.is_filtered => {
+                Vec::new()
+            }
+            Goal::Occupancy => vec![certify::waves(kernel, target, outcome)],
             Goal::MinReg => {
                 let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
                 let claims = regions.flat_map(|(position, (region, outcome))| {
-                    region.class_ids().filter_map(move |class| {
-                        let peak = outcome.measure.peaks[class.index()].between;
-                        certify::registers(region, position, class, peak, &outcome.bounds)
+                    let peak = |class: ClassId| outcome.measure.peaks[class.index()].between;
+                    let is_proven = move |class: &ClassId| {
+                        (1..=outcome.bounds.peaks[class.index()]).contains(&peak(*class))
+                    };
+                    let proven = region.class_ids().filter(is_proven);
+                    proven.map(move |class| {
+                        certify::registers(region, position, class, peak(class), &outcome.bounds)
                     })
                 });
                 claims.collect()
             }
             Goal::Length | Goal::Throughput => Vec::new(),
         };
-        claims.iter().map(|claim| format_certificate(kernel, target, claim)).collect()
+        let lines = claims.iter().flatten().map(|claim| format_certificate(kernel, target, claim));
+        (lines.collect(), claims.len())
     }
 
     /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
@@ -355,7 +369,7 @@ impl Work {
         let seconds = start.elapsed().as_secs_f64();
         let certificates = match self.certify {
             true => self.certificates(kernel, target, &outcome),
-            false => Vec::new(),
+            false => Default::default(),
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
