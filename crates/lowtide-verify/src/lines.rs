@@ -14,7 +14,7 @@ pub const MAX_LINE: u64 = 64 << 20;
 /// The unpacked bytes of a file.
 enum Unpacked<R: BufRead> {
     Plain(R),
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     /// Only while the state changes.
     Moving,
 }
@@ -45,7 +45,7 @@ impl<R: BufRead> Read for Unpacked<R> {
                 Self::Moving => return Ok(0),
             }
             *self = match std::mem::replace(self, Self::Moving) {
-                Self::Plain(file) => Self::Member(GzDecoder::new(file)),
+                Self::Plain(file) => Self::Member(Box::new(GzDecoder::new(file))),
                 Self::Member(member) => Self::Plain(member.into_inner()),
                 Self::Moving => Self::Moving,
             };

@@ -396,7 +396,7 @@ impl Kernel {
         }
     }
 
-    fn registers(&self, region: usize, class: usize, proof: Value) -> Value {
+    fn registers(&self, region: usize, class: usize, proof: &Value) -> Value {
         json!({"kernel": "k", "region": self.cases[region].name, "claim": "registers", "class": CLASSES[class],
             "least": self.peaks[region][class], "proof": proof})
     }
@@ -473,7 +473,7 @@ fn true_claims_are_accepted() {
             for backward in [false, true] {
                 let (proof, holds) = case.search(wanted, backward);
                 assert_eq!(holds, optimal, "the certifier of the test");
-                let answer = kernel.verify(&kernel.registers(region, class, proof));
+                let answer = kernel.verify(&kernel.registers(region, class, &proof));
                 assert_eq!(answer.is_ok(), optimal, "{answer:?} {}", case.json());
                 searches += usize::from(optimal);
             }
@@ -486,7 +486,7 @@ fn true_claims_are_accepted() {
                             chains.iter().any(|chain| chain.as_array().unwrap().len() > 2)
                         }),
                 );
-                let answer = kernel.verify(&kernel.registers(region, class, proof));
+                let answer = kernel.verify(&kernel.registers(region, class, &proof));
                 assert_eq!(answer.is_ok(), proven, "{answer:?} {}", case.json());
                 cuts += usize::from(proven);
             }
@@ -526,7 +526,7 @@ fn places(value: &Value, at: String, found: &mut Vec<String>) {
             items.iter().enumerate().for_each(|(i, item)| places(item, format!("{at}/{i}"), found));
         }
         Value::Object(items) => {
-            items.iter().for_each(|(key, item)| places(item, format!("{at}/{key}"), found))
+            items.iter().for_each(|(key, item)| places(item, format!("{at}/{key}"), found));
         }
         _ => {}
     }
@@ -604,12 +604,12 @@ fn changed_proofs_prove_nothing_false() {
                         cuts.swap_remove(random.below(cuts.len()));
                     }
                     let best = cuts.into_iter().max_by_key(|(_, bound)| *bound).unwrap();
-                    kernel.registers(region, class, best.0)
+                    kernel.registers(region, class, &best.0)
                 }
                 _ => {
                     let mut wanted = [None; 2];
                     wanted[class] = Some(kernel.peaks[region][class] - 1 - random.below(2) as i64);
-                    kernel.registers(region, class, case.search(wanted, backward).0)
+                    kernel.registers(region, class, &case.search(wanted, backward).0)
                 }
             };
             (0..random.below(4)).for_each(|_| mutate(&mut random, &mut claim));

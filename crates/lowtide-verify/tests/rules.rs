@@ -19,7 +19,8 @@ fn fork() -> Value {
         "deps": [[0, 2, "data", 1], [1, 3, "data", 1], [2, 4, "data", 1], [3, 4, "data", 1]]})
 }
 
-fn least(least: i64, proof: Value) -> Value {
+fn least(least: i64, proof: impl Into<Value>) -> Value {
+    let proof = proof.into();
     json!({"kernel": "k", "region": "r", "claim": "registers", "class": "v", "least": least, "proof": proof})
 }
 
@@ -270,8 +271,8 @@ fn waves() {
     // The occupancy that other resources allow.
     let mut bound = flat("r", 3, 1);
     bound["max_occupancy"] = json!(4);
-    assert_eq!(wave(&[bound.clone()], "t", 4, None), "accepted");
-    refused(&wave(&[bound.clone()], "t", 6, Some(("r", start("v")))), "4 waves, not 6");
+    assert_eq!(wave(std::slice::from_ref(&bound), "t", 4, None), "accepted");
+    refused(&wave(std::slice::from_ref(&bound), "t", 6, Some(("r", start("v")))), "4 waves, not 6");
     assert_eq!(wave(&[bound, flat("q", 3, 1)], "t", 4, None), "accepted");
     // Beyond the verifier.
     refused(&wave(&[flat("r", 1, 1)], "none", 8, None), "no target");
@@ -304,10 +305,10 @@ fn values_follow_partial_definitions() {
     let chains = json!([[5, [[0, 0, 0], 2]], [5, [[0, 1, -1]]], [1, [[1, 0, 1], 2]]]);
     let cut = |chains: &Value| json!({"cut": {"class": "v", "before": [2], "chains": chains}});
     let orders = [schedule("r", &[1, 0, 2])];
-    assert_eq!(answer(&[region.clone()], &orders, &least(11, cut(&chains))), "accepted");
+    assert_eq!(answer(std::slice::from_ref(&region), &orders, &least(11, cut(&chains))), "accepted");
     let mut wrong = chains.clone();
     wrong[2][1][0] = json!([1, 1, 1]);
-    refused(&answer(&[region.clone()], &orders, &least(11, cut(&wrong))), "no value [1, 1, 1]");
+    refused(&answer(std::slice::from_ref(&region), &orders, &least(11, cut(&wrong))), "no value [1, 1, 1]");
     // Lanes 0 and 1 of x differ in their uses before instruction 0, so they are two values.
     wrong = chains;
     wrong[1] = json!([6, [[0, 1, -1]]]);
