@@ -1,0 +1,403 @@
+//! Schedules, claims and the report.
+//!
+//! A claim is accepted if its proof holds and the schedules reach it: then the schedules are optimal. Everything that a claim says about the
+//! schedules is computed here from their orders.
+
+use crate::lines;
+use crate::proof::{self, Failure, Proof};
+use crate::region::{Graph, Kernel, Region, Store};
+use crate::walk::Walk;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+/// The outcome for all claims of a certificate file.
+#[derive(Default, Debug, Serialize)]
+pub struct Report {
+    /// The number of claims.
+    pub claims: u64,
+    /// Claims that the verifier has proven.
+    pub accepted: u64,
+    /// Claims that are wrong or have a wrong proof.
+    pub refused: u64,
+    /// Claims that the verifier does not know.
+    pub unsupported: u64,
+    /// The refused claims.
+    pub refusals: Vec<Refusal>,
+    /// How many claims are unsupported for each reason.
+    pub unsupported_reasons: BTreeMap<String, u64>,
+    /// The register files that claims about waves assume.
+    pub targets: BTreeMap<String, Target>,
+}
+
+/// A refused claim.
+#[derive(Debug, Serialize)]
+pub struct Refusal {
+    /// The line in the certificate file.
+    pub line: u64,
+    /// Its kernel.
+    pub kernel: String,
+    /// Its region, if it has one.
+    pub region: Option<String>,
+    /// Its kind.
+    pub claim: String,
+    /// Why it is refused.
+    pub reason: String,
+}
+
+/// The register files of a target.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The files.
+    pub files: Vec<RegisterFile>,
+}
+
+/// A register file, shared by all waves.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterFile {
+    /// Registers of all waves together.
+    pub size: u32,
+    /// A wave gets a multiple of this.
+    pub granule: u32,
+    /// Most waves.
+    pub waves: u32,
+    /// The classes in this file.
+    pub classes: Vec<Class>,
+}
+
+/// A register class.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// As in the region file.
+    pub name: String,
+    /// Most registers of the class that a wave can address.
+    pub max: u32,
+}
+
+impl RegisterFile {
+    /// Return the number of waves that fit with `x` registers for each.
+    fn waves(&self, x: i64) -> u64 {
+        let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule));
+        u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
+    }
+
+    /// Return the most registers of a class of the file with which `waves` waves fit.
+    fn limit(&self, class: &Class, waves: u64) -> i64 {
+        let share = u64::from(self.size) / waves;
+        (share - share % u64::from(self.granule)).min(u64::from(class.max)).cast_signed()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    #[serde(rename = "lowtide-certificates")]
+    version: u32,
+    targets: BTreeMap<String, Target>,
+}
+
+/// What every claim has. Other fields depend on the kind.
+#[derive(Deserialize)]
+struct Head {
+    kernel: String,
+    #[serde(default)]
+    origin: String,
+    region: Option<String>,
+    claim: String,
+}
+
+/// The names of the proofs of a claim.
+#[derive(Deserialize)]
+struct Proofs {
+    proof: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // `Head` has the other fields.
+struct Registers {
+    kernel: IgnoredAny,
+    origin: Option<IgnoredAny>,
+    region: String,
+    claim: IgnoredAny,
+    class: String,
+    least: i64,
+    proof: Proof,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Waves {
+    kernel: IgnoredAny,
+    origin: Option<IgnoredAny>,
+    claim: IgnoredAny,
+    target: String,
+    most: u32,
+    region: Option<String>,
+    proof: Option<Proof>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Schedule {
+    #[serde(rename = "lowtide-schedule")]
+    version: u32,
+    kernel: String,
+    #[serde(default)]
+    origin: String,
+    region: String,
+    order: Vec<u32>,
+    cycles: Option<IgnoredAny>,
+    latencies: Option<IgnoredAny>,
+    peak_bounds: Option<IgnoredAny>,
+}
+
+fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Refused(reason.into()))
+}
+
+fn unsupported<T>(reason: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Unsupported(reason.into()))
+}
+
+/// Read schedules, and keep the peaks of each order, or its mistake. Schedules of unknown regions are of no concern: no claim uses them.
+pub fn read_schedules(store: &mut Store, path: &Path) -> Result<(), String> {
+    lines::for_each(path, |_, line| {
+        let line: Schedule = serde_json::from_slice(line).map_err(|e| format!("not a schedule: {e}"))?;
+        if !(1..=3).contains(&line.version) {
+            return Err(format!("version {} of the schedule format; only 1 to 3 are known", line.version));
+        }
+        let Some(kernel) = store.kernels.get_mut(&(line.kernel, line.origin)) else { return Ok(()) };
+        let number = kernel.by_name.get(&line.region);
+        let Some(region) = number.and_then(|&n| kernel.regions.get_mut(n)) else { return Ok(()) };
+        region.peaks = match (&region.graph, &region.peaks) {
+            (Err(_), _) => None,
+            (Ok(_), Some(_)) => Some(Err("the region has two schedules".into())),
+            (Ok(graph), None) => Some(peaks(graph, &line.order)),
+        };
+        Ok(())
+    })
+}
+
+/// Return the peak of each class, if the order is a legal permutation.
+fn peaks(graph: &Graph, order: &[u32]) -> Result<Vec<i64>, String> {
+    if order.len() != graph.count {
+        return Err(format!("the schedule has {} of {} instructions", order.len(), graph.count));
+    }
+    let mut walk = Walk::new(graph, false);
+    let mut peaks = walk.weight().to_vec();
+    for &x in order {
+        if !walk.can_follow(x) {
+            return Err(format!(
+                "the schedule has instruction {x} twice, before one that it depends on, or not in the region"
+            ));
+        }
+        walk.pass(x);
+        peaks.iter_mut().zip(walk.weight()).for_each(|(peak, weight)| *peak = (*peak).max(*weight));
+    }
+    Ok(peaks)
+}
+
+/// Read a certificate file line by line, and check each claim.
+pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
+    let mut report = Report::default();
+    let mut header = false;
+    let mut seen = HashSet::new();
+    lines::for_each(path, |number, line| {
+        if !header {
+            let line: Header =
+                serde_json::from_slice(line).map_err(|e| format!("not the header of certificates: {e}"))?;
+            if line.version != 1 {
+                return Err(format!("version {} of certificates; only 1 is known", line.version));
+            }
+            line.targets.iter().try_for_each(|(name, target)| check_target(name, target))?;
+            report.targets = line.targets;
+            header = true;
+            return Ok(());
+        }
+        let head: Head = serde_json::from_slice(line).map_err(|e| format!("not a claim: {e}"))?;
+        report.claims += 1;
+        match check_claim(store, &report.targets, &mut seen, &head, line) {
+            Ok(()) => report.accepted += 1,
+            Err(Failure::Unsupported(reason)) => {
+                report.unsupported += 1;
+                *report.unsupported_reasons.entry(reason).or_default() += 1;
+            }
+            Err(Failure::Refused(reason)) => {
+                report.refused += 1;
+                let Head { kernel, region, claim, .. } = head;
+                report.refusals.push(Refusal { line: number, kernel, region, claim, reason });
+            }
+        }
+        Ok(())
+    })?;
+    if header { Ok(report) } else { Err(format!("{}: no header of certificates", path.display())) }
+}
+
+fn check_target(name: &str, target: &Target) -> Result<(), String> {
+    let mut classes = BTreeSet::new();
+    for file in &target.files {
+        if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
+            return Err(format!("target {name:?}: a register file has no size, granule, waves or classes"));
+        }
+        if let Some(twice) = file.classes.iter().find(|class| !classes.insert(class.name.as_str())) {
+            return Err(format!("target {name:?} has the class {:?} twice", twice.name));
+        }
+    }
+    Ok(())
+}
+
+/// The kernel, its origin, the region and class or the target: what two claims must not share.
+type Key = (String, String, Option<String>, String);
+
+fn check_claim(
+    store: &Store,
+    targets: &BTreeMap<String, Target>,
+    seen: &mut HashSet<Key>,
+    head: &Head,
+    line: &[u8],
+) -> Result<(), Failure> {
+    if head.claim != "registers" && head.claim != "waves" {
+        return unsupported(format!("claim {:?}", head.claim));
+    }
+    let misread = |e| Failure::Refused(format!("the verifier does not understand the claim: {e}"));
+    let proofs: Proofs = serde_json::from_slice(line).map_err(misread)?;
+    if let Some(names) = proofs.proof
+        && let Some(name) = names.keys().next()
+        && !names.contains_key("cut")
+        && !names.contains_key("search")
+    {
+        return unsupported(format!("proof {name:?}"));
+    }
+    let find = || match store.kernels.get(&(head.kernel.clone(), head.origin.clone())) {
+        Some(kernel) if kernel.repeated => {
+            refuse("the region files have the kernel, or one of its regions, twice")
+        }
+        Some(kernel) => Ok(kernel),
+        None if store.dumps > 0 => unsupported("a kernel that only an LLVM dump can have"),
+        None => refuse("the region files do not have the kernel"),
+    };
+    let mut once = |region: Option<&String>, what: &String| {
+        let key = (head.kernel.clone(), head.origin.clone(), region.cloned(), what.clone());
+        if seen.insert(key) { Ok(()) } else { refuse("an earlier line has this claim") }
+    };
+    if head.claim == "registers" {
+        let claim: Registers = serde_json::from_slice(line).map_err(misread)?;
+        once(Some(&claim.region), &claim.class)?;
+        check_registers(find()?, &claim)
+    } else {
+        let claim: Waves = serde_json::from_slice(line).map_err(misread)?;
+        once(None, &claim.target)?;
+        check_waves(find()?, targets, &claim)
+    }
+}
+
+fn region<'k>(kernel: &'k Kernel, name: &str) -> Result<&'k Region, Failure> {
+    match kernel.by_name.get(name).and_then(|&n| kernel.regions.get(n)) {
+        Some(region) => Ok(region),
+        None => refuse(format!("the kernel has no region {name:?}")),
+    }
+}
+
+/// Return the graph of a region, and the peaks of its schedule.
+fn scheduled(region: &Region) -> Result<(&Graph, &[i64]), Failure> {
+    match (&region.graph, &region.peaks) {
+        (Err(reason), _) => unsupported(reason),
+        (Ok(_), None) => refuse(format!("region {:?} has no schedule", region.name)),
+        (Ok(_), Some(Err(reason))) => refuse(format!("region {:?}: {reason}", region.name)),
+        (Ok(graph), Some(Ok(peaks))) => Ok((graph, peaks)),
+    }
+}
+
+fn check_registers(kernel: &Kernel, claim: &Registers) -> Result<(), Failure> {
+    let (graph, peaks) = scheduled(region(kernel, &claim.region)?)?;
+    let Some(class) = graph.classes.iter().position(|c| *c == claim.class) else {
+        return refuse(format!("the region has no class {:?}", claim.class));
+    };
+    let (peak, least) = (peaks[class], claim.least);
+    if least < 0 {
+        return refuse("the claim has a negative number of registers");
+    }
+    if peak < least {
+        return refuse(format!("the schedule is better than the claim: its peak is {peak}, not {least}"));
+    }
+    if peak > least {
+        return refuse(format!("the schedule does not reach the claim: its peak is {peak}, not {least}"));
+    }
+    let mut limits = vec![None; graph.classes.len()];
+    limits[class] = Some(least - 1);
+    proof::check(graph, &claim.proof, &limits)
+}
+
+fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Waves) -> Result<(), Failure> {
+    let Some(target) = targets.get(&claim.target) else {
+        return refuse(format!("the header has no target {:?}", claim.target));
+    };
+    // Also without registers, no more waves fit.
+    let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
+    most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
+    let mut reached = most;
+    let mut shared: BTreeSet<(usize, &str)> = BTreeSet::new();
+    for region in &kernel.regions {
+        let (graph, peaks) = scheduled(region)?;
+        for (name, &peak) in graph.classes.iter().zip(peaks) {
+            let Some((number, file, class)) = find_class(target, name) else {
+                return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
+            };
+            if peak > i64::from(class.max) {
+                return unsupported(format!(
+                    "waves: a schedule has more than {} {name}, and spills",
+                    class.max
+                ));
+            }
+            if peak > 0 {
+                shared.insert((number, name));
+                reached = reached.min(file.waves(peak));
+            }
+        }
+    }
+    let used = |file: usize, name: &str| shared.contains(&(file, name));
+    for (number, file) in target.files.iter().enumerate() {
+        if file.classes.iter().filter(|class| used(number, &class.name)).count() > 1 {
+            return unsupported("waves: several classes share a register file");
+        }
+    }
+    let claimed = u64::from(claim.most);
+    if reached > claimed {
+        return refuse(format!("the schedules are better than the claim: {reached} waves, not {claimed}"));
+    }
+    if reached < claimed {
+        return refuse(format!("the schedules do not reach the claim: {reached} waves, not {claimed}"));
+    }
+    match (&claim.region, &claim.proof) {
+        (None, None) if claimed == most => Ok(()),
+        (None, None) => refuse(format!("register files and max_occupancy allow {most} waves, not {claimed}")),
+        (Some(name), Some(proof)) => {
+            let (graph, _) = scheduled(region(kernel, name)?)?;
+            // Of classes that share a file, at most one is used, and only this class has a limit.
+            let limits: Vec<_> = graph
+                .classes
+                .iter()
+                .map(|name| {
+                    let (number, file, class) = find_class(target, name)?;
+                    let counts = file.classes.len() == 1 || used(number, name);
+                    counts.then(|| file.limit(class, claimed + 1))
+                })
+                .collect();
+            proof::check(graph, proof, &limits)
+        }
+        _ => refuse("the claim has a region without a proof, or a proof without a region"),
+    }
+}
+
+/// Return the number of the file that has a class, the file, and the class.
+fn find_class<'t>(target: &'t Target, name: &str) -> Option<(usize, &'t RegisterFile, &'t Class)> {
+    let mut files = target.files.iter().enumerate();
+    files.find_map(|(number, file)| Some((number, file, file.classes.iter().find(|c| c.name == name)?)))
+}

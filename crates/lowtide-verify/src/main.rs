@@ -1,0 +1,108 @@
+//! Verify certificates on the command line.
+
+#![forbid(unsafe_code)]
+
+use lowtide_verify::{Report, verify};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Verify that no order has fewer registers, and no orders allow more waves, than the certificates claim.
+
+Usage: lowtide-verify REGIONS SCHEDULES CERTIFICATES [--json]
+
+  REGIONS       a region file, or a folder with *.jsonl and *.jsonl.gz files
+  SCHEDULES     the schedules of these regions
+  CERTIFICATES  claims about the schedules, with their proofs
+  --json        print the report as JSON
+  --help        print this help
+  --version     print the version
+
+All files may be compressed with gzip. The exit code is 0 if no claim is refused, 1 if a claim is refused, and 2 if a file is malformed.
+";
+
+/// Refusals in the text report.
+const MOST_REFUSALS: usize = 20;
+
+fn main() -> ExitCode {
+    let mut paths = Vec::new();
+    let mut json = false;
+    for argument in std::env::args_os().skip(1) {
+        match argument.to_str() {
+            Some("--json") => json = true,
+            Some("--help" | "-h") => return print(HELP, ExitCode::SUCCESS),
+            Some("--version" | "-V") => {
+                return print(concat!("lowtide-verify ", env!("CARGO_PKG_VERSION"), "\n"), ExitCode::SUCCESS);
+            }
+            Some(option) if option.starts_with('-') => {
+                return fail(&format!("unknown option {option}; see lowtide-verify --help"));
+            }
+            _ => paths.push(PathBuf::from(argument)),
+        }
+    }
+    let [regions, schedules, certificates] = &paths[..] else {
+        return fail("the arguments are REGIONS SCHEDULES CERTIFICATES; see lowtide-verify --help");
+    };
+    match verify(regions, schedules, certificates) {
+        Err(error) => fail(&error),
+        Ok(report) => {
+            let text = if json {
+                serde_json::to_string(&report).map_or_else(|e| e.to_string(), |line| line + "\n")
+            } else {
+                text(&report)
+            };
+            print(&text, if report.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        }
+    }
+}
+
+fn fail(error: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {error}");
+    ExitCode::from(2)
+}
+
+/// Print the text. A report that cannot be printed must not look like success.
+fn print(text: &str, code: ExitCode) -> ExitCode {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => code,
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for refusal in report.refusals.iter().take(MOST_REFUSALS) {
+        let region = refusal.region.as_ref().map_or(String::new(), |region| format!(", region {region}"));
+        out += &format!(
+            "refused: line {}: {} of kernel {}{region}: {}\n",
+            refusal.line, refusal.claim, refusal.kernel, refusal.reason
+        );
+    }
+    let more = report.refusals.len().saturating_sub(MOST_REFUSALS);
+    if more > 0 {
+        out += &format!("refused: {more} more\n");
+    }
+    for (reason, count) in &report.unsupported_reasons {
+        out += &format!("unsupported: {count} claims: {reason}\n");
+    }
+    for (name, target) in &report.targets {
+        for file in &target.files {
+            let classes: Vec<String> =
+                file.classes.iter().map(|class| format!("at most {} {}", class.max, class.name)).collect();
+            out += &format!(
+                "assumed: {name}: {} registers in granules of {}, {} waves: {}\n",
+                file.size,
+                file.granule,
+                file.waves,
+                classes.join(", ")
+            );
+        }
+    }
+    out += &format!(
+        "{} claims: {} accepted, {} refused, {} unsupported\n",
+        report.claims, report.accepted, report.refused, report.unsupported
+    );
+    out
+}
