@@ -65,6 +65,7 @@ mod bits;
 #[cfg(feature = "unstable")]
 pub mod bits;
 pub mod budget;
+#[cfg(feature = "unstable")]
 pub mod certify;
 pub mod check;
 #[cfg(not(feature = "unstable"))]
