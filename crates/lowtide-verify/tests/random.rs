@@ -597,6 +597,15 @@ fn changed_proofs_prove_nothing_false() {
                     json!({"kernel": "k", "claim": "waves", "target": "t", "most": reached,
                         "region": case.name, "proof": proof})
                 }
+                1 if case.count() > 0 && random.below(2) == 0 => {
+                    // Chains as if all that has to be in a set were in it.
+                    let members = [random.below(case.count()), random.below(case.count())];
+                    let inside = [u32::MAX, case.preds[members[0]] | 1 << members[0]][random.below(2)];
+                    let (chains, _) = case.chains(class, inside, u32::MAX);
+                    let key = ["after", "before"][random.below(2)];
+                    let proof = json!({"cut": {"class": CLASSES[class], key: members, "chains": chains}});
+                    kernel.registers(region, class, &proof)
+                }
                 1 => {
                     let mut cuts = case.cuts(class);
                     // Near the claim: the best of some.
