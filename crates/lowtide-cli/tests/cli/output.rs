@@ -112,7 +112,10 @@ fn a_program_that_is_ended_leaves_nothing_behind() {
     for signal in ["-INT", "-TERM", "-KILL"] {
         let folder = Folder::new();
         let output = folder.path("out.jsonl");
-        let mut child = (program().args(["convert", "-", "-o"]).arg(&output))
+        // A shell in the background ignores the signal, and its children would do so, too.
+        let mut child = (Command::new("env").arg("--default-signal=INT").arg(program().get_program()))
+            .args(["convert", "-", "-o"])
+            .arg(&output)
             .env("TMPDIR", folder.0.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
