@@ -140,6 +140,8 @@ impl Lister<'_> {
         self.clock.restart();
         self.available.fill(0);
         queues.restart(graph, guard);
+        // A run that is given up at once has still looked at everything.
+        self.steps += graph.len() as u64;
         self.take_improved(queues, guard, priority, below)?;
         let (mut first, mut cycle, mut issues) = (0, 0, 0);
         while !self.walk.is_complete() {
