@@ -28,12 +28,12 @@ static ThreadTime &threadTime() {
 
 Effort::Effort(const lowtide_options &Options, size_t Instrs) {
   constexpr size_t Unlimited = std::numeric_limits<size_t>::max();
-  constexpr double DefaultBudget = 1e6; // nanoseconds per instruction
+  constexpr double UsualBudget = 250e3; // nanoseconds per instruction
   bool IsTimed = Options.nodes == 0;
   // Trials take more time than linear in the size of a function.
   MostTries = IsTimed ? Unlimited : std::clamp<size_t>(3000 / std::max<size_t>(Instrs, 1), 4, 12);
   // A larger budget is a wish for more effort, and no budget for any effort.
-  MostShare = 2 * std::max(1.0, double(Options.nanoseconds_per_instr) / DefaultBudget);
+  MostShare = 0.8 * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
   if (!IsTimed || Options.nanoseconds_per_instr == 0)
     MostShare = std::numeric_limits<double>::infinity();
 }

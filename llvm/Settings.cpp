@@ -19,9 +19,9 @@ namespace lowtide {
 
 static cl::OptionCategory Category("Lowtide options, for -misched=lowtide");
 
-static cl::opt<std::string> Budget("lowtide-budget", cl::init("250us"), cl::cat(Category), cl::value_desc("time"),
+static cl::opt<std::string> Budget("lowtide-budget", cl::init("100us"), cl::cat(Category), cl::value_desc("time"),
                                    cl::desc("Limit each search to this time per instruction and pass, such as 250us, "
-                                            "1ms or 2s (default: 250us; 0: no limit)"));
+                                            "1ms or 2s (default: 100us; 0: no limit)"));
 static cl::opt<unsigned long long> Nodes("lowtide-nodes", cl::init(0), cl::cat(Category), cl::value_desc("steps"),
                                          cl::desc("Limit each search to this number of steps instead of a time, for "
                                                   "the same code on every machine (default: 0, use -lowtide-budget)"));
