@@ -3,7 +3,6 @@
 #include "Effort.h"
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <limits>
 
 namespace lowtide {
@@ -15,11 +14,21 @@ namespace {
 struct ThreadTime {
   Clock::time_point Start = Clock::now();
   double SpentSeconds = 0;
+
+  /// Return the time that the rest of the compilation has taken so far.
+  double others() const { return std::chrono::duration<double>(Clock::now() - Start).count() - SpentSeconds; }
 };
 } // namespace
 
 static ThreadTime &threadTime() {
   static thread_local ThreadTime Time;
+  return Time;
+}
+
+/// Return the time of this thread, with the time that its current function has taken so far.
+static ThreadTime timeWith(double Seconds) {
+  ThreadTime Time = threadTime();
+  Time.SpentSeconds += Seconds;
   return Time;
 }
 
@@ -41,11 +50,22 @@ Effort::Effort(const lowtide_options &Options, size_t Instrs) {
 bool Effort::allows(size_t Tries, double Seconds, double TrialSeconds) const {
   if (Tries == 0)
     return true;
-  const ThreadTime &Thread = threadTime();
-  double Spent = Thread.SpentSeconds + Seconds;
-  double Others = std::chrono::duration<double>(Clock::now() - Thread.Start).count() - Spent;
+  ThreadTime Time = timeWith(Seconds);
   // The trial of the stock orders shows what the rest of the compilation will take.
-  return Tries < MostTries && Spent + TrialSeconds <= MostShare * (Others + TrialSeconds);
+  return Tries < MostTries && Time.SpentSeconds + TrialSeconds <= MostShare * (Time.others() + TrialSeconds);
+}
+
+uint64_t Effort::budget(uint64_t Wanted, size_t Instrs, double Seconds) const {
+  // A search of all goals and numbers of waves goes over the function this many times.
+  constexpr double Passes = 4;
+  constexpr double LeastPart = 0.2;
+  ThreadTime Time = timeWith(Seconds);
+  double Left = MostShare * Time.others() - Time.SpentSeconds;
+  double Needed = Passes * 1e-9 * double(Wanted) * double(std::max<size_t>(Instrs, 1));
+  if (Left >= Needed)
+    return Wanted;
+  // Round up, since 0 means no limit.
+  return 1 + uint64_t(double(Wanted) * std::max(LeastPart, Left / Needed));
 }
 
 void Effort::add(double Seconds) { threadTime().SpentSeconds += Seconds; }

@@ -36,8 +36,10 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
     Summary.Reason = describe(Verdict::NothingGained);
     return;
   }
-  std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
   const Effort Limit(Options, Summary.Instrs);
+  std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
+  uint64_t &Budget = Plans.front().Options.nanoseconds_per_instr;
+  Budget = Limit.budget(Budget, Summary.Instrs, Summary.ownSeconds());
   double StockTrialSeconds = 0;
   for (size_t I = 0; I != Plans.size(); ++I) {
     const Plan &Next = Plans[I];

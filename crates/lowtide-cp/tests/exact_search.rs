@@ -1,21 +1,16 @@
 //! Two exact methods that have nothing in common: the constraint model and the search must find the same optimum. Without the solver
 //! the test is skipped, and says so; where `CI` is set it fails instead.
 
-#[path = "../../lowtide/tests/made/mod.rs"]
-mod made;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::time::{Duration, Instant};
 
+use crate::made::Made;
+use crate::skip::{Missing, skip};
 use lowtide::budget::Budget;
 use lowtide::check::check_order;
 use lowtide::generate::{self, Random, Shape, families};
 use lowtide::minreg::exact::{Options, minimise};
 use lowtide::region::Region;
 use lowtide_cp::{Limits, Model, Solver, SolverError};
-use made::Made;
-use skip::{Missing, skip};
 
 fn solver() -> Option<Solver> {
     match Solver::find() {

@@ -1,11 +1,6 @@
 //! The constraint and integer programs on every instance of `tests/instances`: each must find the optimum that the instance states, and prove it. Without the solver these
 //! tests are skipped; where `CI` is set they fail instead.
 
-#[path = "../../../tests/instances.rs"]
-mod instances;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::time::Duration;
 
 use lowtide::InstrId;
@@ -19,8 +14,8 @@ use lowtide::schedule::Schedule;
 use lowtide_cp::pack::{Form, PackSolver};
 use lowtide_cp::{Limits, Model, Solver, SolverError};
 
-use instances::{LENGTH, MINREG, PACKING, instances};
-use skip::{Missing, skip};
+use crate::instance_files::{LENGTH, MINREG, PACKING, instances};
+use crate::skip::{Missing, skip};
 
 /// No clock: the instances are small.
 const NO_LIMIT: Duration = Duration::from_secs(1 << 30);

@@ -1,17 +1,14 @@
 //! The shortest schedule within limits on registers, by two exact methods that have nothing in common: the constraint model and pass 2. Small
 //! regions also against brute force. Without the solver these tests are skipped, and say so; where `CI` is set they fail instead.
 
-#[path = "../../lowtide/tests/made/mod.rs"]
-mod made;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-mod watchdog;
-
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::made::{Machine, Made, Small, fits, regions, retimed};
+use crate::skip::{Missing, skip};
+use crate::watchdog::must_end;
 use lowtide::InstrId;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::budget::Budget;
@@ -25,9 +22,6 @@ use lowtide::target::Target;
 use lowtide::twopass::length::{Options, shortest};
 use lowtide_cp::{LengthAnswer, Limits, Solver, SolverError};
 use lowtide_io::KernelReader;
-use made::{Machine, Made, Small, fits, regions, retimed};
-use skip::{Missing, skip};
-use watchdog::must_end;
 
 fn solver() -> Option<&'static Solver> {
     static SOLVER: OnceLock<Result<Solver, SolverError>> = OnceLock::new();

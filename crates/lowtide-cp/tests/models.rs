@@ -1,23 +1,19 @@
 //! What the models promise, against brute force. Without the solver these tests are skipped, and say so; where
 //! `CI` is set they fail instead.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-mod watchdog;
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::skip::{Missing, skip};
+use crate::watchdog::must_end;
 use lowtide::check::check_order;
 use lowtide::generate::{self, Shape};
 use lowtide::random::Random;
 use lowtide::region::Region;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_cp::{Limits, Model, Solver, SolverError};
-use skip::{Missing, skip};
-use watchdog::must_end;
 
 fn solver() -> Option<&'static Solver> {
     static SOLVER: OnceLock<Result<Solver, SolverError>> = OnceLock::new();

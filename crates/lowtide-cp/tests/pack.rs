@@ -1,14 +1,11 @@
 //! Own search, integer programs and brute force agree on the shortest packings. Without the solver these tests are skipped, and say
 //! so; where `CI` is set they fail instead.
 
-#[path = "../../lowtide/tests/pack_cases/mod.rs"]
-mod pack_cases;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::pack_cases::{Within, block, brute_force, cases, machine};
+use crate::skip::{Missing, skip};
 use lowtide::budget::Budget;
 use lowtide::generate::Random;
 use lowtide::generate::shaders;
@@ -19,8 +16,6 @@ use lowtide::region::{DepKind, InstrSpec, Region, RegionBuilder};
 use lowtide::target::Target;
 use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};
-use pack_cases::{Within, block, brute_force, cases, machine};
-use skip::{Missing, skip};
 
 /// As long as it takes: a slow machine fails no test.
 const LONG: Duration = Duration::from_secs(1 << 30);

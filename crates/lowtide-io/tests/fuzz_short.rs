@@ -1,12 +1,11 @@
 //! A short, repeatable fuzz run on stable Rust: real files, damaged in ways that keep most of their structure.
 //! `fuzz/` runs the same harness for as long as one likes.
 
-mod harness;
-
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::harness;
 use flate2::read::MultiGzDecoder;
 use lowtide::InstrId;
 use lowtide::generate::{Random, register_program};

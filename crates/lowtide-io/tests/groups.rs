@@ -1,10 +1,8 @@
 //! Pairs of the recorded regions: how many there are, and what keeping them together costs.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::path::Path;
 
+use crate::skip;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::groups::Groups;

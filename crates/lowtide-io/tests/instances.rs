@@ -1,15 +1,6 @@
 //! Every exact method on every instance of `tests/instances`: each must find the optimum that the instance states, and prove it. Where an instance is
 //! small enough, brute force finds the optimum again, so that a wrong statement fails. (The constraint solvers are asked in crate `lowtide-cp`.)
 
-#[path = "../../../tests/instances.rs"]
-mod instances;
-#[path = "../../lowtide/tests/made/mod.rs"]
-mod made;
-#[path = "../../lowtide/tests/pack_cases/mod.rs"]
-mod pack_cases;
-#[path = "../../lowtide/tests/pass_cases/mod.rs"]
-mod pass_cases;
-
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::check::{check, check_order};
@@ -29,9 +20,11 @@ use lowtide::session::Session;
 use lowtide::twopass::{self, length};
 use lowtide::{ClassId, InstrId};
 
-use instances::{Instance, LENGTH, MINREG, OCCUPANCY, PACKING, PASSES, instances};
-use made::{Machine, Small, fits};
-use pack_cases::{Within, brute_force, by_states};
+use crate::instance_files::{Instance, LENGTH, MINREG, OCCUPANCY, PACKING, PASSES, instances};
+use crate::made;
+use crate::made::{Machine, Small, fits};
+use crate::pack_cases::{Within, brute_force, by_states};
+use crate::pass_cases;
 
 /// The most instructions for brute force over all downsets.
 const MOST_FOR_DOWNSETS: usize = 16;

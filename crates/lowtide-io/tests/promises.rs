@@ -2,12 +2,10 @@
 //! the larger corpus beside it where that exists. Bounds and optima have budgets in steps, so that the
 //! figures are the same on every machine.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::skip;
 use lowtide::algorithm::Algorithm;
 use lowtide::analysis::closure::Closure;
 use lowtide::analysis::fingerprint::fingerprint;

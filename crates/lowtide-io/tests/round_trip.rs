@@ -2,15 +2,12 @@
 //!
 //! `tests/data` holds small files and what becomes of them, checked in so that a change of the format shows.
 
-mod harness;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::harness::{format_kernels, read_kernels, read_schedules};
+use crate::skip;
 use flate2::read::MultiGzDecoder;
-use harness::{format_kernels, read_kernels, read_schedules};
 use lowtide::InstrId;
 use lowtide::generate::{Random, Shape, random_order, region, register_program};
 use lowtide::proof::Moment;

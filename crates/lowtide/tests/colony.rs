@@ -1,7 +1,6 @@
 //! Ants on the example of the papers, and in the pipeline.
 
-mod made;
-
+use crate::made::seven;
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -12,7 +11,6 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
-use made::seven;
 
 /// Paper 4, Figure 1: pass 1 finds an order with three registers, and pass 2 a schedule of ten cycles with them. Neither can be better.
 #[test]

@@ -1,10 +1,9 @@
 //! The exact search against brute force, against itself with rules switched off, and against its promises on effort.
 
-mod made;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::made::{Code, Made, Small, fits, regions};
 use lowtide::budget::Budget;
 use lowtide::check::bound::check_cut;
 use lowtide::check::check_order;
@@ -18,7 +17,6 @@ use lowtide::proof::Reason;
 use lowtide::region::Region;
 use lowtide::target::Target;
 use lowtide::{ClassId, InstrId, RegisterId, ValueId};
-use made::{Code, Made, Small, fits, regions};
 
 const UNBOUNDED: Budget = Budget::UNLIMITED;
 

@@ -1,9 +1,8 @@
 //! Pairs that stay together: contraction against brute force, and the price of a pair in whole kernels.
 
-mod made;
-
 use std::collections::HashSet;
 
+use crate::made::{all_orders, regions, registers_of, retimed};
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -17,7 +16,6 @@ use lowtide::region::{HintKind, InstrSpec, Kernel, Production, Region};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
-use made::{all_orders, regions, registers_of, retimed};
 
 /// A target with steps of occupancy for small regions.
 fn target(width: u32, max: u32) -> Target {

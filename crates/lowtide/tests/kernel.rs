@@ -1,10 +1,9 @@
 //! Both passes for whole kernels: bounds against brute force, the filter, and answers that are shared.
 
-mod made;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use crate::made::{all_orders, regions, retimed};
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -19,7 +18,6 @@ use lowtide::region::{DepKind, InstrSpec, Kernel, Production, Region, RegionBuil
 use lowtide::schedule::Schedule;
 use lowtide::session::{Context, Session, Statistics};
 use lowtide::target::Target;
-use made::{all_orders, regions, retimed};
 
 const BUDGET: Budget = Budget { nodes: Some(3_000), ..Budget::UNLIMITED };
 

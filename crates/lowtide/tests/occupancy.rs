@@ -1,8 +1,6 @@
 //! Occupancy against what the stock compiler printed for real kernels.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
+use crate::skip;
 use lowtide::target::Target;
 
 /// `../shared/corpus/kernels.tsv` has the registers and the occupancy of each kernel on gfx906. Occupancy

@@ -1,7 +1,6 @@
 //! What packing promises: legal packings, true bounds, the shortest lengths, few registers where so asked, few groups of loads.
 
-mod pack_cases;
-
+use crate::pack_cases::{Within, block, brute_force, by_states, cases, machine};
 use lowtide::InstrId;
 use lowtide::budget::Budget;
 use lowtide::generate::Random;
@@ -11,7 +10,6 @@ use lowtide::pack::check::{PackViolation, check};
 use lowtide::pack::{Kind, PackError, PackProblem, Packing, Placed, Proof, Units, measure, pack};
 use lowtide::region::{InstrSpec, Region, RegionBuilder};
 use lowtide::target::Target;
-use pack_cases::{Within, block, brute_force, by_states, cases, machine};
 
 fn made(seed: u64, most: usize) -> (Target, Region) {
     made_within(seed, 1, most)

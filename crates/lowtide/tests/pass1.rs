@@ -1,7 +1,6 @@
 //! Pass 1, the most waves of a kernel, against brute force.
 
-mod made;
-
+use crate::made::{Small, regions};
 use lowtide::budget::Budget;
 use lowtide::check::check_order;
 use lowtide::generate::Random;
@@ -10,7 +9,6 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::region::Region;
 use lowtide::session::{Session, SharedProblem};
 use lowtide::target::Target;
-use made::{Small, regions};
 
 /// Small files with many steps, so that small regions differ. `vector` is for the first class, alone or shared
 /// with the third.

@@ -1,7 +1,6 @@
 //! Pass 2, the shortest schedule within limits on registers, against brute force; and both passes together.
 
-mod made;
-
+use crate::made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::budget::Budget;
 use lowtide::check::{check, check_order};
@@ -17,7 +16,6 @@ use lowtide::target::Target;
 use lowtide::twopass::Rules;
 use lowtide::twopass::length::{Answer, Options, shortest};
 use lowtide::{InstrId, ValueId};
-use made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
 
 /// Enough for a proof.
 const UNBOUNDED: Budget = Budget::UNLIMITED;

@@ -287,3 +287,32 @@ fn every_checker_is_known() {
     known.sort_unstable();
     assert_eq!(found, known);
 }
+
+/// Tests are modules of one program for each crate: a file that the program does not name would never run.
+#[test]
+fn every_file_of_tests_is_part_of_a_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
+    let mut programs = 0;
+    for entry in crates.read_dir().expect("the crates") {
+        let tests = entry.expect("a crate").path().join("tests");
+        let Some(program) =
+            ["all.rs", "cli/main.rs"].iter().map(|name| tests.join(name)).find(|file| file.exists())
+        else {
+            continue;
+        };
+        programs += 1;
+        let text = read(&program);
+        for file in program.parent().expect("its folder").read_dir().expect("the tests") {
+            let file = file.expect("a test").path();
+            let name = file.file_stem().expect("a name").to_str().expect("plain letters");
+            if file != program && file.extension().is_some_and(|ending| ending == "rs") {
+                assert!(
+                    text.contains(&format!("\nmod {name};")),
+                    "{} does not name {name}",
+                    program.display()
+                );
+            }
+        }
+    }
+    assert!(programs >= 4, "{programs} programs");
+}

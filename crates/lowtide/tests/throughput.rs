@@ -1,7 +1,6 @@
 //! Throughput and fronts of whole kernels against brute force over all orders and all numbers of waves.
 
-mod made;
-
+use crate::made::{all_orders, regions, retimed};
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -13,7 +12,6 @@ use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
-use made::{all_orders, regions, retimed};
 
 /// Files with many steps, two classes that share one, units and prices for spills.
 fn targets() -> Vec<Target> {

@@ -1,7 +1,6 @@
 //! The lowest sum of length and pressure in one pass, against all orders; and that of the paper's example.
 
-mod made;
-
+use crate::made::{Machine, Made, Small, State, regions, retimed, seven};
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::analysis::length_bound::lower_bound;
@@ -17,7 +16,6 @@ use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
 use lowtide::twopass::weighted::{Answer, Objective, PressureCost, lowest_sum};
-use made::{Machine, Made, Small, State, regions, retimed, seven};
 
 const COSTS: [PressureCost; 4] =
     [PressureCost::Occupancy, PressureCost::Prp, PressureCost::Perp, PressureCost::Slil];

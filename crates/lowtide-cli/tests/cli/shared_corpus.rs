@@ -1,13 +1,10 @@
 //! What is promised of the shared corpus, which lies beside the repository where it exists.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::ffi::OsStr;
 use std::process::Command;
 
 fn json(args: &[&str]) -> Option<serde_json::Value> {
-    let corpus = skip::shared_corpus()?;
+    let corpus = crate::skip::shared_corpus()?;
     let output =
         Command::new(env!("CARGO_BIN_EXE_lowtide")).args(args).arg(corpus).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -30,7 +27,7 @@ fn recorded_pressures_agree() {
 /// Every bound by a cut is proven again by the independent checker, and no schedule is below a bound.
 #[test]
 fn every_bound_holds() {
-    let Some(corpus) = skip::shared_corpus() else { return };
+    let Some(corpus) = crate::skip::shared_corpus() else { return };
     let folder = tempfile::tempdir().unwrap();
     let schedules = folder.path().join("schedules.jsonl.gz");
     let lowtide = |args: &[&OsStr]| {

@@ -1,15 +1,12 @@
 //! `lowtide schedule --algorithm cp` and `cp-paper`, and `lowtide bench minreg --constraints`, with the constraint solver and without it.
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::skip::{Missing, skip};
 use lowtide_cp::{Solver, SolverError};
 use serde_json::Value;
-use skip::{Missing, skip};
 use tempfile::TempDir;
 
 /// Whether the solver is there. If not, the test is skipped.

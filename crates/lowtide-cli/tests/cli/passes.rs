@@ -192,11 +192,11 @@ fn mistakes_say_what_and_where() {
     let message = error(&format!("passes {}", file.display()));
     assert!(message.contains("bad.wgsl:3:"), "{message}");
     let target = folder.path().join("small.toml");
-    let text = include_str!("../../lowtide/targets/ps14.toml").replace("registers = 6", "registers = 1");
+    let text = include_str!("../../../lowtide/targets/ps14.toml").replace("registers = 6", "registers = 1");
     std::fs::write(&target, text).expect("a file");
     let message = error(&format!("passes @toon.wgsl --target {}", target.display()));
     assert!(message.contains("does not fit into a pass") && message.contains("registers"), "{message}");
-    let text = include_str!("../../lowtide/targets/ps14.toml").replace("outputs = 1", "outputs = 0");
+    let text = include_str!("../../../lowtide/targets/ps14.toml").replace("outputs = 1", "outputs = 0");
     std::fs::write(&target, text).expect("a file");
     assert!(error(&format!("passes @toon.wgsl --target {}", target.display())).contains("outputs"));
 }
