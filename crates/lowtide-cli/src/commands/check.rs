@@ -7,16 +7,16 @@ use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::check::{Violation, check, check_order};
 use lowtide::region::{Kernel, Peak, Region};
-use lowtide_io::{ScheduleEntry, ScheduleReader};
 use lowtide_tool::Failure;
 use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::table::{grouped, table};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::check_bounds::BoundReport;
+use super::schedules::{ScheduleKey, read_schedules};
 
 /// The arguments of `lowtide check`.
 #[derive(clap::Args)]
@@ -67,9 +67,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// Origin, kernel and region.
-type ScheduleKey = (String, String, String);
-
 #[derive(Serialize, Default)]
 struct ScheduleDocument {
     regions: u64,
@@ -95,20 +92,7 @@ fn check_schedules(
     targets: &Targets,
     schedule: &Path,
 ) -> Result<(), Failure> {
-    let mut schedules: FxHashMap<ScheduleKey, ScheduleEntry> = FxHashMap::default();
-    for entry in ScheduleReader::open(schedule)? {
-        let entry = entry?;
-        let key = (entry.origin.clone(), entry.kernel.clone(), entry.region.clone());
-        if schedules.contains_key(&key) {
-            return Err(Failure::Message(format!(
-                "{}: region {:?} of kernel {:?} has two schedules",
-                schedule.display(),
-                key.2,
-                key.1
-            )));
-        }
-        schedules.insert(key, entry);
-    }
+    let schedules = read_schedules(schedule)?;
     if args.bound && schedules.values().all(|entry| entry.bounds.is_empty()) {
         return Err(Failure::Message(format!(
             "{}: carries no bounds to check: `lowtide schedule -o` writes them",

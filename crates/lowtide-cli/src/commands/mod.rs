@@ -6,13 +6,17 @@ mod check_bounds;
 mod compare;
 mod constraints;
 mod convert;
+mod diff;
 mod info;
+mod orders;
 mod pack;
 mod passes;
 mod schedule;
+mod schedules;
 mod simulate;
 mod targets;
 mod view;
+mod why;
 
 use clap::{CommandFactory, Subcommand};
 use lowtide_bench::BenchCommand;
@@ -32,6 +36,14 @@ pub(crate) enum Command {
     ///
     /// Example: lowtide view kernels.jsonl.gz --kernel sort -o report.html
     View(view::ViewArgs),
+    /// Explain why a kernel has no more waves: what limits it, what is proven, and what production does differently
+    ///
+    /// Example: lowtide why sort kernels.jsonl.gz
+    Why(why::WhyArgs),
+    /// Print the orders of a kernel side by side: the production order and Lowtide's, or those of schedule files
+    ///
+    /// Example: lowtide diff kernels.jsonl.gz --kernel sort
+    Diff(diff::DiffArgs),
     /// Run all algorithms on the same input, beside the source order and the recorded production order
     Compare(compare::CompareArgs),
     /// Pack two operations of a shader or region into each cycle, for a target that issues two
@@ -77,6 +89,8 @@ impl Command {
         match self {
             Command::Schedule(args) => schedule::run(args),
             Command::View(args) => view::run(args),
+            Command::Why(args) => why::run(args),
+            Command::Diff(args) => diff::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Pack(args) => pack::run(args),
             Command::Bench(bench) => bench.run(),

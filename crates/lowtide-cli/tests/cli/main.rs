@@ -14,6 +14,7 @@ mod check;
 mod compare;
 mod constraints;
 mod convert;
+mod diff;
 mod explain;
 mod front;
 mod golden;
@@ -29,6 +30,7 @@ mod simulate;
 mod targets;
 mod terminal;
 mod view;
+mod why;
 
 use common::{corpus, run};
 use serde_json::json;

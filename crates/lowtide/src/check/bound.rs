@@ -143,7 +143,8 @@ pub fn least_pressure(
     Ok((least, downset.unwrap_or_default()))
 }
 
-fn moment_in_words(region: &Region, moment: Moment) -> String {
+/// Return a moment in words, such as `before #7 V_ADD_F32`.
+pub fn moment_in_words(region: &Region, moment: Moment) -> String {
     match moment {
         Moment::Start => "at the start".to_string(),
         Moment::End => "at the end".to_string(),

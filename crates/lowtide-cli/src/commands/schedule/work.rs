@@ -285,6 +285,21 @@ impl Work {
         Ok(Work { targets, options, constraints, certify: false, run: Run::new(), so_far: Mutex::default() })
     }
 
+    /// Return the targets.
+    pub(in super::super) fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// Return the problems of a kernel, one for each region.
+    pub(in super::super) fn problems<'a>(
+        &self,
+        kernel: &'a Kernel,
+        target: &'a Target,
+    ) -> Result<Vec<Problem<'a>>, Failure> {
+        let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
+        problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))
+    }
+
     /// Make proofs for a separate verifier.
     pub(super) fn with_certificates(mut self, certify: bool) -> Self {
         self.certify = certify;
@@ -341,9 +356,7 @@ impl Work {
         }
         let work = |kernel: Kernel| {
             let (kernel, target) = self.targets.prepare(kernel)?;
-            let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
-            let problems: Vec<Problem> =
-                problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))?;
+            let problems = self.problems(&kernel, target)?;
             let result = self.schedule(&kernel, target, &problems)?;
             tell_kernel(&result, &self.so_far);
             show(&kernel, target, &problems, result)

@@ -3,16 +3,16 @@
 //! All data are in columns, by instruction, by value or by edge: columns compress well, and charts read them directly.
 
 use lowtide::analysis::length_bound::lower_bound;
-use lowtide::analysis::pressure::Tracker;
 use lowtide::check::bound::least_pressure;
 use lowtide::problem::Problem;
-use lowtide::region::{DepKind, Lanes, Region, Value};
+use lowtide::region::{DepKind, Region};
 use lowtide::schedule::Schedule;
 use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_io::BoundReason;
 use serde::Serialize;
 
 use super::layout::{Layout, layout};
+use crate::commands::orders::{pressures, value_name};
 use crate::commands::schedule::{RegionResult, SearchResult};
 
 /// A region as the page draws it.
@@ -146,7 +146,7 @@ impl Values {
             if region.is_dead(id) {
                 continue;
             }
-            values.name.push(name(region, value));
+            values.name.push(value_name(region, value));
             values.class.push(value.class.0);
             values.weight.push(value.weight);
             values.def.push(value.def.map(|instr| instr.0));
@@ -157,47 +157,14 @@ impl Values {
     }
 }
 
-/// Return `%7`, or `%7[0-1]` for some lanes of a register.
-fn name(region: &Region, value: &Value) -> String {
-    let register = region.register_name(value.register);
-    match value.lanes == region.registers()[value.register.index()].all_lanes() {
-        true => format!("%{register}"),
-        false => format!("%{register}[{}]", ranges(value.lanes)),
-    }
-}
-
-/// Return a set of lanes as `0-1,4`.
-fn ranges(lanes: Lanes) -> String {
-    let mut texts = Vec::new();
-    let mut lane = 0;
-    while lane < Lanes::BITS {
-        let run = (lanes >> lane).trailing_ones();
-        match run {
-            0 => {}
-            1 => texts.push(lane.to_string()),
-            _ => texts.push(format!("{lane}-{}", lane + run - 1)),
-        }
-        lane += run + 1;
-    }
-    texts.join(",")
-}
-
 impl<'a> Drawn<'a> {
     fn new(region: &Region, name: &'static str, by: &'a str, schedule: &'a Schedule) -> Self {
-        let mut tracker = Tracker::new(region);
-        let now = |tracker: &Tracker| region.class_ids().map(|class| tracker.now(class)).collect();
-        let mut boundaries: Vec<Vec<u32>> = vec![now(&tracker)];
-        for &instr in schedule.order() {
-            tracker.schedule(instr);
-            boundaries.push(now(&tracker));
-        }
-        let of = |class: ClassId| boundaries.iter().map(|pressure| pressure[class.index()]).collect();
         Drawn {
             name,
             by,
             order: schedule.order().iter().map(|instr| instr.0).collect(),
             cycles: schedule.cycles(),
-            pressure: region.class_ids().map(of).collect(),
+            pressure: region.class_ids().map(|class| pressures(region, class, schedule.order())).collect(),
         }
     }
 }
@@ -218,16 +185,5 @@ impl Cut {
             return Err(format!("the bound {bound} on {class} is wrong: {pressure} are possible"));
         }
         Ok(Some(Cut { pressure, issued: issued.iter().map(|instr| instr.0).collect() }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lanes_read_as_ranges() {
-        let texts = [0b1, 0b11, 0b1_0011, Lanes::MAX, 1 << 63, 0].map(ranges);
-        assert_eq!(texts, ["0", "0-1", "0-1,4", "0-63", "63", ""]);
     }
 }
