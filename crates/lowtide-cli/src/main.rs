@@ -10,6 +10,7 @@ mod args;
 mod commands;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::Parser;
 use lowtide_tool::progress;
@@ -19,11 +20,23 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// Version, commit and features: `0.1.0 (commit 0123456789; features: shaders, cuda)`.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features: Vec<&str> = [("shaders", cfg!(feature = "shaders")), ("cuda", cfg!(feature = "cuda"))]
+        .into_iter()
+        .filter_map(|(name, is_on)| is_on.then_some(name))
+        .collect();
+    let features = if features.is_empty() { "none".to_string() } else { features.join(", ") };
+    let commit =
+        option_env!("LOWTIDE_COMMIT").map_or_else(String::new, |commit| format!("commit {commit}; "));
+    format!("{} ({commit}features: {features})", env!("CARGO_PKG_VERSION"))
+});
+
 /// Schedule GPU code for few registers, many waves and short time, with proven bounds on the gap to the optimum.
 ///
 /// Example: lowtide schedule corpus/ --goal occupancy
 #[derive(Parser)]
-#[command(name = "lowtide", version, max_term_width = 100)]
+#[command(name = "lowtide", version = VERSION.as_str(), max_term_width = 100)]
 struct Args {
     #[command(subcommand)]
     command: commands::Command,

@@ -1,6 +1,6 @@
 //! `lowtide convert`: region files in Lowtide's own format, or DOT graphs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use lowtide_io::{LineWriter, dot, format_line};
@@ -37,11 +37,7 @@ enum FormatArg {
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let fail = |error| Failure::Write { file: args.output.display().to_string(), error };
-    let by_ending = match args.output.extension().is_some_and(|ending| ending == "dot") {
-        true => FormatArg::Dot,
-        false => FormatArg::Regions,
-    };
-    let format = args.format.unwrap_or(by_ending);
+    let format = args.format.map_or_else(|| by_ending(&args.output), Ok)?;
     let mut output = LineWriter::create(&args.output).map_err(fail)?;
     let mut written = false;
     for_each_kernel(
@@ -63,5 +59,18 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     match (written, &args.region) {
         (false, Some(region)) => Err(Failure::Message(format!("no region is named {region:?}"))),
         _ => output.finish().map_err(fail),
+    }
+}
+
+/// Return the format that the ending of a file stands for. A file without an ending gets regions.
+fn by_ending(file: &Path) -> Result<FormatArg, Failure> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.') {
+        None | Some((_, "jsonl")) => Ok(FormatArg::Regions),
+        Some((_, "dot")) => Ok(FormatArg::Dot),
+        Some((_, ending)) => Err(Failure::Message(format!(
+            "{}: .{ending} stands for no format: write .jsonl, .jsonl.gz or .dot, or choose one with --format",
+            file.display()
+        ))),
     }
 }

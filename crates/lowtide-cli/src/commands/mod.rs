@@ -8,6 +8,7 @@ mod constraints;
 mod convert;
 mod diff;
 mod info;
+mod install;
 mod orders;
 mod pack;
 mod passes;
@@ -18,12 +19,10 @@ mod targets;
 mod view;
 mod why;
 
-use clap::{CommandFactory, Subcommand};
+use clap::Subcommand;
 use lowtide_bench::BenchCommand;
 use lowtide_tool::Failure;
 use lowtide_tool::output::print;
-
-use crate::Args;
 
 /// The commands and their arguments.
 #[derive(Subcommand)]
@@ -81,6 +80,10 @@ pub(crate) enum Command {
         /// Print the script for this shell
         shell: clap_complete::Shell,
     },
+    /// Install manual pages, and completions for bash, zsh and fish
+    ///
+    /// Example: lowtide install --prefix ~/.local
+    Install(install::InstallArgs),
 }
 
 impl Command {
@@ -102,11 +105,9 @@ impl Command {
             Command::Targets(args) => targets::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Completions { shell } => {
-                // In memory first, since the generator panics if its output cannot be written.
-                let mut script = Vec::new();
-                clap_complete::generate(*shell, &mut Args::command(), "lowtide", &mut script);
-                print(String::from_utf8_lossy(&script).trim_end())
+                print(String::from_utf8_lossy(&install::completions(*shell)).trim_end())
             }
+            Command::Install(args) => install::run(args),
         }
     }
 }

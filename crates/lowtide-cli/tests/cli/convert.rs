@@ -66,6 +66,20 @@ fn a_name_in_dot_is_drawn() {
 }
 
 #[test]
+fn an_unknown_ending_is_refused() {
+    let folder = Folder::new();
+    let file = folder.regions("k.jsonl", &[tiny("k", "r")]);
+    for name in ["k.json", "k.csv.gz", "k.parquet"] {
+        let error = run("convert {} -o {}", &[&file, &folder.path(name)]).error();
+        assert!(error.contains("stands for no format: write .jsonl, .jsonl.gz or .dot"), "{error}");
+    }
+    assert_eq!(folder.names(), ["k.jsonl"]);
+    run("convert {} -o {}", &[&file, &folder.path("plain")]).ok();
+    run("convert {} --format regions -o {}", &[&file, &folder.path("k.json")]).ok();
+    assert_eq!(text(&folder.path("plain")), text(&folder.path("k.json")));
+}
+
+#[test]
 fn dumps_of_llvm_are_read() {
     let folder = Folder::new();
     let file = folder.regions("dump.jsonl", &[llvm_dump()]);

@@ -1,9 +1,13 @@
 //! Help, version and hints.
 
-use crate::common::run;
+use std::path::Path;
 
-const COMMANDS: [&str; 10] =
-    ["schedule", "view", "compare", "bench", "check", "passes", "info", "targets", "convert", "completions"];
+use crate::common::{Folder, run, text};
+
+const COMMANDS: [&str; 16] = [
+    "schedule", "view", "why", "diff", "compare", "pack", "bench", "check", "simulate", "passes", "info",
+    "algorithms", "targets", "convert", "completions", "install",
+];
 
 #[test]
 fn every_command_says_what_it_does() {
@@ -30,7 +34,28 @@ fn examples_are_where_they_help_most() {
 
 #[test]
 fn the_version_is_that_of_the_package() {
-    assert_eq!(run("--version", &[]).ok(), format!("lowtide {}\n", env!("CARGO_PKG_VERSION")));
+    let version = run("--version", &[]).ok();
+    assert!(version.starts_with(&format!("lowtide {} (", env!("CARGO_PKG_VERSION"))), "{version}");
+    assert!(version.ends_with("features: shaders, cuda)\n"), "{version}");
+}
+
+#[test]
+fn manual_pages_and_completions_are_installed() {
+    let folder = Folder::new();
+    let prefix = folder.path("usr");
+    let written = run("install --prefix {}", &[&prefix]).ok();
+    let files: Vec<&Path> = written.lines().map(Path::new).collect();
+    assert!(files.iter().all(|file| file.starts_with(&prefix) && file.is_file()), "{written}");
+    for command in COMMANDS {
+        let page = text(&prefix.join(format!("share/man/man1/lowtide-{command}.1")));
+        assert!(page.contains(".SH SYNOPSIS") && page.contains("lowtide"), "{page}");
+    }
+    assert!(text(&prefix.join("share/man/man1/lowtide.1")).contains("lowtide\\-schedule(1)"));
+    let bash = text(&prefix.join("share/bash-completion/completions/lowtide"));
+    assert_eq!(bash.trim_end(), run("completions bash", &[]).ok().trim_end());
+    // A file where a folder should be.
+    let file = folder.write("file", "");
+    assert!(run("install --prefix {}", &[&file]).error().contains("file/share/man/man1"));
 }
 
 #[test]
