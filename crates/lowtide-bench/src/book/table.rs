@@ -1,5 +1,6 @@
 //! Tables of a chapter. Each column knows its origin: the paper, the measurement, or the machine.
 
+use lowtide_tool::table::{table, trimmed};
 use serde::Serialize;
 
 /// A table of a chapter. Cells are ready to be shown.
@@ -83,6 +84,18 @@ impl Table {
     pub(crate) fn push(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.title);
         self.rows.push(cells);
+    }
+
+    /// Return the table for a terminal.
+    pub(crate) fn as_text(&self) -> String {
+        let titles: Vec<&str> = self.columns.iter().map(|column| column.title.as_str()).collect();
+        let names = self.columns.iter().take_while(|column| column.origin == Origin::Name).count();
+        let mut rows = table(names, &titles);
+        for row in &self.rows {
+            rows.add_row(row.clone());
+        }
+        let lines = [self.title.clone(), trimmed(&rows), self.note.clone()];
+        lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     /// Return the table without the figures that depend on the machine, or none if no measured figure is left.
