@@ -54,7 +54,7 @@ pub(super) fn text(document: &Document) -> String {
         "{rows}\n\nbound: lower bound, where the optimum is not proven; passes and ms: of exact;\nb: mean branching factor of dpmpp; \
          width: widest stage of dpmpp\n\n{sums}\n\n\
          {} distinct blocks, {} operations for {}\noptimum proven for {}; with fewer than 100 operations: {} of {}\n\
-         dpmpp: mean branching factor {:.4}, with loads as operations {:.4}; time grows with {} (the paper: {BRANCHING} and n^{BRANCHING})\n\
+         dpmpp: mean branching factor {:.4}, with loads as operations {:.4} (the paper: {BRANCHING});\ntime grows with {} (the paper: n^{BRANCHING})\n\
          dpmpp finds the optimum of {} of the {} blocks whose optimum is proven\n\n{}",
         document.shaders,
         grouped(document.operations),
@@ -103,7 +103,7 @@ fn plot(figure: &Figure2) -> String {
         lines.push(format!("{least:>5} │{}", line.trim_end()));
     }
     format!(
-        "width of the search of {} ({} operations with loads), from the last operation to the first; the axis of widths is logarithmic:\n{}",
+        "width of the search of {} ({} operations with loads),\nfrom the last operation to the first; the axis of widths is logarithmic:\n{}",
         shorten(&figure.shader, 40),
         figure.n,
         lines.join("\n")

@@ -50,13 +50,13 @@ fn parameters(sweep: &Sweep) -> Table {
         .name("")
         .ours("waves")
         .ours("length")
-        .ours("against base")
-        .ours("shorter regions")
-        .ours("longer regions")
-        .ours("most saved")
-        .ours("most lost")
+        .ours("change")
+        .ours("shorter")
+        .ours("longer")
+        .ours("best")
+        .ours("worst")
         .ours("choices")
-        .machine("seconds");
+        .machine("s");
     let base = sweep.rows.first().map_or(0, |row| row.length);
     let [waves, length] = sweep.production;
     let mut cells = vec!["production".to_string(), grouped(waves), grouped(length), more(length, base)];
@@ -70,8 +70,8 @@ fn parameters(sweep: &Sweep) -> Table {
             more(row.length, base),
             grouped(row.shorter),
             grouped(row.longer),
-            percent(row.most_saved),
-            percent(row.most_lost),
+            format!("-{:.1} %", row.most_saved),
+            format!("+{:.1} %", row.most_lost),
             grouped(row.choices),
             format!("{:.2}", row.seconds),
         ]);
@@ -79,7 +79,8 @@ fn parameters(sweep: &Sweep) -> Table {
     table.note(
         "Each row changes one parameter of the base. The rows of seeds show the effect of chance. Lengths are sums over \
          all regions, in cycles. One wave less of one kernel can save more cycles than a parameter. So shorter and longer \
-         regions are counted in kernels with the waves of the base. The paper found no gain from limited ready lists, and prints no figures for them.",
+         regions are counted in kernels with the waves of the base. There, best and worst are the most cycles that a region saves \
+         and loses. The paper found no gain from limited ready lists, and prints no figures for them.",
     )
 }
 
@@ -92,7 +93,7 @@ fn stalls(sweep: &Sweep) -> Table {
         .name("groups")
         .paper("additional time, paper")
         .machine("additional time")
-        .ours("additional choices, both passes")
+        .ours("additional choices")
         .paper("length saved, paper")
         .ours("length saved")
         .paper("most saved in a region, paper")
@@ -113,7 +114,7 @@ fn stalls(sweep: &Sweep) -> Table {
         ]);
     }
     table.note(
-        "Figures compare with no stalls (0 %). The paper's time is that of its GPU. In the paper, an ant without optional stalls \
+        "Figures compare with no stalls (0 %). Choices are those of both passes. The paper's time is that of its GPU. In the paper, an ant without optional stalls \
          exceeds the limit on registers and dies. Here it waits if nothing fits, so optional stalls gain less.",
     )
 }
