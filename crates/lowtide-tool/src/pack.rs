@@ -121,7 +121,15 @@ pub struct Packer {
 
 impl Packer {
     /// Load the solver that the method needs.
-    pub fn new(method: PackMethod, list: ListMethod, budget: &PackBudgetArgs) -> Result<Self, Failure> {
+    pub fn new(
+        method: PackMethod,
+        list: Option<ListMethod>,
+        budget: &PackBudgetArgs,
+    ) -> Result<Self, Failure> {
+        let list = list.unwrap_or(match method {
+            PackMethod::ProgramPaper => ListMethod::Sc,
+            _ => ListMethod::Path,
+        });
         let fail = |error: SolverError| Failure::Message(error.to_string());
         let solver = match method {
             PackMethod::List | PackMethod::Search => None,
@@ -141,6 +149,11 @@ impl Packer {
             )),
             false => Ok(packer),
         }
+    }
+
+    /// Return the list scheduler that the results are compared with.
+    pub fn list(&self) -> ListMethod {
+        self.list
     }
 
     /// Return whether the method uses integer programs only.

@@ -40,9 +40,9 @@ pub struct PackArgs {
     #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
     pub(super) algorithm: PackMethod,
 
-    /// Compare with this list scheduler
-    #[arg(long, value_enum, default_value = "path", value_name = "NAME")]
-    pub(super) list: ListMethod,
+    /// Compare with this list scheduler [default: path; sc with --algorithm program-paper]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(super) list: Option<ListMethod>,
 
     /// Also count the proofs by linear programs, with the paper's ranges and with narrower ones (needs scripts/install-ortools)
     #[arg(long)]
@@ -76,7 +76,7 @@ impl PackArgs {
             seed: SEED,
             algorithm: PackMethod::Auto,
             // Generated blocks stand beside the paper's tables, whose baseline is SC.
-            list: if files.is_empty() { ListMethod::Sc } else { ListMethod::Path },
+            list: files.is_empty().then_some(ListMethod::Sc),
             linear: false,
             min_size: MIN_SIZE,
             max_size: None,

@@ -64,7 +64,7 @@ pub(super) fn measure(args: &PackArgs) -> Result<Document, Failure> {
     document.targets = blocks.iter().map(|block| block.target.name().to_string()).collect();
     document.budget = args.budget.in_words();
     document.algorithm = name_of(&args.algorithm);
-    document.list = name_of(&args.list);
+    document.list = name_of(&packer.list());
     document.fill(rows?);
     Ok(document)
 }

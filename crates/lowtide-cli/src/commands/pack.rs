@@ -44,9 +44,9 @@ pub(crate) struct PackArgs {
     #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
     algorithm: PackMethod,
 
-    /// Compare with this list scheduler
-    #[arg(long, value_enum, default_value = "path", value_name = "NAME")]
-    list: ListMethod,
+    /// Compare with this list scheduler [default: path; sc with --algorithm program-paper]
+    #[arg(long, value_enum, value_name = "NAME")]
+    list: Option<ListMethod>,
 
     /// Split no operations
     #[arg(long)]

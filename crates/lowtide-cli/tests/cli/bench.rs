@@ -192,7 +192,7 @@ fn the_published_colony_depends_on_its_parameters() {
     assert!(choices.is_sorted_by(|fewer, more| fewer >= more), "{choices:?}");
     let text = run(line, &[&kernels]).ok();
     assert!(
-        text.contains("(Table 6)") && text.contains("(Table 7)") && text.contains("ready lists: middle"),
+        text.contains("(Table 6)") && text.contains("(Table 7)") && text.contains("lists: middle"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()), "{text}");

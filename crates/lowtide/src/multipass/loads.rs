@@ -5,7 +5,7 @@
 //! their subtrees have one operation: they tie with each other, and the search of `dpmpp` widens as in Figure 2.
 
 use crate::index::{InstrId, RegisterId};
-use crate::region::{DepKind, InstrSpec, Region, RegionBuilder, RegionError};
+use crate::region::{DepKind, InstrSpec, Lanes, Region, RegionBuilder, RegionError};
 
 /// The name of a load. The pass model may list its cost.
 pub const LOAD: &str = "ld";
@@ -24,11 +24,14 @@ pub fn with_loads(region: &Region, class: &str) -> Result<Region, RegionError> {
     for instr in region.instrs() {
         region.defs(instr).iter().for_each(|def| is_written[def.operand.register.index()] = true);
     }
-    let mut is_input = vec![false; region.registers().len()];
+    // The lanes of each register that come in and have to be loaded.
+    let mut inputs: Vec<Lanes> = vec![0; region.registers().len()];
     for input in region.live_in() {
         let own = &region.registers()[input.register.index()];
         let is_value = *region.classes()[own.class.index()] == *class;
-        is_input[input.register.index()] = !is_value && !is_written[input.register.index()];
+        if !is_value && !is_written[input.register.index()] {
+            inputs[input.register.index()] |= input.lanes;
+        }
         builder.live_in(input.register, input.lanes);
     }
     // The load of each input, made before its first reader.
@@ -37,13 +40,13 @@ pub fn with_loads(region: &Region, class: &str) -> Result<Region, RegionError> {
     for instr in region.instrs() {
         for operand in region.operands(instr) {
             let number = operand.register.index();
-            if is_input[number] && loads[number].is_none() {
+            if inputs[number] != 0 && loads[number].is_none() {
                 let input = &region.registers()[number];
                 let load = builder.instr(InstrSpec { flags: "r", ..InstrSpec::new(LOAD, 1) });
                 let name = format!("{}.{LOAD}", region.register_name(operand.register));
                 let result = builder.register(&name, values, input.lanes, input.lane_weight);
-                builder.uses(load, operand.register, input.all_lanes());
-                builder.defs(load, result, input.all_lanes());
+                builder.uses(load, operand.register, inputs[number]);
+                builder.defs(load, result, inputs[number]);
                 loads[number] = Some((load, result));
             }
         }

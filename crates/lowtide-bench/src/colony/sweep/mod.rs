@@ -200,7 +200,7 @@ fn variants(usual: Parameters) -> Vec<(String, Parameters)> {
     let name = if other.start == Parameters::PAPER.start { "production" } else { "best" };
     variants.push((format!("start {name}"), Parameters { start: other.start, ..usual }));
     for (name, lists) in [("shortest", Lists::Shortest), ("middle", Lists::Middle)] {
-        variants.push((format!("ready lists: {name}"), Parameters { lists, ..usual }));
+        variants.push((format!("lists: {name}"), Parameters { lists, ..usual }));
     }
     // Other seeds show the effect of chance.
     variants.extend([101, 102].map(|seed| (format!("seed {seed}"), Parameters { seed, ..usual })));
