@@ -26,7 +26,7 @@ const COLONY_STEPS: u64 = 10;
 const SWEEP_STEPS: u64 = 1;
 
 /// Groups of 32 ants in the experiment with the published colony. With the paper's 360 it would take most of the time.
-const SWEEP_GROUPS: u32 = 8;
+const SWEEP_GROUPS: u32 = 4;
 
 /// The arguments of `lowtide bench all`.
 #[derive(Args)]
