@@ -102,10 +102,10 @@ mod tests {
 
     #[test]
     fn large_values_take_consecutive_registers() {
-        assert_eq!(
-            registers(vec![interval(0, 9, 1), interval(0, 2, 2), interval(2, 9, 1), interval(3, 9, 2)], 1),
-            4
-        );
+        // The first value leaves registers 0 and 1. The third one takes register 0, and register 2 is taken: the last
+        // value needs two new ones.
+        let spread = vec![interval(0, 2, 2), interval(0, 9, 1), interval(2, 9, 1), interval(3, 9, 2)];
+        assert_eq!(registers(spread, 1), 5);
         assert_eq!(registers(vec![interval(0, 2, 2), interval(2, 9, 2)], 1), 2);
     }
 
