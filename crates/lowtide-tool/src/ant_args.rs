@@ -6,56 +6,58 @@ use lowtide_gpu::Device;
 
 use crate::Failure;
 
+/// The heading of these arguments in help texts.
+const HEADING: &str = "Ant colony";
+
 /// The parameters of the ant colony, and its device. A parameter that is not given is that of the preset.
 #[derive(Args, Clone, Debug, PartialEq)]
-#[command(next_help_heading = "Ant colony")]
 pub struct AntArgs {
     /// Take the parameters from this configuration. Other options change single parameters
-    #[arg(long, value_enum, default_value = "default")]
+    #[arg(long, help_heading = HEADING, value_enum, default_value = "default")]
     preset: Preset,
 
     /// Start the random numbers at N
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1)]
     seed: u64,
 
     /// Send N groups of 32 ants in each iteration [default: 8; paper: 360]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
     groups: Option<u32>,
 
     /// End after this many iterations without improvement, for regions below 50 instructions, below 100, and others [default: 10,20,30; paper: 1,2,3]
-    #[arg(long, value_name = "N,N,N", value_parser = parse_patience)]
+    #[arg(long, help_heading = HEADING, value_name = "N,N,N", value_parser = parse_patience)]
     patience: Option<[u32; 3]>,
 
     /// Keep this share of each pheromone after an iteration [default: 0.8125; paper: 0.8]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    #[arg(long, help_heading = HEADING, value_name = "SHARE", value_parser = parse_share)]
     decay: Option<u32>,
 
     /// Let N percent of the groups stall without need [default: 25; paper: 25]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     stall_share: Option<u32>,
 
     /// Let each group explore in N steps of a schedule on average [default: 10; paper: 10]
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = HEADING, value_name = "N")]
     explorations: Option<u32>,
 
     /// Let ants exceed the best length by N/64 before they die [default: 2; paper: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     slack: Option<u32>,
 
     /// Protect ants from dead ends by known orders [default: on; paper: off]
-    #[arg(long, value_enum)]
+    #[arg(long, help_heading = HEADING, value_enum)]
     guards: Option<Switch>,
 
     /// Start from these orders [default: best; paper: production]
-    #[arg(long, value_enum)]
-    start: Option<StartArg>,
+    #[arg(long, help_heading = HEADING, value_enum)]
+    ant_start: Option<StartArg>,
 
     /// Let ants look at this part of their ready lists [default: whole; paper: whole]. Other values run on the processor only
-    #[arg(long, value_enum)]
+    #[arg(long, help_heading = HEADING, value_enum)]
     ready_lists: Option<ListsArg>,
 
     /// Run ants on this device. Schedules do not depend on the device
-    #[arg(long, value_enum, default_value = "cpu")]
+    #[arg(long, help_heading = HEADING, value_enum, default_value = "cpu")]
     device: DeviceArg,
 }
 
@@ -113,7 +115,7 @@ impl Default for AntArgs {
             explorations: None,
             slack: None,
             guards: None,
-            start: None,
+            ant_start: None,
             ready_lists: None,
             device: DeviceArg::Cpu,
         }
@@ -141,7 +143,7 @@ impl AntArgs {
             slack: self.slack.unwrap_or(preset.slack),
             patience: self.patience.unwrap_or(preset.patience),
             guards: self.guards.map_or(preset.guards, |guards| guards == Switch::On),
-            start: self.start.map_or(preset.start, |start| match start {
+            start: self.ant_start.map_or(preset.start, |start| match start {
                 StartArg::Best => Start::Best,
                 StartArg::Production => Start::Production,
             }),
@@ -216,7 +218,7 @@ mod tests {
         assert_eq!(parameters(&[]), Ok(Parameters::default()));
         assert_eq!(parameters(&["--preset", "paper"]), Ok(Parameters::PAPER));
         assert_eq!(Parameters::PAPER.groups * lowtide::colony::LANES, 11_520);
-        let words = "--preset paper --patience 4 --decay 0.2 --stall-share 75 --guards on --start best";
+        let words = "--preset paper --patience 4 --decay 0.2 --stall-share 75 --guards on --ant-start best";
         let changed = parameters(&words.split(' ').collect::<Vec<_>>());
         let expected = Parameters {
             patience: [4; 3],
