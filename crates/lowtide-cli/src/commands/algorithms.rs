@@ -18,8 +18,11 @@ pub(crate) struct AlgorithmsArgs {
 
 const SCHEDULE: &str = "schedule";
 
-/// The algorithms of other commands, and the published configuration of the colony: command, name, summary, paper and section.
-const OTHERS: [(&str, &str, &str, Option<(u8, &str)>); 14] = [
+/// Command, name, summary, and the paper with its section.
+type Other = (&'static str, &'static str, &'static str, Option<(u8, &'static str)>);
+
+/// The algorithms of other commands, and the published configuration of the colony.
+const OTHERS: [Other; 14] = [
     (
         SCHEDULE,
         "colony --preset paper",
