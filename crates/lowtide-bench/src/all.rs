@@ -23,6 +23,10 @@ use crate::{colony, minreg, occupancy, pack, passes};
 /// The factors of `--nodes` for benchmarks with smaller search steps, so that all take about equally long.
 const MINREG_STEPS: u64 = 100;
 const COLONY_STEPS: u64 = 10;
+const SWEEP_STEPS: u64 = 1;
+
+/// Groups of 32 ants in the experiment with the published colony. With the paper's 360 it would take most of the time.
+const SWEEP_GROUPS: u32 = 4;
 
 /// The arguments of `lowtide bench all`.
 #[derive(Args)]
@@ -87,7 +91,7 @@ fn experiments(files: &Files, nodes: u64) -> Vec<Experiment> {
     let mut add = |name, bench: Bench, files: &[PathBuf], option: Option<&str>, nodes: u64| {
         let mut words = vec!["bench".to_string(), bench.name().to_string()];
         words.extend(files.iter().map(|file| file.display().to_string()));
-        words.extend(option.map(str::to_string));
+        words.extend(option.iter().flat_map(|option| option.split(' ')).map(str::to_string));
         words.extend(["--nodes".to_string(), nodes.to_string()]);
         experiments.push(Experiment { name, bench, words });
     };
@@ -96,13 +100,23 @@ fn experiments(files: &Files, nodes: u64) -> Vec<Experiment> {
     if !regions.is_empty() {
         add("occupancy", Bench::Occupancy(OccupancyArgs::for_book(regions, nodes)), regions, None, nodes);
     }
-    add("pack_generated", Bench::Pack(PackArgs::for_book(&[], nodes)), &[], Some("--generated"), nodes);
+    add(
+        "pack_generated",
+        Bench::Pack(PackArgs::for_book(&[], nodes)),
+        &[],
+        Some("--generated --list sc"),
+        nodes,
+    );
     if !packing.is_empty() {
         add("pack", Bench::Pack(PackArgs::for_book(packing, nodes)), packing, None, nodes);
     }
     if !regions.is_empty() {
         let steps = nodes.saturating_mul(COLONY_STEPS);
         add("colony", Bench::Colony(ColonyArgs::for_book(regions, steps)), regions, None, steps);
+        let options = format!("--sweep --preset paper --groups {SWEEP_GROUPS}");
+        let steps = nodes.saturating_mul(SWEEP_STEPS);
+        let args = ColonyArgs::parameters_for_book(regions, steps, SWEEP_GROUPS);
+        add("colony_sweep", Bench::Colony(args), regions, Some(&options), steps);
     }
     if !shaders.is_empty() {
         let bench = Bench::Passes(PassesArgs::for_book(shaders, nodes));
@@ -126,6 +140,7 @@ impl Bench {
         match self {
             Bench::Minreg(args) => Form::new(&minreg::measure(args)?, command),
             Bench::Occupancy(args) => Form::new(&occupancy::measure(args)?, command),
+            Bench::Colony(args) if args.is_sweep() => Form::new(&colony::measure_parameters(args)?, command),
             Bench::Colony(args) => Form::new(&colony::measure(args)?, command),
             Bench::Pack(args) => Form::new(&pack::measure(args)?, command),
             Bench::Passes(args) => Form::new(&passes::measure(args)?, command),
@@ -278,7 +293,7 @@ mod tests {
             shaders: files(&["shaders"]),
         };
         for (files, expected) in [
-            (all, vec!["minreg", "occupancy", "pack_generated", "pack", "colony", "passes"]),
+            (all, vec!["minreg", "occupancy", "pack_generated", "pack", "colony", "colony_sweep", "passes"]),
             (Files::default(), vec!["minreg", "pack_generated"]),
         ] {
             let experiments = experiments(&files, 2000);

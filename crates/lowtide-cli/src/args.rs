@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use lowtide::algorithm::Algorithm;
 use lowtide::problem::Goal;
 use lowtide_cp::Model;
-use lowtide_tool::args::{AntArgs, BudgetArgs, InputArgs, LatencyArgs, TargetArgs};
+use lowtide_tool::args::{AntArgs, BudgetArgs, FilterArgs, InputArgs, LatencyArgs, TargetArgs};
 
 /// The kernels to schedule, the goal, and the algorithm.
 #[derive(Args)]
@@ -33,11 +33,8 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
 
-    /// Disable the filters. By default, 1-3 waves more than the production compiler has are rejected if they
-    /// cost more than 63 cycles in all regions together. The algorithm colony also skips regions with fewer
-    /// than 21 cycles to gain
-    #[arg(long)]
-    pub(crate) no_filter: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 
     /// Keep pairs of instructions together that the input clusters, for at most N cycles each. They never cost waves or spills. With 0, pairs do not count
     #[arg(long, value_name = "N", default_value_t = 0)]

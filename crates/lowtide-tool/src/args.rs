@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lowtide::budget::Budget;
-use lowtide::colony::Parameters;
+use lowtide::pipeline::Filter;
 use lowtide::target::Latencies;
-use lowtide_gpu::Device;
 
 use crate::Failure;
+pub use crate::ant_args::AntArgs;
 
 /// The kernels to read.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -113,58 +113,35 @@ impl BudgetArgs {
     }
 }
 
-/// The parameters of the ant colony, and its device.
-#[derive(Args, Clone, Debug, PartialEq)]
-pub struct AntArgs {
-    /// Start the random numbers of the algorithm colony at N
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+/// When more waves, or a search by ants, are not worth their price (paper 4, Section VI-D).
+#[derive(Args, Clone, Copy, Debug, PartialEq)]
+pub struct FilterArgs {
+    /// Disable the filters. By default, 1-3 waves more than the production compiler has are rejected if they
+    /// cost more than 63 cycles in all regions together. The algorithm colony also skips regions with fewer
+    /// than 21 cycles to gain
+    #[arg(long)]
+    no_filter: bool,
 
-    /// Send N groups of 32 ants in each iteration of the algorithm colony
-    #[arg(long, value_name = "N", default_value_t = Parameters::default().groups, value_parser = clap::value_parser!(u32).range(1..=512))]
-    groups: u32,
+    /// Accept more than N additional waves at any price
+    #[arg(long, value_name = "N", default_value_t = Filter::default().few_waves, conflicts_with = "no_filter")]
+    filter_waves: u32,
 
-    /// Run the algorithm colony on this device. Schedules do not depend on the device
-    #[arg(long, value_enum, default_value = "cpu")]
-    device: DeviceArg,
+    /// Accept additional waves that cost at most N cycles in all regions together
+    #[arg(long, value_name = "N", default_value_t = Filter::default().few_cycles, conflicts_with = "no_filter")]
+    filter_cycles: u64,
+
+    /// Skip regions with fewer than N cycles to gain in the algorithm colony
+    #[arg(long, value_name = "N", default_value_t = Filter::default().few_cycles_to_gain, conflicts_with = "no_filter")]
+    filter_gap: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DeviceArg {
-    /// The processor
-    Cpu,
-    /// The first NVIDIA GPU
-    Cuda,
-    /// The first NVIDIA GPU, or the processor without one
-    Auto,
-}
-
-impl Default for AntArgs {
-    fn default() -> Self {
-        AntArgs { seed: 1, groups: Parameters::default().groups, device: DeviceArg::Cpu }
-    }
-}
-
-impl AntArgs {
-    /// Return the parameters of the colony.
-    pub fn parameters(&self) -> Parameters {
-        Parameters { seed: self.seed, groups: self.groups, ..Parameters::default() }
-    }
-
-    /// Return whether the processor may replace a GPU that fails.
-    pub fn may_fall_back(&self) -> bool {
-        self.device == DeviceArg::Auto
-    }
-
-    /// Open the GPU, if one is to be used.
-    pub fn gpu(&self) -> Result<Option<Device>, Failure> {
-        match self.device {
-            DeviceArg::Cpu => Ok(None),
-            DeviceArg::Auto => Ok(Device::open().ok()),
-            DeviceArg::Cuda => {
-                Device::open().map(Some).map_err(|error| Failure::Message(format!("--device cuda: {error}")))
-            }
-        }
+impl FilterArgs {
+    /// Return the filter, or none if it is disabled.
+    pub fn filter(self) -> Option<Filter> {
+        let FilterArgs { no_filter, filter_waves, filter_cycles, filter_gap } = self;
+        let filter =
+            Filter { few_waves: filter_waves, few_cycles: filter_cycles, few_cycles_to_gain: filter_gap };
+        (!no_filter).then_some(filter)
     }
 }
 

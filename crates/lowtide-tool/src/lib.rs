@@ -6,6 +6,7 @@
 //!
 //! Only [`solve`] knows how the library keeps results across regions; all other modules receive them from there.
 
+mod ant_args;
 pub mod ants;
 pub mod args;
 mod failure;

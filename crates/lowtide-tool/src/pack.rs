@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use lowtide::budget::Budget;
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::{PackReport, check};
-use lowtide::pack::list::pack_by_list;
+use lowtide::pack::list::{pack_by_list, pack_like_sc};
 use lowtide::pack::{PackError, PackModel, PackOutcome, PackProblem, Packing, Proof, pack_watched};
 use lowtide::progress::Quantity;
 use lowtide::region::Region;
@@ -15,6 +15,7 @@ use lowtide_cp::SolverError;
 use lowtide_cp::pack::{Form, PackSolver};
 
 use crate::args::parse_time;
+use crate::table::grouped;
 use crate::{Failure, progress};
 
 /// The method that packs a block.
@@ -28,8 +29,29 @@ pub enum PackMethod {
     Search,
     /// The paper's five steps, with one length decided after the other (needs scripts/install-ortools)
     Program,
-    /// The paper's five steps unchanged: the program minimises the length (needs scripts/install-ortools)
+    /// The paper's five steps with narrower ranges: the program minimises the length (needs scripts/install-ortools)
+    ProgramMinimising,
+    /// The paper's five steps unchanged, with its ranges and its list scheduler (needs scripts/install-ortools)
     ProgramPaper,
+}
+
+/// The list scheduler that others are compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ListMethod {
+    /// Longest path to the end first
+    Path,
+    /// In the manner of the paper's baseline: also groups loads and saves registers
+    Sc,
+}
+
+impl ListMethod {
+    /// Return the list schedule of a block.
+    pub fn pack(self, problem: &PackProblem) -> Packing {
+        match self {
+            ListMethod::Path => pack_by_list(problem),
+            ListMethod::Sc => pack_like_sc(problem),
+        }
+    }
 }
 
 /// The effort to spend on each block.
@@ -39,6 +61,10 @@ pub struct PackBudgetArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
+    /// Limit the time for each block instead, such as 1000s in the paper
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "budget")]
+    block_budget: Option<Duration>,
+
     /// Limit the search steps for each block. The result is then the same on every machine
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
@@ -47,13 +73,25 @@ pub struct PackBudgetArgs {
 impl PackBudgetArgs {
     /// Return a budget of search steps.
     pub fn of_nodes(nodes: u64) -> Self {
-        PackBudgetArgs { budget: None, nodes: Some(nodes) }
+        PackBudgetArgs { budget: None, block_budget: None, nodes: Some(nodes) }
     }
 
-    /// Return the budget of a block.
-    pub fn budget(&self) -> Budget {
+    /// Return the budget of a block of so many operations.
+    pub fn budget_of(&self, operations: usize) -> Budget {
         let default = self.nodes.is_none().then_some(Duration::from_millis(100));
-        Budget { time_per_instr: self.budget.or(default), nodes: self.nodes, threads: 1 }
+        let operations = u32::try_from(operations).unwrap_or(u32::MAX).max(1);
+        let of_block = self.block_budget.map(|time| time / operations);
+        Budget { time_per_instr: of_block.or(self.budget).or(default), nodes: self.nodes, threads: 1 }
+    }
+
+    /// Describe the budget.
+    pub fn in_words(&self) -> String {
+        let usual = self.budget_of(1);
+        let steps = usual.nodes.map(|nodes| format!(", {} search steps per block", grouped(nodes)));
+        match self.block_budget {
+            Some(time) => format!("{} s per block{}", time.as_secs_f64(), steps.unwrap_or_default()),
+            None => progress::budget_in_words(usual, "operation", "block"),
+        }
     }
 }
 
@@ -76,25 +114,36 @@ pub fn problem<'a>(region: &'a Region, target: &'a Target) -> Result<PackProblem
 /// A method with its budget and solver.
 pub struct Packer {
     method: PackMethod,
-    budget: Budget,
+    list: ListMethod,
+    budget: PackBudgetArgs,
     solver: Option<PackSolver>,
 }
 
 impl Packer {
     /// Load the solver that the method needs.
-    pub fn new(method: PackMethod, budget: Budget) -> Result<Self, Failure> {
+    pub fn new(
+        method: PackMethod,
+        list: Option<ListMethod>,
+        budget: &PackBudgetArgs,
+    ) -> Result<Self, Failure> {
+        let list = list.unwrap_or(match method {
+            PackMethod::ProgramPaper => ListMethod::Sc,
+            _ => ListMethod::Path,
+        });
         let fail = |error: SolverError| Failure::Message(error.to_string());
         let solver = match method {
             PackMethod::List | PackMethod::Search => None,
-            PackMethod::Program | PackMethod::ProgramPaper => Some(PackSolver::find().map_err(fail)?),
+            PackMethod::Program | PackMethod::ProgramMinimising | PackMethod::ProgramPaper => {
+                Some(PackSolver::find().map_err(fail)?)
+            }
             // The solver is optional here, but a broken one is an error.
             PackMethod::Auto => match PackSolver::find() {
                 Err(SolverError::NotInstalled) => None,
                 found => Some(found.map_err(fail)?),
             },
         };
-        let packer = Packer { method, budget, solver };
-        match packer.is_program() && packer.budget.time_per_instr.is_none() {
+        let packer = Packer { method, list, budget: budget.clone(), solver };
+        match packer.is_program() && packer.budget.budget_of(1).time_per_instr.is_none() {
             true => Err(Failure::Message(
                 "integer programs cannot count --nodes: limit their time by --budget instead".to_string(),
             )),
@@ -102,20 +151,25 @@ impl Packer {
         }
     }
 
+    /// Return the list scheduler that the results are compared with.
+    pub fn list(&self) -> ListMethod {
+        self.list
+    }
+
     /// Return whether the method uses integer programs only.
     pub fn is_program(&self) -> bool {
-        matches!(self.method, PackMethod::Program | PackMethod::ProgramPaper)
+        matches!(self.method, PackMethod::Program | PackMethod::ProgramMinimising | PackMethod::ProgramPaper)
     }
 
     /// Pack a block. The checker has accepted the result.
     pub fn pack(&self, problem: &PackProblem, kernel: &str) -> Result<PackOutcome, String> {
         let search = || {
             let log = progress::log(Quantity::Length, kernel, problem.region());
-            let outcome = pack_watched(problem, self.budget, log.watch());
+            let outcome = pack_watched(problem, self.budget.budget_of(problem.len()), log.watch());
             log.finish(outcome.nodes);
             outcome
         };
-        let outcome = match self.method {
+        let mut outcome = match self.method {
             PackMethod::List => listed(problem),
             PackMethod::Search => search(),
             PackMethod::Auto => {
@@ -125,8 +179,10 @@ impl Packer {
                 outcome
             }
             PackMethod::Program => self.programmed(problem, Form::Decision)?,
-            PackMethod::ProgramPaper => self.programmed(problem, Form::Minimising)?,
+            PackMethod::ProgramMinimising => self.programmed(problem, Form::Minimising)?,
+            PackMethod::ProgramPaper => self.programmed(problem, Form::Paper)?,
         };
+        self.compare_with_list(problem, &mut outcome);
         for (packing, name) in [(&outcome.list, "list schedule"), (&outcome.best, "packing")] {
             let report = checked(problem, packing, name)?;
             if report.length != packing.length() {
@@ -144,9 +200,26 @@ impl Packer {
         }
     }
 
+    /// Take the list schedule to compare with. It is the result if it is shorter than all else, or if the method
+    /// ends with it.
+    fn compare_with_list(&self, problem: &PackProblem, outcome: &mut PackOutcome) {
+        if self.list == ListMethod::Path {
+            return;
+        }
+        let list = self.list.pack(problem);
+        if problem.limit().is_none() {
+            if self.method == PackMethod::List {
+                outcome.best = list.clone();
+                outcome.proof = if list.length() == outcome.bound { Proof::Bound } else { Proof::Open };
+            }
+            outcome.improve(Some(list.clone()), 0, Proof::Bound);
+        }
+        outcome.list = list;
+    }
+
     fn time(&self, problem: &PackProblem) -> Option<Duration> {
         let operations = u32::try_from(problem.len()).unwrap_or(u32::MAX);
-        self.budget.time_per_instr.map(|time| time.saturating_mul(operations))
+        self.budget.budget_of(problem.len()).time_per_instr.map(|time| time.saturating_mul(operations))
     }
 
     /// Give an open block to the integer program, with as much time again.

@@ -1,14 +1,45 @@
 //! Partitions of a shader into passes: the exact search with progress, and the checker.
 
+use std::borrow::Cow;
+
+use clap::ValueEnum;
 use lowtide::budget::Budget;
 use lowtide::multipass::check::{PassReport, check_passes};
-use lowtide::multipass::{Partition, PassError, PassProblem, exact};
+use lowtide::multipass::loads::with_loads;
+use lowtide::multipass::{Partition, PassError, PassModel, PassProblem, exact};
 use lowtide::progress::Quantity;
 use lowtide::region::Region;
 use lowtide::target::Target;
 use lowtide::verdict::Verdict;
 
 use crate::{Failure, progress};
+
+/// How inputs count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadsArg {
+    /// Inputs are operands
+    Operands,
+    /// Each input has an operation that loads it, as in paper 5
+    Operations,
+}
+
+impl LoadsArg {
+    /// Return a region of a kernel in which inputs count in this way.
+    pub fn apply<'r>(
+        self,
+        kernel: &str,
+        region: &'r Region,
+        target: &Target,
+    ) -> Result<Cow<'r, Region>, Failure> {
+        let model = PassModel::of(target).map_err(Failure::target(kernel))?;
+        match (self, model) {
+            (LoadsArg::Operations, Some(model)) => with_loads(region, &model.class)
+                .map(Cow::Owned)
+                .map_err(|error| Failure::Message(format!("kernel {kernel:?}: {error}"))),
+            _ => Ok(Cow::Borrowed(region)),
+        }
+    }
+}
 
 /// Return a region of a kernel as a problem on a target that describes passes.
 pub fn problem<'a>(kernel: &str, region: &'a Region, target: &'a Target) -> Result<PassProblem<'a>, Failure> {

@@ -7,7 +7,8 @@ use lowtide::generate::Random;
 use lowtide::generate::shaders::{Group, block as shader, suite};
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::{PackViolation, check};
-use lowtide::pack::{Kind, PackError, PackProblem, Packing, Placed, Proof, Units, measure, pack};
+use lowtide::pack::list::{pack_by_list, pack_like_sc};
+use lowtide::pack::{Kind, PackError, PackProblem, Packing, Placed, Proof, Units, allocated, measure, pack};
 use lowtide::region::{InstrSpec, Region, RegionBuilder};
 use lowtide::target::Target;
 
@@ -21,6 +22,53 @@ fn made_within(seed: u64, least: usize, most: usize) -> (Target, Region) {
     let size = least + random.below(most - least + 1);
     let region = block(&mut random, size);
     (target, region)
+}
+
+/// The paper's ranges (equations 10 and 11) hold for the shortest packing and for the list schedules.
+#[test]
+fn the_papers_ranges_hold() {
+    let mut narrow = 0;
+    for seed in 0..cases(300) {
+        let (target, region) = made(seed, 5);
+        let problem = PackProblem::new(&region, &target).unwrap().without_splits();
+        let ranges = Ranges::of_paper(&problem);
+        let best = pack(&problem, Budget::UNLIMITED).best;
+        for packing in [best, pack_by_list(&problem), pack_like_sc(&problem)] {
+            check(&region, &target, &packing).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong:?}"));
+            for placed in packing.placed() {
+                let at = placed.instr.index();
+                assert!(ranges.heads[at] <= placed.cycle, "seed {seed}");
+                assert!(ranges.tails[at] < packing.length() - placed.cycle, "seed {seed}");
+            }
+        }
+        narrow += ranges.heads.iter().chain(&ranges.tails).filter(|cycles| **cycles > 0).count();
+        let ours = Ranges::new(&problem);
+        assert!(ours.heads.iter().zip(&ranges.heads).all(|(ours, paper)| ours >= paper), "seed {seed}");
+        assert!(ours.tails.iter().zip(&ranges.tails).all(|(ours, paper)| ours >= paper), "seed {seed}");
+    }
+    assert!(narrow > 300, "{narrow}");
+}
+
+/// The baseline of the paper groups loads and saves registers, at nearly the same length.
+#[test]
+fn the_papers_baseline_groups_loads_and_saves_registers() {
+    let target = Target::builtin("vs").unwrap();
+    let mut sums = [[0; 4]; 2];
+    for (_, region) in &suite(1) {
+        let problem = PackProblem::new(region, &target).unwrap();
+        let class = problem.primary_class().expect("registers").index();
+        for (sums, packing) in sums.iter_mut().zip([pack_by_list(&problem), pack_like_sc(&problem)]) {
+            let report = check(region, &target, &packing).expect("a legal packing");
+            let own =
+                [report.length, report.levels, report.peaks[class], allocated(&problem, &packing)[class]];
+            // A register has four lanes.
+            assert!(4 * own[3] >= own[2], "registers hold all lanes");
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+    }
+    let [path, sc] = sums;
+    assert!(sc[1] < path[1] && sc[2] < path[2], "levels and peaks: {path:?} {sc:?}");
+    assert!(100 * sc[0] <= 103 * path[0], "length: {path:?} {sc:?}");
 }
 
 #[test]

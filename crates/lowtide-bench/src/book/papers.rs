@@ -241,6 +241,13 @@ pub(crate) mod fayyazi {
         },
     ];
 
+    /// Table 7: shaders, the smallest and the largest, and means of operations, registers and cycles (list, then best).
+    pub(crate) const TABLE_7_ROWS: usize = 21;
+    pub(crate) const TABLE_7_SIZES: [usize; 2] = [13, 43];
+    pub(crate) const TABLE_7_MEANS: [f64; 5] = [24.0, 4.2, 11.0, 4.3, 9.9];
+    /// Table 7: the highest gain of the frame rate and the mean, in percent.
+    pub(crate) const FRAME_RATE: [f64; 2] = [8.04, 0.73];
+
     /// Section 3, on Figure 2: shaders that become shorter, in percent, in the two ranges of sizes that the text mentions.
     pub(crate) const FIGURE_2: [(usize, f64); 2] = [(0, 0.0), (41, 17.9)];
     /// Section 3: shaders of `hand` that splits make shorter, in percent.
@@ -302,6 +309,53 @@ pub(crate) mod shobaki_2024 {
         ],
     ];
 
+    /// Table 5: seconds to compile everything with the AMD scheduler, with ants on one core, and with ants on the GPU.
+    pub(crate) const TABLE_5: [u64; 3] = [840, 1225, 967];
+
+    /// A column of Table 6, in percent.
+    pub(crate) struct Stalls {
+        pub(crate) share: u32,
+        pub(crate) more_time: f64,
+        pub(crate) saved: f64,
+        pub(crate) most_saved: f64,
+    }
+
+    pub(crate) const TABLE_6: [Stalls; 3] = [
+        Stalls { share: 25, more_time: 8.65, saved: 0.27, most_saved: 15.75 },
+        Stalls { share: 50, more_time: 12.30, saved: 0.30, most_saved: 15.75 },
+        Stalls { share: 75, more_time: 20.28, saved: 0.95, most_saved: 23.58 },
+    ];
+
+    /// A column of Table 7: benchmarks that become faster, and slower, by at least 3, 5 and 10 %.
+    pub(crate) struct Filtered {
+        pub(crate) threshold: u32,
+        pub(crate) improved: [u64; 3],
+        pub(crate) regressed: [u64; 3],
+        /// In percent.
+        pub(crate) most_regressed: f64,
+    }
+
+    const fn filtered(
+        threshold: u32,
+        improved: [u64; 3],
+        regressed: [u64; 3],
+        most_regressed: f64,
+    ) -> Filtered {
+        Filtered { threshold, improved, regressed, most_regressed }
+    }
+
+    pub(crate) const TABLE_7: [Filtered; 6] = [
+        filtered(5, [18, 17, 9], [4, 4, 3], 14.5),
+        filtered(10, [20, 20, 10], [3, 3, 3], 14.5),
+        filtered(15, [20, 20, 11], [1, 1, 1], 10.5),
+        filtered(20, [21, 24, 9], [1, 1, 1], 10.5),
+        filtered(21, [20, 24, 11], [0, 0, 0], 0.7),
+        filtered(25, [20, 24, 11], [0, 0, 0], 1.3),
+    ];
+
+    /// Section VI-E, on Figure 4: benchmarks that become faster by at least 5 %, the geometric mean and the best, in percent.
+    pub(crate) const FIGURE_4: [f64; 3] = [20.0, 13.2, 74.0];
+
     /// Tables 4.a and 4.b, in percent: the additional time without the techniques for memory, and without those against divergence, by pass
     /// and size.
     pub(crate) const TABLE_4: [(&str, [[f64; 3]; 2]); 2] = [
@@ -327,6 +381,9 @@ pub(crate) mod heirich {
     pub(crate) const BRANCHING: f64 = 1.149_66;
     /// Section 4: the least and the largest of all, to the digits that the paper gives.
     pub(crate) const BRANCHING_RANGE: [f64; 2] = [1.047, 1.257];
+
+    /// Section 4: the largest n for which n^b is less than n log n.
+    pub(crate) const CROSSOVER: u64 = 12_053;
 
     /// Some shaders of Section 4.
     pub(crate) struct Shaders {

@@ -1,5 +1,6 @@
 //! Tables of a chapter. Each column knows its origin: the paper, the measurement, or the machine.
 
+use lowtide_tool::table::{table, trimmed};
 use serde::Serialize;
 
 /// A table of a chapter. Cells are ready to be shown.
@@ -85,6 +86,28 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Return the table for a terminal. Figures of the paper are left out if there is no room for them.
+    pub(crate) fn as_text(&self) -> String {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let ours = |position: &usize| self.columns[*position].origin != Origin::Paper;
+        let mut rows = self.columns_as_text(&all);
+        if rows.lines().any(|line| line.chars().count() > TERMINAL) {
+            rows = self.columns_as_text(&all.into_iter().filter(ours).collect::<Vec<_>>());
+        }
+        let lines = [self.title.clone(), rows, wrapped(&self.note)];
+        lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn columns_as_text(&self, shown: &[usize]) -> String {
+        let titles: Vec<&str> = shown.iter().map(|&at| self.columns[at].title.as_str()).collect();
+        let names = self.columns.iter().take_while(|column| column.origin == Origin::Name).count();
+        let mut rows = table(names, &titles);
+        for row in &self.rows {
+            rows.add_row(shown.iter().map(|&at| row[at].as_str()));
+        }
+        trimmed(&rows)
+    }
+
     /// Return the table without the figures that depend on the machine, or none if no measured figure is left.
     pub(super) fn without_machine(&self) -> Option<(Vec<&Column>, Vec<Vec<&str>>)> {
         let keep = |position: &usize| self.columns[*position].origin != Origin::Machine;
@@ -95,9 +118,41 @@ impl Table {
     }
 }
 
+/// The columns of a terminal.
+const TERMINAL: usize = 100;
+
+/// Return a text in lines that fit a terminal.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= TERMINAL => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_tables_leave_out_the_paper() {
+        let mut table =
+            Table::new("title").name("n").paper(&"p".repeat(90)).ours("ours").note(&"word ".repeat(40));
+        table.row(["a", "1", "2"].map(str::to_string));
+        let text = table.as_text();
+        assert!(text.starts_with("title\n") && text.contains("ours") && !text.contains("pp"), "{text}");
+        assert!(
+            text.lines().count() == 6 && text.lines().all(|line| line.chars().count() <= TERMINAL),
+            "{text}"
+        );
+    }
 
     #[test]
     fn figures_of_a_machine_can_be_left_out() {

@@ -1,10 +1,10 @@
-//! The chapter on paper 4: Tables 1, 2, 3.a and 3.b, Figures 2 and 3.
+//! The chapter on paper 4: Tables 1, 2 and 5; on a GPU also Tables 3.a and 3.b, Figures 2 and 3.
 
 use lowtide::algorithm::Algorithm;
 use lowtide_tool::table::grouped;
 
-use super::document::{CUDA, Document, RANGES, THREADS};
-use crate::book::papers::shobaki_2024::{self as paper, SpeedUp, TABLE_3};
+use super::document::{CUDA, Document, ONE_THREAD, RANGES, THREADS};
+use crate::book::papers::shobaki_2024::{self as paper, SpeedUp, TABLE_3, TABLE_5};
 use crate::book::{Chapter, Chart, Table, listed, more};
 
 /// The last speed-up of each range of the histogram.
@@ -21,6 +21,7 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
             }
         }
     }
+    parts.push(times(document).into());
     let budget = document.nodes.map_or_else(
         || "no limit".to_string(),
         |nodes| format!("{} choices for each region and pass", grouped(nodes)),
@@ -133,12 +134,40 @@ fn work(document: &Document) -> Table {
     table.note("Threads and GPUs make the same schedules as one thread. The benchmark checked this for every region.")
 }
 
+/// Return the time of all schedules, by heuristic alone and with ants.
+fn times(document: &Document) -> Table {
+    let heuristic = document.heuristic_seconds;
+    let mut table = Table::new("Time of all schedules (Table 5)")
+        .name("")
+        .paper("compilation, paper: s")
+        .paper("more, paper")
+        .machine("scheduling: s")
+        .machine("factor");
+    let mut row = |name: &str, paper: Option<u64>, seconds: f64| {
+        let theirs = paper.map_or_else(String::new, grouped);
+        let gain = paper.filter(|paper| *paper != TABLE_5[0]).map(|paper| more(paper, TABLE_5[0]));
+        let factor = format!("{:.2}", seconds / heuristic.max(1e-9));
+        table.row([name.to_string(), theirs, gain.unwrap_or_default(), format!("{seconds:.3}"), factor]);
+    };
+    row("gcn-max-occupancy (paper: the AMD scheduler)", Some(TABLE_5[0]), heuristic);
+    for (device, name, paper) in [
+        (ONE_THREAD, "with ants on one thread".to_string(), Some(TABLE_5[1])),
+        (THREADS, format!("with ants on {} threads", document.threads), None),
+        (CUDA, "with ants on the GPU".to_string(), Some(TABLE_5[2])),
+    ] {
+        if let Some(seconds) = document.whole.seconds.get(device) {
+            row(&name, paper, heuristic + seconds);
+        }
+    }
+    table.note("The paper has the time of the whole compiler. Here schedulers alone are timed, and equal graphs are solved once.")
+}
+
 fn speed_ups(document: &Document, device: &str, name: &str) -> Table {
     // The paper's speed-ups are those of a GPU.
     let beside_paper = device == CUDA;
-    let mut table = Table::new(&format!("Speed-up over one thread: {name} (Tables 3.a and 3.b)"))
-        .name("pass")
-        .name("instructions");
+    let of_paper = if beside_paper { " (Tables 3.a and 3.b)" } else { "" };
+    let mut table =
+        Table::new(&format!("Speed-up over one thread: {name}{of_paper}")).name("pass").name("instructions");
     for title in ["regions", "mean", "most", "least"] {
         if beside_paper {
             table = table.paper(&format!("{title}, paper"));
@@ -187,6 +216,7 @@ fn distribution(document: &Document, device: &'static str, name: &str, pass: usi
         (format!("{range} instructions"), (0..labels.len()).map(|place| Some(count(place))).collect())
     });
     let rows = rows.collect();
-    let title = format!("Speed-ups in pass {pass}: {name} (Figure {})", pass + 1);
+    let of_paper = if device == CUDA { format!(" (Figure {})", pass + 1) } else { String::new() };
+    let title = format!("Speed-ups in pass {pass}: {name}{of_paper}");
     Chart::bars(&title, ["speed-up", "regions"], labels, rows).of_machine()
 }

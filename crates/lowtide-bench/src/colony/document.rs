@@ -22,6 +22,8 @@ pub(super) struct Document {
     /// By pass, then by range.
     pub(super) passes: [BTreeMap<&'static str, Range>; 2],
     pub(super) whole: Whole,
+    /// Time of the production heuristic for all kernels, on one thread.
+    pub(super) heuristic_seconds: f64,
     pub(super) effect: Effect,
     /// The results of each task.
     pub(super) each: Vec<Each>,

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
+use lowtide::budget::Budget;
 use lowtide::colony::{Answer, Task};
-use lowtide::pipeline::Options;
+use lowtide::pipeline::{Options, run};
+use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
-use lowtide::session::AntTask;
+use lowtide::session::{AntTask, Session};
 use lowtide::target::Target;
 use lowtide_gpu::{Device, Spent};
 use lowtide_tool::Failure;
@@ -55,8 +57,24 @@ pub(super) fn measure(args: &ColonyArgs) -> Result<Document, Failure> {
         plans.advance()?;
     }
     document.finish()?;
+    document.heuristic_seconds = heuristic_seconds(&kernels)?;
     document.effect = Effect::measure(&kernels, &options, &run)?;
     Ok(document)
+}
+
+/// Return the time of the production heuristic for all kernels, on one thread.
+fn heuristic_seconds(kernels: &[(Kernel, &Target)]) -> Result<f64, Failure> {
+    let session = Session::new();
+    let start = Instant::now();
+    for (kernel, target) in kernels {
+        for region in &kernel.regions {
+            let problem =
+                Problem::new(region, target, Goal::Occupancy).map_err(Failure::target(&kernel.name))?;
+            run(&problem, Algorithm::GCN_MAX_OCCUPANCY, Budget::UNLIMITED, &session)
+                .map_err(|error| Failure::Message(error.to_string()))?;
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
 }
 
 impl Effect {

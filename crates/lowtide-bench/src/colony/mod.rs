@@ -26,16 +26,18 @@ use crate::findings::{Findings, show};
 /// Measure the files, and show the result as the arguments ask.
 pub(crate) fn run(args: &ColonyArgs) -> Result<(), Failure> {
     match (args.sweep, args.techniques) {
-        (true, _) => {
-            let rows = sweep::measure(args)?;
-            if args.json { print_json(&rows) } else { print(&sweep::text(&rows)) }
-        }
+        (true, _) => show(args.json, &args.book, || sweep::measure(args)),
         (_, true) => {
             let found = techniques::measure(args)?;
             if args.json { print_json(&found.rows) } else { print(&techniques::text(&found)) }
         }
         _ => show(args.json, &args.book, || measure(args)),
     }
+}
+
+/// Measure the effect of each parameter.
+pub(crate) fn measure_parameters(args: &ColonyArgs) -> Result<impl Findings, Failure> {
+    sweep::measure(args)
 }
 
 /// Measure the files.

@@ -45,7 +45,7 @@ pub(super) fn text(document: &Document) -> String {
     };
     let mut text = format!(
         "{} kernels; {budget}; choices/s: on one thread\n\n\
-         Speed-up over one thread, region by region (paper 4, Tables 3.a and 3.b)\n{}\n\n\
+         Speed-up over one thread, region by region (a GPU: paper 4, Tables 3.a and 3.b)\n{}\n\n\
          All regions at once: one thread {:.2} s, {} threads {:.2} s (speed-up {:.2})",
         grouped(document.kernels),
         trimmed(&rows),

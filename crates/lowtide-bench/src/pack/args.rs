@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lowtide_tool::args::{InputArgs, TargetArgs};
-use lowtide_tool::pack::PackBudgetArgs;
+use lowtide_tool::pack::{ListMethod, PackBudgetArgs, PackMethod};
 
 use crate::book::BookArgs;
 
@@ -36,7 +36,15 @@ pub struct PackArgs {
     #[arg(long, value_name = "N", default_value_t = SEED, requires = "generated")]
     pub(super) seed: u64,
 
-    /// Also count the proofs of the paper's bound by linear programs (needs scripts/install-ortools)
+    /// Pack by this method
+    #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
+    pub(super) algorithm: PackMethod,
+
+    /// Compare with this list scheduler [default: path; sc with --algorithm program-paper]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(super) list: Option<ListMethod>,
+
+    /// Also count the proofs by linear programs, with the paper's ranges and with narrower ones (needs scripts/install-ortools)
     #[arg(long)]
     pub(super) linear: bool,
 
@@ -66,6 +74,9 @@ impl PackArgs {
             budget: PackBudgetArgs::of_nodes(nodes),
             generated: files.is_empty(),
             seed: SEED,
+            algorithm: PackMethod::Auto,
+            // Generated blocks stand beside the paper's tables, whose baseline is SC.
+            list: files.is_empty().then_some(ListMethod::Sc),
             linear: false,
             min_size: MIN_SIZE,
             max_size: None,

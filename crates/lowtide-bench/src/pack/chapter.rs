@@ -1,10 +1,13 @@
-//! The chapter on paper 3: Table 6, Figures 1 and 2.
+//! The chapter on paper 3: Tables 6 and 7, Figures 1 and 2.
 
 use lowtide_tool::table::grouped;
 
 use super::document::{Document, Row, Totals};
 use crate::book::papers::Paper;
-use crate::book::papers::fayyazi::{self as paper, FIGURE_2, Group, SPLIT_IMPROVED, TABLE_6};
+use crate::book::papers::fayyazi::{
+    self as paper, FIGURE_2, FRAME_RATE, Group, SPLIT_IMPROVED, TABLE_6, TABLE_7_MEANS, TABLE_7_ROWS,
+    TABLE_7_SIZES,
+};
 use crate::book::{Chapter, Chart, Table, listed, percent};
 
 /// Return the chapter of the benchmark.
@@ -13,6 +16,9 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
     let mut parts = vec![groups(document).into(), by_size(document).into()];
     if !document.figure_1.is_empty() {
         parts.push(saved(document).into());
+    }
+    if document.generated {
+        parts.push(single_blocks(document).into());
     }
     parts.extend([curves(document).into(), sizes(document).into(), times(document).into()]);
     Chapter {
@@ -33,6 +39,10 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
             ),
             ("targets", listed(&document.targets)),
             ("budget", document.budget.clone()),
+            (
+                "methods",
+                format!("`--algorithm {}`, compared with `--list {}`", document.algorithm, document.list),
+            ),
         ],
         parts,
     }
@@ -41,7 +51,7 @@ pub(super) fn chapter(document: &Document, command: String) -> Chapter {
 /// A line of Table 6: its name, the measured figure, and the paper's.
 type Line = (&'static str, fn(&Totals) -> String, fn(&Group) -> String);
 
-const LINES: [Line; 12] = [
+const LINES: [Line; 14] = [
     ("blocks", |ours| grouped(ours.blocks), |paper| grouped(paper.shaders)),
     ("optimum found", |ours| grouped(ours.proved), |paper| grouped(paper.proved)),
     (
@@ -49,8 +59,10 @@ const LINES: [Line; 12] = [
         |ours| percent(ours.by_bound, ours.blocks),
         |paper| format!("{} %", paper.by_bound),
     ),
-    ("registers, list", |ours| grouped(ours.list_registers), |paper| grouped(paper.list_registers)),
-    ("registers, best", |ours| grouped(ours.best_registers), |paper| grouped(paper.best_registers)),
+    ("registers, list", |ours| grouped(ours.list_allocated), |paper| grouped(paper.list_registers)),
+    ("registers, best", |ours| grouped(ours.best_allocated), |paper| grouped(paper.best_registers)),
+    ("peak pressure, list", |ours| grouped(ours.list_registers), |_| String::new()),
+    ("peak pressure, best", |ours| grouped(ours.best_registers), |_| String::new()),
     ("cycles, list", |ours| grouped(ours.list_cycles), |paper| grouped(paper.list_cycles)),
     ("cycles, best", |ours| grouped(ours.best_cycles), |paper| grouped(paper.best_cycles)),
     (
@@ -92,10 +104,45 @@ fn groups(document: &Document) -> Table {
     }
     match document.generated {
         true => table.note(
-            "The paper split only 240 of the hand-written shaders. Its last figure is a share of these 240.",
+            "Registers are those that linear scan takes, of four lanes each. Peak pressure is in lanes. The paper split only 240 of \
+             the hand-written shaders. Its last figure is a share of these 240. `bench pack --generated --linear` counts the \
+             proofs of the linear program, which needs a solver.",
         ),
-        false => table,
+        false => table.note("Registers are those that linear scan takes."),
     }
+}
+
+/// Return the blocks that become shorter, one by one, as many as the paper has.
+fn single_blocks(document: &Document) -> Table {
+    let mut table = Table::new("Blocks that become shorter (Table 7)").name("block");
+    for title in ["operations", "registers, list", "cycles, list", "registers, best", "cycles, best"] {
+        table = table.ours(title);
+    }
+    let [least, most] = TABLE_7_SIZES;
+    let is_like_theirs = |row: &&Row| row.best < row.list && (least..=most).contains(&row.size);
+    let mut rows: Vec<&Row> = document.each.iter().filter(is_like_theirs).take(TABLE_7_ROWS).collect();
+    rows.sort_by_key(|row| row.size);
+    let figures = |row: &Row| {
+        [row.size as u32, row.list_allocated, row.list, row.best_allocated, row.best].map(f64::from)
+    };
+    let mut means = [0.0; 5];
+    for row in &rows {
+        let figures = figures(row);
+        means.iter_mut().zip(figures).for_each(|(mean, figure)| *mean += figure / rows.len() as f64);
+        let mut cells = vec![row.name.clone()];
+        cells.extend(figures.map(|figure| figure.to_string()));
+        table.push(cells);
+    }
+    for (name, means) in [("mean", means), ("mean in the paper", TABLE_7_MEANS)] {
+        let mut cells = vec![name.to_string()];
+        cells.extend(means.map(|mean| format!("{mean:.1}")));
+        table.push(cells);
+    }
+    table.note(&format!(
+        "The first {TABLE_7_ROWS} such blocks of {least} to {most} operations, the paper's range, by size. The paper also measures frame \
+         rates: up to {} % more, {} % on average. They need its GPU.",
+        FRAME_RATE[0], FRAME_RATE[1]
+    ))
 }
 
 fn by_size(document: &Document) -> Chart {

@@ -24,11 +24,16 @@ pub(super) struct Row {
     /// The proofs of `best` and `split`.
     #[serde(serialize_with = "proof_names")]
     pub(super) proofs: [Proof; 2],
-    /// Whether the list schedule meets the bound, and that of the linear program.
+    /// Whether the list schedule meets the bound, and that of the linear program: with the paper's ranges, and with
+    /// narrower ones.
     pub(super) by_bound: bool,
-    pub(super) by_linear: Option<bool>,
+    pub(super) by_linear: Option<[bool; 2]>,
+    /// The most registers between two cycles.
     pub(super) list_registers: u32,
     pub(super) best_registers: u32,
+    /// Registers that linear scan takes.
+    pub(super) list_allocated: u32,
+    pub(super) best_allocated: u32,
     pub(super) list_levels: u32,
     pub(super) best_levels: u32,
     /// Without splits, and with them.
@@ -47,7 +52,8 @@ pub(super) struct Document {
     pub(super) proved: u64,
     /// List schedules that the bound alone proves to be shortest.
     pub(super) by_bound: u64,
-    pub(super) by_linear_bound: Option<u64>,
+    /// With the paper's ranges, and with narrower ones.
+    pub(super) by_linear_bound: Option<[u64; 2]>,
     pub(super) list_cycles: u64,
     /// Without splits.
     pub(super) best_cycles: u64,
@@ -73,6 +79,9 @@ pub(super) struct Document {
     /// Names of the targets, and a description of the budget.
     pub(super) targets: BTreeSet<String>,
     pub(super) budget: String,
+    /// The method, and the list scheduler that it is compared with.
+    pub(super) algorithm: String,
+    pub(super) list: String,
 }
 
 /// A column of Table 6.
@@ -82,11 +91,13 @@ pub(super) struct Totals {
     pub(super) blocks: u64,
     pub(super) proved: u64,
     pub(super) by_bound: u64,
-    pub(super) by_linear: u64,
+    pub(super) by_linear: [u64; 2],
     pub(super) by_search: u64,
     pub(super) by_program: u64,
     pub(super) list_registers: u64,
     pub(super) best_registers: u64,
+    pub(super) list_allocated: u64,
+    pub(super) best_allocated: u64,
     pub(super) list_levels: u64,
     pub(super) best_levels: u64,
     pub(super) list_cycles: u64,
@@ -149,11 +160,15 @@ impl Totals {
         self.blocks += 1;
         self.proved += u64::from(row.proofs[0] != Proof::Open);
         self.by_bound += u64::from(row.by_bound);
-        self.by_linear += u64::from(row.by_linear == Some(true));
+        for (count, proves) in self.by_linear.iter_mut().zip(row.by_linear.unwrap_or_default()) {
+            *count += u64::from(proves);
+        }
         self.by_search += proved_by(Proof::Search) + proved_by(Proof::Bound);
         self.by_program += proved_by(Proof::Program);
         self.list_registers += u64::from(row.list_registers);
         self.best_registers += u64::from(row.best_registers);
+        self.list_allocated += u64::from(row.list_allocated);
+        self.best_allocated += u64::from(row.best_allocated);
         self.list_levels += u64::from(row.list_levels);
         self.best_levels += u64::from(row.best_levels);
         self.list_cycles += u64::from(row.list);

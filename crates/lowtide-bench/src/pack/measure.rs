@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use lowtide::RegisterId;
 use lowtide::generate::shaders;
 use lowtide::pack::check::check;
-use lowtide::pack::{BankRule, PackProblem, Packing, Proof};
+use lowtide::pack::{BankRule, PackProblem, Packing, Proof, allocated};
 use lowtide::region::Region;
 use lowtide::target::Target;
-use lowtide_cp::pack::PackSolver;
+use lowtide_cp::pack::{Form, PackSolver};
+use lowtide_tool::args::name_of;
 use lowtide_tool::input::{Targets, for_each_kernel, load_target};
-use lowtide_tool::pack::{PackMethod, Packer, problem};
+use lowtide_tool::pack::{Packer, problem};
 use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -44,7 +45,7 @@ pub(super) fn measure(args: &PackArgs) -> Result<Document, Failure> {
             "no block has a size in the range of --min-size and --max-size".to_string(),
         ));
     }
-    let packer = Packer::new(PackMethod::Auto, args.budget.budget())?;
+    let packer = Packer::new(args.algorithm, args.list, &args.budget)?;
     let linear = match args.linear {
         true => Some(PackSolver::find().map_err(|error| Failure::Message(error.to_string()))?),
         false => None,
@@ -61,7 +62,9 @@ pub(super) fn measure(args: &PackArgs) -> Result<Document, Failure> {
         .collect();
     bar.finish_and_clear();
     document.targets = blocks.iter().map(|block| block.target.name().to_string()).collect();
-    document.budget = progress::budget_in_words(args.budget.budget(), "operation", "block");
+    document.budget = args.budget.in_words();
+    document.algorithm = name_of(&args.algorithm);
+    document.list = name_of(&packer.list());
     document.fill(rows?);
     Ok(document)
 }
@@ -156,12 +159,15 @@ impl Block<'_> {
         }
         // The search with splits may miss a packing that the search without them has found.
         split.improve(Some(plain.best.clone()), 0, Proof::Search);
-        let by_linear = match linear {
+        let by_linear: Option<[bool; 2]> = match linear {
             None => None,
             Some(solver) => {
                 let list = plain.list.length();
-                let bound = solver.linear_bound(&whole, list, Duration::from_secs(60));
-                Some(bound.map_err(|error| error.to_string())? == list)
+                let proves = |form: Form| -> Result<bool, String> {
+                    let bound = solver.linear_bound(&whole, form, list, Duration::from_secs(60));
+                    Ok(bound.map_err(|error| error.to_string())? == list)
+                };
+                Some([proves(Form::Paper)?, proves(Form::Minimising)?])
             }
         };
         let report = |packing: &Packing| {
@@ -171,6 +177,7 @@ impl Block<'_> {
         let registers = |problem: &PackProblem, peaks: &[u32]| {
             problem.primary_class().map_or(0, |class| peaks[class.index()])
         };
+        let taken = |packing: &Packing| registers(&whole, &allocated(&whole, packing));
         Ok(Row {
             group: self.group.clone(),
             name: self.name.clone(),
@@ -183,6 +190,8 @@ impl Block<'_> {
             by_linear,
             list_registers: registers(&whole, &list.peaks),
             best_registers: registers(&whole, &best.peaks),
+            list_allocated: taken(&plain.list),
+            best_allocated: taken(&plain.best),
             list_levels: list.levels,
             best_levels: best.levels,
             seconds: [plain_seconds, split_seconds],

@@ -23,10 +23,12 @@ pub(super) fn facts(document: &Document) -> Vec<String> {
 pub(super) fn text(document: &Document) -> String {
     let made = if document.generated { "generated blocks" } else { "distinct blocks" };
     let mut parts = vec![format!(
-        "{} {made} with {} operations ({} repetitions left out),\neach packed without splits and with them\n\n{}",
+        "{} {made} with {} operations ({} repetitions left out), each packed\nwithout splits and with them by {}; list: {}\n\n{}",
         grouped(document.blocks),
         grouped(document.operations),
         grouped(document.repeated),
+        document.algorithm,
+        document.list,
         table_6(document),
     )];
     parts
@@ -64,13 +66,16 @@ fn table_6(document: &Document) -> String {
     row("largest", &|group| group.largest.to_string());
     row("optimum found", &|group| grouped(group.proved));
     if document.by_linear_bound.is_some() {
-        row("list proven by the linear program", &|group| of(group.by_linear, group));
+        row("list proven by the linear program", &|group| of(group.by_linear[0], group));
+        row("the same with our ranges", &|group| of(group.by_linear[1], group));
     }
     row("list proven by our bound", &|group| of(group.by_bound, group));
     row("others proven by our bound or search", &|group| of(group.by_search, group));
     row("others proven by the integer program", &|group| of(group.by_program, group));
-    row("registers, list", &|group| grouped(group.list_registers));
-    row("registers, best", &|group| grouped(group.best_registers));
+    row("registers, list", &|group| grouped(group.list_allocated));
+    row("registers, best", &|group| grouped(group.best_allocated));
+    row("peak pressure, list", &|group| grouped(group.list_registers));
+    row("peak pressure, best", &|group| grouped(group.best_registers));
     row("levels, list", &|group| grouped(group.list_levels));
     row("levels, best", &|group| grouped(group.best_levels));
     row("cycles, list", &|group| grouped(group.list_cycles));

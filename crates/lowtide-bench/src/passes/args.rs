@@ -4,6 +4,7 @@ use std::time::Duration;
 use clap::Args;
 use lowtide::budget::Budget;
 use lowtide_tool::args::{InputArgs, parse_time};
+use lowtide_tool::passes::LoadsArg;
 use lowtide_tool::table::grouped;
 
 use crate::book::BookArgs;
@@ -33,6 +34,10 @@ pub struct PassesArgs {
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
+    /// Count inputs as operands, or give each an operation that loads it
+    #[arg(long, value_enum, default_value = "operands")]
+    pub(super) loads: LoadsArg,
+
     /// Leave out blocks with fewer operations
     #[arg(long, value_name = "N", default_value_t = MIN_SIZE)]
     pub(super) min_size: usize,
@@ -61,6 +66,7 @@ impl PassesArgs {
             target: TARGET.to_string(),
             region_budget: Duration::from_secs(10),
             nodes: Some(nodes),
+            loads: LoadsArg::Operands,
             min_size: MIN_SIZE,
             max_size: None,
             generated: true,

@@ -6,8 +6,17 @@ use serde::Serialize;
 
 use crate::statistics::exponent;
 
-/// The algorithms that are compared.
-pub(super) const NAMES: [&str; 4] = ["dpmpp", "mio", "rds", "exact"];
+/// The algorithms that are compared. `rds` is MRDS if a pass has several outputs.
+pub(super) const NAMES: [&str; 7] = ["dpmpp", "dpmpp-su", "mio", "rds-h", "mrds-h", "rds", "exact"];
+/// The places of some of them.
+pub(super) const DPMPP: usize = 0;
+pub(super) const MIO: usize = 2;
+pub(super) const RDS: usize = 5;
+pub(super) const EXACT: usize = 6;
+
+/// The stages of shaders.
+pub(super) const STAGES: [&str; 3] = ["vertex", "fragment", "compute"];
+
 /// The result of the benchmark.
 #[derive(Serialize, Default)]
 pub(super) struct Document {
@@ -20,6 +29,10 @@ pub(super) struct Document {
     pub(super) passes: BTreeMap<&'static str, u64>,
     /// Mean over the blocks of the mean branching factor of dpmpp.
     pub(super) branching: f64,
+    /// The same if loads of inputs are operations.
+    pub(super) load_branching: f64,
+    /// Whether they are so in all other figures.
+    pub(super) loads_are_operations: bool,
     /// Blocks whose optimum is proven.
     pub(super) proved: u64,
     /// Proven blocks where dpmpp has the optimum.
@@ -32,12 +45,14 @@ pub(super) struct Document {
     pub(super) proved_cost: BTreeMap<&'static str, u64>,
     /// Exponent of the time of dpmpp as a power of the number of operations.
     pub(super) growth: Option<f64>,
+    /// The same for each algorithm.
+    pub(super) growth_of: BTreeMap<&'static str, f64>,
     pub(super) seconds: f64,
     pub(super) seconds_of: BTreeMap<&'static str, f64>,
     pub(super) blocks: Vec<Row>,
     pub(super) generated: Vec<Generated>,
     pub(super) generated_growth: Option<f64>,
-    /// Width of the search of dpmpp at each stage, for the largest block.
+    /// Width of the search of dpmpp at each stage, for the largest block, with loads as operations.
     pub(super) figure_2: Option<Figure2>,
     /// A description of the budget.
     pub(super) budget: String,
@@ -59,17 +74,22 @@ pub(super) struct Row {
     pub(super) shader: String,
     pub(super) region: String,
     pub(super) n: usize,
-    pub(super) cost: [u64; 4],
-    pub(super) passes: [usize; 4],
+    pub(super) stage: &'static str,
+    pub(super) cost: [u64; NAMES.len()],
+    pub(super) passes: [usize; NAMES.len()],
     /// Operations that the best partition runs: more than `n` if it recomputes some.
     pub(super) runs: usize,
     pub(super) bound: u64,
     pub(super) proved: bool,
     pub(super) branching: f64,
     pub(super) widest: u32,
-    pub(super) seconds: [f64; 4],
+    /// The search of dpmpp if loads of inputs are operations.
+    pub(super) load_n: usize,
+    pub(super) load_branching: f64,
+    pub(super) load_widest: u32,
+    pub(super) seconds: [f64; NAMES.len()],
     #[serde(skip)]
-    pub(super) widths: Vec<u32>,
+    pub(super) load_widths: Vec<u32>,
 }
 
 /// The result of a generated shader.
@@ -90,8 +110,10 @@ impl Document {
             document.shaders += 1;
             document.operations += row.n as u64;
             document.branching += (row.branching - document.branching) / document.shaders as f64;
+            document.load_branching +=
+                (row.load_branching - document.load_branching) / document.shaders as f64;
             document.proved += u64::from(row.proved);
-            document.exact_agrees += u64::from(row.proved && row.cost[0] == row.cost[3]);
+            document.exact_agrees += u64::from(row.proved && row.cost[DPMPP] == row.cost[EXACT]);
             if row.n < 100 {
                 document.under_100[0] += 1;
                 document.under_100[1] += u64::from(row.proved);
@@ -101,20 +123,25 @@ impl Document {
                 *document.passes.entry(name).or_default() += row.passes[position] as u64;
                 *document.seconds_of.entry(name).or_default() += row.seconds[position];
                 *document.optimal.entry(name).or_default() +=
-                    u64::from(row.proved && row.cost[position] == row.cost[3]);
+                    u64::from(row.proved && row.cost[position] == row.cost[EXACT]);
                 *document.proved_cost.entry(name).or_default() +=
                     if row.proved { row.cost[position] } else { 0 };
             }
         }
-        let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.n as f64, row.seconds[0])).collect();
+        let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.n as f64, row.seconds[DPMPP])).collect();
         document.growth = exponent(&points, 3, 0.0);
         let largest = rows.iter().max_by_key(|row| row.n);
         document.figure_2 = largest.map(|row| Figure2 {
             shader: row.shader.clone(),
-            n: row.n,
-            branching: row.branching,
-            widths: row.widths.clone(),
+            n: row.load_n,
+            branching: row.load_branching,
+            widths: row.load_widths.clone(),
         });
+        for (position, name) in NAMES.into_iter().enumerate() {
+            let points: Vec<(f64, f64)> =
+                rows.iter().map(|row| (row.n as f64, row.seconds[position])).collect();
+            document.growth_of.extend(exponent(&points, 3, 0.0).map(|growth| (name, growth)));
+        }
         document.blocks = rows;
         document
     }

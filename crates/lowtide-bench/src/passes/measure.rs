@@ -4,19 +4,20 @@ use std::time::Instant;
 
 use indicatif::ParallelProgressIterator;
 use lowtide::analysis::fingerprint::fingerprint;
-use lowtide::budget::Budget;
+use lowtide::multipass::dpmpp::Numbering;
 use lowtide::multipass::generate::{Look, shader};
+use lowtide::multipass::rds::Variant;
 use lowtide::multipass::{Partition, dpmpp, mio, rds};
-use lowtide::region::Region;
+use lowtide::region::{Kernel, Region};
 use lowtide::target::Target;
 use lowtide_tool::input::{for_each_kernel, load_target};
-use lowtide_tool::passes::{checked, found_by, problem, proven};
+use lowtide_tool::passes::{LoadsArg, checked, found_by, problem, proven};
 use lowtide_tool::{Failure, progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::args::PassesArgs;
-use super::document::{Document, Generated, Row};
+use super::document::{Document, Generated, Row, STAGES};
 use crate::statistics::exponent;
 
 /// Sizes of generated shaders.
@@ -28,31 +29,33 @@ const SHORT: f64 = 0.002;
 pub(super) fn measure(args: &PassesArgs) -> Result<Document, Failure> {
     let target = load_target(&args.target)?;
     let start = Instant::now();
-    let mut regions: Vec<(String, Region)> = Vec::new();
+    let mut regions: Vec<(String, &'static str, Region)> = Vec::new();
     let mut known = FxHashSet::default();
     let is_in = |size: usize| size >= args.min_size && args.max_size.is_none_or(|most| size <= most);
     for_each_kernel(&args.input, Ok, |kernel| {
         let file =
             std::path::Path::new(&kernel.origin).file_stem().map(|stem| stem.to_string_lossy().to_string());
         let name = file.map_or(kernel.name.clone(), |file| format!("{file}/{}", kernel.name));
+        let stage = stage_of(&kernel);
         for region in kernel.regions {
             // Costs depend on the operations as well as on the graph.
             let opcodes: Vec<String> =
                 region.instrs().map(|instr| region.opcode(instr).to_string()).collect();
             if is_in(region.len()) && known.insert((fingerprint(&region), opcodes)) {
-                regions.push((name.clone(), region));
+                regions.push((name.clone(), stage, region));
             }
         }
         Ok(())
     })?;
     let bar = progress::bar(regions.len() as u64, "{bar:40} {pos} of {len} blocks, {elapsed}, {eta} left");
     let rows: Result<Vec<Row>, Failure> = (regions.par_iter().progress_with(bar.clone()))
-        .map(|(name, region)| measure_block(name, region, &target, args.budget_of(region.len())))
+        .map(|(name, stage, region)| measure_block(name, stage, region, &target, args))
         .collect();
     bar.finish_and_clear();
     let mut document = Document::new(rows?);
     document.target = target.name().to_string();
     document.budget = args.budget_in_words();
+    document.loads_are_operations = args.loads == LoadsArg::Operations;
     if args.generated {
         for n in SIZES {
             let region = shader(Look::real(n), 1);
@@ -76,23 +79,53 @@ pub(super) fn measure(args: &PassesArgs) -> Result<Document, Failure> {
     Ok(document)
 }
 
+/// Return the stage of a shader by its inputs.
+fn stage_of(kernel: &Kernel) -> &'static str {
+    let has =
+        |name: &str| kernel.regions.iter().any(|region| region.classes().iter().any(|own| **own == *name));
+    match (has("attribute"), has("interpolant")) {
+        (true, _) => STAGES[0],
+        (_, true) => STAGES[1],
+        _ => STAGES[2],
+    }
+}
+
 /// Run all algorithms on a block.
-fn measure_block(shader: &str, region: &Region, target: &Target, budget: Budget) -> Result<Row, Failure> {
+fn measure_block(
+    shader: &str,
+    stage: &'static str,
+    region: &Region,
+    target: &Target,
+    args: &PassesArgs,
+) -> Result<Row, Failure> {
+    let with_loads = LoadsArg::Operations.apply(shader, region, target)?;
+    let region = if args.loads == LoadsArg::Operations { &*with_loads } else { region };
+    let budget = args.budget_of(region.len());
     let problem = problem(shader, region, target)?;
+    let load_problem = lowtide_tool::passes::problem(shader, &with_loads, target)?;
+    let found = |name, found| found_by(name, &problem, shader, found);
     let (dp, dp_time) = timed(|| dpmpp::partition(&problem));
-    let (list, list_time) = timed(|| mio::partition(&problem));
-    let start = Instant::now();
-    let cuts = rds::partition(&problem, budget);
-    let cuts_time = start.elapsed().as_secs_f64();
     let dp = found_by("dpmpp", &problem, shader, dp)?;
-    let list = found_by("mio", &problem, shader, list)?;
-    let cuts = found_by("rds", &problem, shader, cuts)?;
-    let found: [&Partition; 3] = [&dp.partition, &list, &cuts];
-    let best = found.into_iter().min_by_key(|partition| partition.cost).unwrap_or(&dp.partition);
+    let (su, su_time) = timed(|| dpmpp::partition_by(&problem, Numbering::SethiUllman));
+    let su = found("dpmpp-su", su.map(|found| found.partition))?;
+    let (list, list_time) = timed(|| mio::partition(&problem));
+    let list = found("mio", list)?;
+    let mut cuts = Vec::new();
+    for (name, variant) in [("rds-h", Variant::RdsH), ("mrds-h", Variant::MrdsH), ("rds", Variant::Rds)] {
+        let start = Instant::now();
+        let partition = rds::partition_by(&problem, variant, budget);
+        let seconds = start.elapsed().as_secs_f64();
+        cuts.push((found(name, partition)?, seconds));
+    }
+    let [(rds_h, rds_h_time), (mrds_h, mrds_h_time), (rds, rds_time)] = &cuts[..] else {
+        return Err(Failure::Message("three variants have three results".to_string()));
+    };
+    let starts: [&Partition; 3] = [&dp.partition, &list, rds];
+    let best = starts.into_iter().min_by_key(|partition| partition.cost).unwrap_or(&dp.partition);
     let start = Instant::now();
     let proven = proven(&problem, shader, best, budget);
     let exact_time = start.elapsed().as_secs_f64();
-    let all = [&dp.partition, &list, &cuts, &proven.partition];
+    let all = [&dp.partition, &su, &list, rds_h, mrds_h, rds, &proven.partition];
     let mut runs = 0;
     for partition in all {
         runs = checked(&problem, shader, partition)?.operations;
@@ -105,19 +138,26 @@ fn measure_block(shader: &str, region: &Region, target: &Target, budget: Budget)
             return Err(Failure::Message(what));
         }
     }
+    let by_loads = found_by("dpmpp", &load_problem, shader, dpmpp::partition(&load_problem))?;
+    checked(&load_problem, shader, &by_loads.partition)?;
+    let widest = |widths: &[u32]| widths.iter().copied().max().unwrap_or(0);
     Ok(Row {
         shader: shader.to_string(),
         region: region.name().to_string(),
         n: region.len(),
+        stage,
         cost: all.map(|partition| partition.cost),
         passes: all.map(|partition| partition.passes.len()),
         runs,
         bound: proven.bound,
         proved: proven.is_optimal(),
         branching: dp.branching(),
-        widest: dp.widths.iter().copied().max().unwrap_or(0),
-        seconds: [dp_time, list_time, cuts_time, exact_time],
-        widths: dp.widths,
+        widest: widest(&dp.widths),
+        load_n: with_loads.len(),
+        load_branching: by_loads.branching(),
+        load_widest: widest(&by_loads.widths),
+        seconds: [dp_time, su_time, list_time, *rds_h_time, *mrds_h_time, *rds_time, exact_time],
+        load_widths: by_loads.widths,
     })
 }
 

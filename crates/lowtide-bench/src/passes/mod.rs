@@ -5,6 +5,7 @@
 mod args;
 mod chapter;
 mod document;
+mod growth;
 mod measure;
 mod text;
 

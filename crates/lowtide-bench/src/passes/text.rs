@@ -2,7 +2,7 @@
 
 use lowtide_tool::table::{grouped, shorten, table};
 
-use super::document::{Document, Figure2, NAMES};
+use super::document::{DPMPP, Document, EXACT, Figure2, MIO, NAMES, RDS};
 use crate::book::papers::heirich::BRANCHING;
 
 /// Return the lines of the summary.
@@ -24,15 +24,15 @@ pub(super) fn text(document: &Document) -> String {
         rows.add_row([
             shorten(&row.shader, 20),
             row.n.to_string(),
-            row.cost[0].to_string(),
-            row.cost[1].to_string(),
-            row.cost[2].to_string(),
-            row.cost[3].to_string(),
+            row.cost[DPMPP].to_string(),
+            row.cost[MIO].to_string(),
+            row.cost[RDS].to_string(),
+            row.cost[EXACT].to_string(),
             mark,
-            row.passes[3].to_string(),
+            row.passes[EXACT].to_string(),
             format!("{:.3}", row.branching),
             row.widest.to_string(),
-            format!("{:.0}", row.seconds[3] * 1e3),
+            format!("{:.0}", row.seconds[EXACT] * 1e3),
         ]);
     }
     let mut sums = table(1, &["", "cost", "passes", "proven: cost", "ratio", "optimal", "seconds"]);
@@ -54,7 +54,7 @@ pub(super) fn text(document: &Document) -> String {
         "{rows}\n\nbound: lower bound, where the optimum is not proven; passes and ms: of exact;\nb: mean branching factor of dpmpp; \
          width: widest stage of dpmpp\n\n{sums}\n\n\
          {} distinct blocks, {} operations for {}\noptimum proven for {}; with fewer than 100 operations: {} of {}\n\
-         dpmpp: mean branching factor {:.4}, time grows with {} (the paper: {BRANCHING} and n^{BRANCHING})\n\
+         dpmpp: mean branching factor {:.4}, with loads as operations {:.4} (the paper: {BRANCHING});\ntime grows with {} (the paper: n^{BRANCHING})\n\
          dpmpp finds the optimum of {} of the {} blocks whose optimum is proven\n\n{}",
         document.shaders,
         grouped(document.operations),
@@ -63,6 +63,7 @@ pub(super) fn text(document: &Document) -> String {
         document.under_100[1],
         document.under_100[0],
         document.branching,
+        document.load_branching,
         growth(document.growth),
         document.exact_agrees,
         document.proved,
@@ -102,7 +103,7 @@ fn plot(figure: &Figure2) -> String {
         lines.push(format!("{least:>5} │{}", line.trim_end()));
     }
     format!(
-        "width of the search of {} ({} operations), from the last operation to the first:\n{}",
+        "width of the search of {} ({} operations with loads),\nfrom the last operation to the first; the axis of widths is logarithmic:\n{}",
         shorten(&figure.shader, 40),
         figure.n,
         lines.join("\n")

@@ -1,4 +1,4 @@
-//! `lowtide algorithms`: every algorithm that `--algorithm` takes.
+//! `lowtide algorithms`: every algorithm that `--algorithm` of a command takes.
 
 use lowtide::algorithm::Algorithm;
 use lowtide::problem::Goal;
@@ -16,9 +16,44 @@ pub(crate) struct AlgorithmsArgs {
     json: bool,
 }
 
+const SCHEDULE: &str = "schedule";
+
+/// Command, name, summary, and the paper with its section.
+type Other = (&'static str, &'static str, &'static str, Option<(u8, &'static str)>);
+
+/// The algorithms of other commands, and the published configuration of the colony.
+const OTHERS: [Other; 14] = [
+    (
+        SCHEDULE,
+        "colony --preset paper",
+        "colony with the published parameters: 11,520 ants, no guards, start from the production order",
+        Some((4, "Sections IV and VI-A")),
+    ),
+    ("pack", "auto", "list, lower bound and search; an integer program for open blocks", None),
+    (
+        "pack",
+        "list",
+        "the list schedule (--list path or sc) and the lower bound",
+        Some((3, "Section 2.1: step 1")),
+    ),
+    ("pack", "search", "list, lower bound and search", None),
+    ("pack", "program", "integer programs that decide one length after the other", None),
+    ("pack", "program-minimising", "the paper's integer programs with narrower ranges", None),
+    ("pack", "program-paper", "the paper's five steps, integer programs and ranges", Some((3, "Section 2"))),
+    ("passes", "exact", "the least cost, recomputation included, proven where the budget allows", None),
+    ("passes", "dpmpp", "dynamic programming from the last operation to the first", Some((5, "Figure 1"))),
+    ("passes", "dpmpp-su", "dpmpp by Sethi-Ullman numbers", Some((5, "Section 5"))),
+    ("passes", "mio", "list scheduling by Sethi-Ullman numbers", Some((5, "Section 1.1.1"))),
+    ("passes", "rds-h", "cuts that only grow subtrees", Some((5, "Section 1.1.2"))),
+    ("passes", "rds", "cuts that save or recompute; with several outputs MRDS", Some((5, "Section 1.1.2"))),
+    ("passes", "mrds-h", "rds-h, then passes are merged", Some((5, "Section 1.1.2"))),
+];
+
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
+    /// The command that takes it.
+    command: &'static str,
     /// A former name that is still accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     alias: Option<&'static str>,
@@ -33,6 +68,7 @@ impl Row {
     fn of_library(algorithm: Algorithm) -> Self {
         Row {
             name: algorithm.name(),
+            command: SCHEDULE,
             alias: algorithm.alias(),
             summary: algorithm.summary(),
             paper: algorithm.paper(),
@@ -49,6 +85,7 @@ impl Row {
         let is_published = model == Model::Paper;
         Row {
             name: model.name(),
+            command: SCHEDULE,
             alias: None,
             summary,
             paper: is_published.then_some(1),
@@ -70,7 +107,16 @@ impl Row {
 
 pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
     let own = Algorithm::ALL.iter().copied().map(Row::of_library);
-    let rows: Vec<Row> = own.chain(Model::ALL.into_iter().map(Row::of_solver)).collect();
+    let others = OTHERS.map(|(command, name, summary, paper)| Row {
+        name,
+        command,
+        alias: None,
+        summary,
+        paper: paper.map(|(paper, _)| paper),
+        section: paper.map(|(_, section)| section),
+        goals: Vec::new(),
+    });
+    let rows: Vec<Row> = own.chain(Model::ALL.into_iter().map(Row::of_solver)).chain(others).collect();
     match args.json {
         true => print_json(&rows),
         false => print(&as_table(&rows)),
@@ -79,14 +125,21 @@ pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
 
 fn as_table(rows: &[Row]) -> String {
     let mut text = table(4, &["algorithm", "goals", "from", "summary"]);
-    for row in rows {
+    let (scheduling, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.command == SCHEDULE);
+    for row in scheduling {
         text.add_row([row.name, &row.goals.join(", "), &row.source(), row.summary]);
+    }
+    let mut other_text = table(4, &["algorithm", "command", "from", "summary"]);
+    for row in others {
+        other_text.add_row([row.name, row.command, &row.source(), row.summary]);
     }
     let aliases =
         rows.iter().filter_map(|row| Some(format!("`{}` is another name of `{}`", row.alias?, row.name)));
     let notes = aliases.collect::<Vec<_>>().join(". ");
     format!(
-        "{}\n\n`lowtide schedule --algorithm NAME` runs one of them; `goals` are those that it works for. {notes}. Papers: docs/architecture.md.",
-        trimmed(&text)
+        "{}\n\n`lowtide schedule --algorithm NAME` runs one of them; `goals` are those that it works for. {notes}. Papers: docs/architecture.md.\n\n{}\n\n\
+         `lowtide pack --algorithm NAME` and `lowtide passes --algorithm NAME` run these.",
+        trimmed(&text),
+        trimmed(&other_text)
     )
 }

@@ -1,13 +1,17 @@
 //! `lowtide pack`: two operations in each cycle.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
+use lowtide::generate::shaders;
 use lowtide::pack::check::PackReport;
-use lowtide::pack::{PackProblem, Packing, Proof, Units};
+use lowtide::pack::{PackProblem, Packing, Proof, Units, allocated};
+use lowtide::region::Region;
+use lowtide::target::Target;
 use lowtide_tool::args::{InputArgs, TargetArgs, name_of};
-use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::input::{Targets, for_each_kernel, load_target};
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::pack::{PackBudgetArgs, PackMethod, Packer, checked, problem};
+use lowtide_tool::pack::{ListMethod, PackBudgetArgs, PackMethod, Packer, checked, problem};
 use lowtide_tool::table::{change, grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
@@ -15,8 +19,22 @@ use serde::Serialize;
 /// The arguments of `lowtide pack`.
 #[derive(clap::Args)]
 pub(crate) struct PackArgs {
-    #[command(flatten)]
-    input: InputArgs,
+    /// Read region files (.jsonl or .jsonl.gz), folders of them, or the standard input (-)
+    #[arg(required_unless_present = "generated", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Process only kernels whose name contains TEXT
+    #[arg(long, value_name = "TEXT")]
+    kernel: Option<String>,
+
+    /// Pack generated blocks for the target vs, with the number and sizes of the paper's shaders
+    #[arg(long, conflicts_with_all = ["files", "kernel"])]
+    generated: bool,
+
+    /// Start the random numbers of the generated blocks at N
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "generated")]
+    seed: u64,
+
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
@@ -25,6 +43,10 @@ pub(crate) struct PackArgs {
     /// Pack by this method
     #[arg(long, value_enum, default_value = "auto", value_name = "NAME")]
     algorithm: PackMethod,
+
+    /// Compare with this list scheduler [default: path; sc with --algorithm program-paper]
+    #[arg(long, value_enum, value_name = "NAME")]
+    list: Option<ListMethod>,
 
     /// Split no operations
     #[arg(long)]
@@ -70,7 +92,10 @@ struct BlockResult {
     /// Of the target's first class, between two cycles.
     list_registers: u32,
     registers: u32,
-    /// Whether they are within the limit.
+    /// Registers that linear scan takes.
+    list_allocated: u32,
+    allocated: u32,
+    /// Whether the registers between cycles are within the limit.
     fits: bool,
     list_levels: u32,
     levels: u32,
@@ -95,7 +120,7 @@ struct IssueResult {
 
 pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
     let targets = Targets::new(&args.target)?;
-    let packer = Packer::new(args.algorithm, args.budget.budget())?;
+    let packer = Packer::new(args.algorithm, args.list, &args.budget)?;
     if args.registers.is_some() && packer.is_program() {
         return Err(Failure::Message(
             "integer programs cannot limit registers: leave out --registers, or choose another --algorithm"
@@ -103,33 +128,37 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
         ));
     }
     let mut document = Document { kernels: Vec::new() };
-    for_each_kernel(
-        &args.input,
-        |kernel| {
-            let target = targets.of(&kernel)?;
-            let mut regions = Vec::with_capacity(kernel.regions.len());
-            for region in &kernel.regions {
-                let fail = |message: String| {
-                    let name = region.name();
-                    Failure::Message(format!("kernel {:?}, region {name}: {message}", kernel.name))
-                };
-                let mut problem = problem(region, target).map_err(fail)?;
-                if args.no_split {
-                    problem = problem.without_splits();
-                }
-                if let Some(limit) = args.registers {
-                    problem = problem.with_register_limit(limit);
-                }
-                regions.push(block(&packer, &problem, &kernel.name).map_err(fail)?);
-            }
-            let target = target.name().to_string();
-            Ok(KernelResult { name: kernel.name, origin: kernel.origin, target, regions })
-        },
-        |kernel| {
-            document.kernels.push(kernel);
-            Ok(())
-        },
-    )?;
+    if args.generated {
+        let target = load_target(args.target.target.as_deref().unwrap_or("vs"))?;
+        let suite = shaders::suite(args.seed);
+        for group in suite.chunk_by(|a, b| a.0 == b.0) {
+            let name = group[0].0.name();
+            let regions = group.iter().map(|(_, region)| packed(&packer, args, name, region, &target));
+            document.kernels.push(KernelResult {
+                name: name.to_string(),
+                origin: "generated".to_string(),
+                target: target.name().to_string(),
+                regions: regions.collect::<Result<_, _>>()?,
+            });
+        }
+    } else {
+        let input = InputArgs { files: args.files.clone(), kernel: args.kernel.clone() };
+        for_each_kernel(
+            &input,
+            |kernel| {
+                let target = targets.of(&kernel)?;
+                let regions = kernel.regions.iter();
+                let regions = regions.map(|region| packed(&packer, args, &kernel.name, region, target));
+                let regions = regions.collect::<Result<_, _>>()?;
+                let target = target.name().to_string();
+                Ok(KernelResult { name: kernel.name, origin: kernel.origin, target, regions })
+            },
+            |kernel| {
+                document.kernels.push(kernel);
+                Ok(())
+            },
+        )?;
+    }
     match (args.json, args.show) {
         (true, _) => print_json(&document)?,
         (_, true) => print(&document.cycles())?,
@@ -137,6 +166,26 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
     }
     progress::summary(&document.facts(args));
     Ok(())
+}
+
+/// Pack a region of a kernel as the arguments ask.
+fn packed(
+    packer: &Packer,
+    args: &PackArgs,
+    kernel: &str,
+    region: &Region,
+    target: &Target,
+) -> Result<BlockResult, Failure> {
+    let fail =
+        |message: String| Failure::Message(format!("kernel {kernel:?}, region {}: {message}", region.name()));
+    let mut problem = problem(region, target).map_err(fail)?;
+    if args.no_split {
+        problem = problem.without_splits();
+    }
+    if let Some(limit) = args.registers {
+        problem = problem.with_register_limit(limit);
+    }
+    block(packer, &problem, kernel).map_err(fail)
 }
 
 /// Pack a region, and describe the result.
@@ -148,6 +197,9 @@ fn block(packer: &Packer, problem: &PackProblem, kernel: &str) -> Result<BlockRe
     let best = checked(problem, &outcome.best, "packing")?;
     let registers =
         |report: &PackReport| problem.primary_class().map_or(0, |class| report.peaks[class.index()]);
+    let taken = |packing: &Packing| {
+        problem.primary_class().map_or(0, |class| allocated(problem, packing)[class.index()])
+    };
     let region = problem.region();
     Ok(BlockResult {
         name: region.name().to_string(),
@@ -159,6 +211,8 @@ fn block(packer: &Packer, problem: &PackProblem, kernel: &str) -> Result<BlockRe
         splits: best.splits,
         list_registers: registers(&list),
         registers: registers(&best),
+        list_allocated: taken(&outcome.list),
+        allocated: taken(&outcome.best),
         fits: outcome.fits,
         list_levels: list.levels,
         levels: best.levels,
@@ -206,7 +260,7 @@ impl Document {
         let mut targets: Vec<&str> = self.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
         targets.sort_unstable();
         targets.dedup();
-        let budget = progress::budget_in_words(args.budget.budget(), "operation", "block");
+        let budget = args.budget.in_words();
         vec![
             format!("target {}, algorithm {}, {budget}", targets.join(" and "), name_of(&args.algorithm)),
             format!(

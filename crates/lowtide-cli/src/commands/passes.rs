@@ -13,7 +13,7 @@ use lowtide_io::shader_place;
 use lowtide_tool::args::{InputArgs, name_of, parse_time};
 use lowtide_tool::input::{for_each_kernel, load_target};
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::passes::{any, checked, found_by, problem, proven};
+use lowtide_tool::passes::{LoadsArg, any, checked, found_by, problem, proven};
 use lowtide_tool::table::{grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
@@ -31,6 +31,10 @@ pub(crate) struct PassesArgs {
     /// Partition by this algorithm. exact starts from the best result of the others, and proves the optimum
     #[arg(long, value_enum, default_value = "exact")]
     algorithm: PassAlgorithm,
+
+    /// Count inputs as operands, or give each an operation that loads it
+    #[arg(long, value_enum, default_value = "operands")]
+    loads: LoadsArg,
 
     /// Limit the time for each operation of a block, such as 250us or 1ms [default: 10ms, or no limit with --nodes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -64,8 +68,14 @@ enum PassAlgorithm {
     Dpmpp,
     /// List scheduling with Sethi-Ullman numbers
     Mio,
-    /// Cuts with recomputation, for one output or several
+    /// Dynamic programming by Sethi-Ullman numbers (paper 5, Section 5)
+    DpmppSu,
+    /// Cuts with recomputation: RDS for one output, MRDS for several
     Rds,
+    /// RDS_h: cuts that only grow subtrees
+    RdsH,
+    /// MRDS_h: RDS_h, then passes are merged for several outputs
+    MrdsH,
 }
 
 #[derive(Serialize)]
@@ -125,7 +135,15 @@ fn solve(
     let simple = |algorithm: PassAlgorithm, budget: Budget| match algorithm {
         PassAlgorithm::Mio => ("mio", mio::partition(problem)),
         PassAlgorithm::Rds => ("rds", rds::partition(problem, budget)),
-        _ => ("dpmpp", dpmpp::partition(problem).map(|found| found.partition)),
+        PassAlgorithm::RdsH => ("rds-h", rds::partition_by(problem, rds::Variant::RdsH, budget)),
+        PassAlgorithm::MrdsH => ("mrds-h", rds::partition_by(problem, rds::Variant::MrdsH, budget)),
+        PassAlgorithm::DpmppSu => {
+            let found = dpmpp::partition_by(problem, dpmpp::Numbering::SethiUllman);
+            ("dpmpp-su", found.map(|found| found.partition))
+        }
+        PassAlgorithm::Dpmpp | PassAlgorithm::Exact => {
+            ("dpmpp", dpmpp::partition(problem).map(|found| found.partition))
+        }
     };
     let (partition, bound) = match algorithm {
         PassAlgorithm::Exact => {
@@ -195,6 +213,7 @@ fn shader(kernel: &Kernel, target: &Target, args: &PassesArgs) -> Result<Shader,
         lists: Vec::new(),
     };
     for region in &kernel.regions {
+        let region = &*args.loads.apply(&kernel.name, region, target)?;
         let problem = problem(&kernel.name, region, target)?;
         let start = Instant::now();
         let answer = solve(&problem, &kernel.name, args.algorithm, args.budget())?;

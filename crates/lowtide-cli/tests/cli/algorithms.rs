@@ -24,14 +24,24 @@ fn the_table_has_every_algorithm() {
             table.lines().any(|line| line.starts_with(&format!("{name} "))),
             "{name} is not in the table"
         );
-        names.push(name);
+        names.push((row["command"].as_str().expect("a command"), name));
     }
     for name in ["auto", "twopass", "colony", "su-cluster-adjust", "few-registers", "cp-paper"] {
+        assert!(names.contains(&("schedule", name)), "{names:?}");
+    }
+    // The published methods of papers 3 to 5.
+    for name in [("schedule", "colony --preset paper"), ("pack", "program-paper"), ("passes", "mrds-h")] {
         assert!(names.contains(&name), "{names:?}");
     }
+    for command in ["pack", "passes"] {
+        let error = run(&format!("{command} {{}} --algorithm quickest"), &[&corpus()]);
+        let mut own = names.iter().filter(|(of, _)| *of == command);
+        assert!(own.all(|(_, name)| error.stderr.contains(name)), "{}", error.stderr);
+    }
+    names.retain(|(command, name)| *command == "schedule" && !name.contains(' '));
     let error = run("schedule {} --algorithm quickest", &[&corpus()]);
     assert_eq!(error.code, 2);
-    assert!(names.iter().all(|name| error.stderr.contains(name)), "{}", error.stderr);
+    assert!(names.iter().all(|(_, name)| error.stderr.contains(name)), "{}", error.stderr);
 }
 
 /// A former name means the same algorithm.

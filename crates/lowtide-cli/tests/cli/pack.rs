@@ -201,3 +201,24 @@ fn integer_programs_give_the_same_lengths() {
     assert_eq!(own.0, own.1.len());
     assert_eq!(own, length("program"));
 }
+
+/// Paper 3: generated blocks, the paper's baseline, registers by linear scan, and a budget for each block.
+#[test]
+fn generated_blocks_are_packed_like_files() {
+    let of =
+        |more: &[&str]| json(&[&["pack", "--generated", "--algorithm", "list", "--json"], more].concat());
+    let sum = |document: &Value, key: &str| -> u64 {
+        let kernels = document["kernels"].as_array().expect("groups").iter();
+        let blocks = kernels.flat_map(|kernel| kernel["regions"].as_array().expect("blocks"));
+        blocks.map(|block| block[key].as_u64().expect("a number")).sum()
+    };
+    let (path, sc) = (of(&[]), of(&["--list", "sc", "--block-budget", "1s"]));
+    assert_eq!(path["kernels"].as_array().map(Vec::len), Some(3));
+    assert!(sum(&sc, "list_levels") < sum(&path, "list_levels"));
+    assert!(sum(&sc, "list_registers") < sum(&path, "list_registers"));
+    assert!(sum(&sc, "list_allocated") * 4 >= sum(&sc, "list_registers"));
+    let (code, _, stderr) = run(&["pack", "--generated", "--budget", "1ms", "--block-budget", "1s"]);
+    assert!(code == 2 && stderr.contains("--block-budget"), "{stderr}");
+    let (code, ..) = run(&["pack"]);
+    assert_eq!(code, 2, "files or --generated");
+}

@@ -200,3 +200,22 @@ fn mistakes_say_what_and_where() {
     std::fs::write(&target, text).expect("a file");
     assert!(error(&format!("passes @toon.wgsl --target {}", target.display())).contains("outputs"));
 }
+
+/// Paper 5: the published variants by name, and loads of inputs as operations.
+#[test]
+fn published_variants_have_names() {
+    let of = |line: &str| json(&format!("passes @bump_mapping.wgsl --target ps14 --nodes 200000 {line}"));
+    let cost = |document: &Value| number(&document["shaders"][0]["cost"]);
+    let best = of("");
+    for name in ["dpmpp", "dpmpp-su", "mio", "rds", "rds-h", "mrds-h"] {
+        assert!(cost(&of(&format!("--algorithm {name}"))) >= cost(&best), "{name}");
+    }
+    let with_loads = of("--loads operations");
+    let size = |document: &Value| number(&document["shaders"][0]["regions"][0]["n"]);
+    assert!(size(&with_loads) > size(&best) && cost(&with_loads) > cost(&best));
+    let bench = json("bench passes @bump_mapping.wgsl @skinning.wgsl --target ps14 --nodes 2000");
+    let stages: Vec<&str> =
+        bench["blocks"].as_array().expect("blocks").iter().filter_map(|row| row["stage"].as_str()).collect();
+    assert!(stages.contains(&"fragment") && stages.contains(&"vertex"), "{stages:?}");
+    assert!(bench["load_branching"].as_f64() > bench["branching"].as_f64(), "{bench}");
+}

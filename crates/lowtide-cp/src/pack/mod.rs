@@ -1,9 +1,10 @@
 //! Integer programs for packing two operations into each cycle (Fayyazi et al., sections 2.1 and 2.2), solved
 //! by HiGHS. `scripts/install-ortools` fetches the library of HiGHS together with OR-Tools.
 //!
-//! Each program has two forms. [`Form::Minimising`] is the paper's, equation by equation. [`Form::Decision`]
-//! fixes the length and asks whether a packing exists, from the lower bound upwards; it has equations 5 and
-//! 22 cycle by cycle. [`PackSolver::by_program`] runs the paper's five steps.
+//! Each program has three forms. [`Form::Paper`] is the paper's, equation by equation. [`Form::Minimising`] is the
+//! same with the narrower ranges of [`Ranges::new`]. [`Form::Decision`] fixes the length and asks whether a packing
+//! exists, from the lower bound upwards; it has equations 5 and 22 cycle by cycle. [`PackSolver::by_program`] runs
+//! the paper's five steps.
 
 pub(crate) mod program;
 mod split;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use lowtide::InstrId;
 use lowtide::pack::bound::Ranges;
 use lowtide::pack::check::check;
-use lowtide::pack::list::pack_by_list;
+use lowtide::pack::list::{pack_by_list, pack_like_sc};
 use lowtide::pack::{PackProblem, Packing};
 
 use crate::find;
@@ -29,10 +30,22 @@ use whole::WholeProgram;
 /// The form of the question to the solver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
-    /// Minimise the length, as in the paper.
+    /// Minimise the length, with the paper's ranges (equations 10 and 11).
+    Paper,
+    /// Minimise the length, with narrower ranges.
     Minimising,
-    /// Decide one length after the other, from the lower bound upwards.
+    /// Decide one length after the other, from the lower bound upwards, with narrower ranges.
     Decision,
+}
+
+impl Form {
+    /// Return the ranges of a block.
+    fn ranges(self, problem: &PackProblem) -> Ranges {
+        match self {
+            Form::Paper => Ranges::of_paper(problem),
+            Form::Minimising | Form::Decision => Ranges::new(problem),
+        }
+    }
 }
 
 /// The result of the integer programs.
@@ -81,15 +94,16 @@ impl PackSolver {
 
     /// Return the bound of the linear program: the paper's program without integrality (step 3).
     ///
-    /// `longest` is the length of any packing. The linear program has the combinatorial ranges, but not the
+    /// `longest` is the length of any packing. The linear program has the ranges of the form, but not the
     /// combinatorial bound on the length.
     pub fn linear_bound(
         &self,
         problem: &PackProblem,
+        form: Form,
         longest: u32,
         time: Duration,
     ) -> Result<u32, SolverError> {
-        let mut ranges = Ranges::new(problem);
+        let mut ranges = form.ranges(problem);
         check_size(problem, &ranges, longest)?;
         ranges.length = 0;
         let Some(program) = Built::new(problem, &ranges, longest, Form::Minimising) else {
@@ -105,7 +119,8 @@ impl PackSolver {
         }
     }
 
-    /// Find the shortest packing by the paper's five steps. The steps are: list schedule, matrices (the
+    /// Find the shortest packing by the paper's five steps. The steps are: list schedule ([`pack_like_sc`] for
+    /// [`Form::Paper`]), matrices (the
     /// problem itself), linear bound, stop if the two meet, integer program in one of its forms.
     pub fn by_program(
         &self,
@@ -114,8 +129,8 @@ impl PackSolver {
         time: Duration,
     ) -> Result<ProgramAnswer, SolverError> {
         let began = Instant::now();
-        let list = pack_by_list(problem);
-        let mut bound = self.linear_bound(problem, list.length(), time)?;
+        let list = if form == Form::Paper { pack_like_sc(problem) } else { pack_by_list(problem) };
+        let mut bound = self.linear_bound(problem, form, list.length(), time)?;
         if form == Form::Decision {
             bound = bound.max(Ranges::new(problem).length);
         }
@@ -143,12 +158,12 @@ impl PackSolver {
         }
         let began = Instant::now();
         let time = time.min(LONGEST);
-        let mut ranges = Ranges::new(problem);
+        let mut ranges = form.ranges(problem);
         check_size(problem, &ranges, start.length())?;
         let mut answer =
             ProgramAnswer { packing: start.clone(), bound, proved: false, by_linear: false, seconds: 0.0 };
         match form {
-            Form::Minimising => {
+            Form::Paper | Form::Minimising => {
                 ranges.length = bound;
                 if let Some(program) = Built::new(problem, &ranges, start.length(), form) {
                     match self.library.solve(program.program(), false, time) {

@@ -92,7 +92,7 @@ impl SplitProgram {
         }
         match form {
             Form::Decision => split.add_times(problem),
-            Form::Minimising => split.add_paper_times(problem, ranges, length),
+            Form::Paper | Form::Minimising => split.add_paper_times(problem, ranges, length),
         }
         for cycle in 0..length {
             // (23)

@@ -29,7 +29,7 @@ impl WholeProgram {
         // (1) and (4)
         let end = match form {
             Form::Decision => None,
-            Form::Minimising => {
+            Form::Paper | Form::Minimising => {
                 let least = f64::from(ranges.length.min(length));
                 Some(whole.program.column(least, length.into(), 1.0, true))
             }
@@ -68,7 +68,7 @@ impl WholeProgram {
     /// (5). [`Form::Decision`] has it cycle by cycle, which leaves less room for fractions: `to` by cycle c +
     /// latency - 1 implies `from` by c - 1.
     fn add_latency(&mut self, from: usize, to: usize, latency: u32, form: Form) {
-        if form == Form::Minimising {
+        if form != Form::Decision {
             let mut sum = self.time(from, 1.0);
             sum.extend(self.time(to, -1.0));
             self.program.at_most(&sum, -f64::from(latency));

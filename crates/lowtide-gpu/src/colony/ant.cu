@@ -287,7 +287,7 @@ DEVICE u64 walk(const Arrays& a, const Memory& own, u32 ant, u32 lane, u32* chos
 #if defined(ALL_STALL)
     const bool stalls = is_timed;
 #else
-    const bool stalls = is_timed && t.stalling > 0 && group % t.stalling == t.stalling - 1;
+    const bool stalls = is_timed && (group + 1) * t.stall_share / 100 > group * t.stall_share / 100;
 #endif
 #if defined(SAME_GUIDE)
     const u32 guide = is_timed ? 0 : 1;

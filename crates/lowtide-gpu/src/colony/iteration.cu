@@ -104,7 +104,7 @@ DEVICE void fade(const Arrays& a, u32 thread, u32 threads) {
     u32* kept = (u32*)(a.work + t.raised) + (1 - c.current) * (u32)t.raised_size;
     for (u32 k = thread; k < c.raised[c.current]; k += threads) {
         const u32 place = raised[k];
-        u32 amount = pheromones[place] * (u32)t.remains / 16;
+        u32 amount = pheromones[place] * (u32)t.remains / WHOLE;
         amount = amount < LEAST ? LEAST : amount > MOST ? MOST : amount;
         pheromones[place] = (u16)amount;
         if (amount > LEAST) kept[count_up(&c.raised[1 - c.current])] = place;

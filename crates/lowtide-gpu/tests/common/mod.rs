@@ -80,10 +80,12 @@ pub(crate) fn made(count: u64) -> Vec<Task> {
             seed,
             groups: 5,
             explorations: random.pick(&[0, 3, 10, 1000]),
-            stalling: random.pick(&[0, 1, 2, 4]),
-            remains: random.pick(&[10, 13, 15, 16]),
+            stall_share: random.pick(&[0, 25, 50, 75, 100]),
+            remains: random.pick(&[6_250, 8_000, 8_125, 10_000]),
             slack: random.pick(&[0, 2, 64]),
             patience: [3, 4, 5],
+            guards: random.chance(70),
+            ..Parameters::default()
         };
         let budget = Budget { nodes: Some(1_000 + random.below(50_000) as u64), ..Budget::UNLIMITED };
         let options = Options { budget, parameters };

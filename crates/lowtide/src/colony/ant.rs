@@ -21,6 +21,11 @@
 //!    group explores, the ant draws one with a probability in proportion to the score, by its random number
 //!    of the step.
 //!
+//! The ants of a group take their steps together. With [`Lists::Whole`](super::Lists) an ant looks at its whole list, so the
+//! other ants make no difference. Otherwise it looks at the beginning of its list, as far as
+//! [`Lists::reach`](super::Lists) says for the lists of all living ants of the group. Only if the ant would die
+//! there, it looks at the whole list.
+//!
 //! In pass 1, time does not count: every instruction of the list is available. A step is an instruction, not
 //! a cycle as in paper 4. Stalls take no steps, so all ants of a group are always at the same step.
 
@@ -48,6 +53,10 @@ pub(super) struct Ant {
     /// For each instruction: not issued, issued, or issued early.
     marks: Vec<Mark>,
     progress: Progress,
+    /// The live weight, the row of pheromones, and the cycles waited without need.
+    live: i64,
+    row: usize,
+    waited: u32,
     pub(super) trail: Vec<u32>,
     /// The peak of each class so far.
     pub(super) peak: i64,
@@ -77,6 +86,9 @@ impl Ant {
             closer_sum: terrain.closer_sum.clone(),
             marks: vec![Mark::Waiting; terrain.len()],
             progress: Progress::default(),
+            live: 0,
+            row: 0,
+            waited: 0,
             trail: Vec::with_capacity(terrain.len()),
             peak: 0,
             slot: 0,
@@ -87,39 +99,72 @@ impl Ant {
     /// come before, and one for the start.
     pub(super) fn walk(&mut self, terrain: &Terrain, pheromones: &[u16], rules: &Rules, lane: u32) -> bool {
         self.restart(terrain, rules);
-        let count = terrain.len();
-        let mut live = terrain.live;
-        let mut row = count;
-        let mut waited = 0;
         let key = rules.key_of(lane);
-        let relief = &terrain.relief[rules.guide as usize][..];
-        for step in 0..count {
-            let trail = &pheromones[row * count..][..count];
-            let total = match self.look(terrain, trail, rules, live, waited) {
-                Some(total) => total,
-                None => return false,
-            };
-            let place = match rules.explores(step) {
-                true => self.draw(rules.number(key, step), total),
-                false => self.best(),
-            };
-            let instr = self.list.swap_remove(place);
-            let available = self.slots.swap_remove(place);
-            if available > self.slot {
-                waited += (available - self.slot) / terrain.width;
-                self.slot = available;
+        (0..terrain.len()).all(|step| self.step(terrain, pheromones, rules, key, step, usize::MAX))
+    }
+
+    /// Make the schedules of a group, one ant for each lane. Return which of them are alive.
+    pub(super) fn walk_together(
+        ants: &mut [Ant],
+        terrain: &Terrain,
+        pheromones: &[u16],
+        rules: &Rules,
+    ) -> Vec<bool> {
+        ants.iter_mut().for_each(|ant| ant.restart(terrain, rules));
+        let mut alive = vec![true; ants.len()];
+        for step in 0..terrain.len() {
+            let living = ants.iter().zip(&alive).filter(|(_, is_alive)| **is_alive);
+            let reach = rules.lists.reach(living.map(|(ant, _)| ant.list.len()));
+            for (lane, (ant, is_alive)) in ants.iter_mut().zip(&mut alive).enumerate() {
+                let key = rules.key_of(lane as u32);
+                *is_alive = *is_alive && ant.step(terrain, pheromones, rules, key, step, reach);
             }
-            if let Some(guard) = rules.guard {
-                let is_free = terrain.packing.fits(live + self.delta[instr as usize], live);
-                self.follow(terrain, guard, instr, is_free);
-            }
-            live += self.delta[instr as usize];
-            if !terrain.packing.fits(live, self.peak) {
-                self.peak = terrain.packing.highest(live, self.peak);
-            }
-            self.pass(terrain, relief, rules.is_timed, instr);
-            row = instr as usize;
         }
+        alive
+    }
+
+    /// Issue the next instruction. Return false if the ant dies. The ant looks at the first `reach`
+    /// instructions of its list.
+    #[inline]
+    fn step(
+        &mut self,
+        terrain: &Terrain,
+        pheromones: &[u16],
+        rules: &Rules,
+        key: u64,
+        step: usize,
+        reach: usize,
+    ) -> bool {
+        let count = terrain.len();
+        let (live, waited) = (self.live, self.waited);
+        let trail = &pheromones[self.row * count..][..count];
+        let mut reach = reach.min(self.list.len());
+        let mut total = self.look(terrain, trail, rules, live, waited, reach);
+        if total.is_none() && reach < self.list.len() {
+            reach = self.list.len();
+            total = self.look(terrain, trail, rules, live, waited, reach);
+        }
+        let Some(total) = total else { return false };
+        let place = match rules.explores(step) {
+            true => self.draw(rules.number(key, step), total, reach),
+            false => self.best(reach),
+        };
+        let instr = self.list.swap_remove(place);
+        let available = self.slots.swap_remove(place);
+        if available > self.slot {
+            self.waited += (available - self.slot) / terrain.width;
+            self.slot = available;
+        }
+        if let Some(guard) = rules.guard {
+            let is_free = terrain.packing.fits(live + self.delta[instr as usize], live);
+            self.follow(terrain, guard, instr, is_free);
+        }
+        self.live += self.delta[instr as usize];
+        if !terrain.packing.fits(self.live, self.peak) {
+            self.peak = terrain.packing.highest(self.live, self.peak);
+        }
+        self.pass(terrain, &terrain.relief[rules.guide as usize], rules.is_timed, instr);
+        self.row = instr as usize;
         true
     }
 
@@ -137,12 +182,15 @@ impl Ant {
         self.slots.resize(terrain.roots.len(), 0);
         self.marks.fill(Mark::Waiting);
         self.progress = Progress::default();
+        self.live = terrain.live;
+        self.row = terrain.len();
+        self.waited = 0;
         self.peak = terrain.live;
         self.slot = 0;
     }
 
-    /// Score all open instructions, at the first slot that has one, and return the sum. `None` if the ant
-    /// dies.
+    /// Score all open instructions of the first `reach`, at the first slot that has one, and return the sum.
+    /// `None` if the ant dies.
     #[inline]
     fn look(
         &mut self,
@@ -151,6 +199,7 @@ impl Ant {
         rules: &Rules,
         live: i64,
         waited: u32,
+        reach: usize,
     ) -> Option<u64> {
         let packing = &terrain.packing;
         loop {
@@ -158,7 +207,8 @@ impl Ant {
             let mut next = u32::MAX;
             let mut is_free = false;
             let now = self.slot;
-            for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
+            let list = self.list[..reach].iter().zip(&self.slots);
+            for ((&instr, &slot), score) in list.zip(&mut self.scores) {
                 *score = 0;
                 let instr = instr as usize;
                 if rules.is_timed && slot.max(now) > rules.deadlines[instr] {
@@ -184,7 +234,7 @@ impl Ant {
                 }
             }
             if next != u32::MAX && rules.stalls && !is_free {
-                total += self.look_ahead(terrain, trail, rules, live, waited);
+                total += self.look_ahead(terrain, trail, rules, live, waited, reach);
             }
             if total > 0 {
                 return Some(total);
@@ -197,9 +247,18 @@ impl Ant {
     }
 
     /// Score the free instructions that are not yet available.
-    fn look_ahead(&mut self, terrain: &Terrain, trail: &[u16], rules: &Rules, live: i64, waited: u32) -> u64 {
+    fn look_ahead(
+        &mut self,
+        terrain: &Terrain,
+        trail: &[u16],
+        rules: &Rules,
+        live: i64,
+        waited: u32,
+        reach: usize,
+    ) -> u64 {
         let mut total = 0;
-        for ((&instr, &slot), score) in self.list.iter().zip(&self.slots).zip(&mut self.scores) {
+        let list = self.list[..reach].iter().zip(&self.slots);
+        for ((&instr, &slot), score) in list.zip(&mut self.scores) {
             let instr = instr as usize;
             let then = live + self.delta[instr];
             if slot > self.slot && terrain.packing.fits(then, live) && terrain.packing.fits(then, rules.limit)
@@ -215,9 +274,9 @@ impl Ant {
 
     /// Return the first instruction with the highest score.
     #[inline]
-    fn best(&self) -> usize {
+    fn best(&self, reach: usize) -> usize {
         let mut best = (0, 0);
-        for (place, &score) in self.scores[..self.list.len()].iter().enumerate() {
+        for (place, &score) in self.scores[..reach].iter().enumerate() {
             if score > best.1 {
                 best = (place, score);
             }
@@ -227,9 +286,9 @@ impl Ant {
 
     /// Draw an instruction in proportion to its score, by a random number.
     #[inline]
-    fn draw(&self, number: u64, total: u64) -> usize {
+    fn draw(&self, number: u64, total: u64, reach: usize) -> usize {
         let mut rest = ((u128::from(number) * u128::from(total)) >> 64) as u64;
-        for (place, &score) in self.scores[..self.list.len()].iter().enumerate() {
+        for (place, &score) in self.scores[..reach].iter().enumerate() {
             if rest < u64::from(score) {
                 return place;
             }

@@ -8,7 +8,7 @@
 use super::guard::Guard;
 use super::pheromone::{LEAST, MOST};
 use super::search::{Aim, Answer, Task};
-use super::{Guide, LANES, STALL_SCALE};
+use super::{Guide, LANES, Lists, STALL_SCALE, WHOLE};
 use crate::analysis::walk::NEVER;
 use crate::index::{InstrId, Rows};
 
@@ -38,7 +38,7 @@ macro_rules! header {
 
 header! {
     // Numbers.
-    count, values, width, is_timed, groups, patience, seed, explores_below, stalling, remains, slack, start_cost, bound, nodes,
+    count, values, width, is_timed, groups, patience, seed, explores_below, stall_share, remains, slack, start_cost, bound, nodes,
     nanoseconds, steps, limit, limits_sum, everything, spare, live, fields, levels, has_guards, roots,
     // Positions in the array of 32-bit numbers.
     next_starts, next_instrs, next_cycles, waits, tail, close_starts, closes, left, closer_sum, root_list, attraction, relief, start, fewest, fewest_rank,
@@ -108,6 +108,7 @@ impl Batch {
             ("LEAST", LEAST.into()),
             ("MOST", MOST.into()),
             ("NEVER", NEVER / 2),
+            ("WHOLE", WHOLE),
         ];
         for (name, value) in constants {
             text += &format!("#define {name} {value}u\n");
@@ -118,7 +119,7 @@ impl Batch {
     }
 
     /// Return the working memory of this batch with one more task. `None` if the task has too many classes or
-    /// too many ants.
+    /// too many ants, or if its ants do not look at whole lists.
     pub fn bytes_of(mut self, task: &Task) -> Option<u64> {
         self.push(task).then_some(self.work_bytes)
     }
@@ -131,6 +132,7 @@ impl Batch {
         let ants = parameters.groups.saturating_mul(LANES);
         let is_possible = (1..=MOST_ANTS).contains(&ants)
             && packing.classes().count() <= MOST_FIELDS
+            && parameters.lists == Lists::Whole
             && (self.answers.is_empty() || self.ants == ants);
         if !is_possible {
             return false;
@@ -146,7 +148,7 @@ impl Batch {
             patience: parameters.patience_for(terrain.len()).into(),
             seed: parameters.seed,
             explores_below: parameters.explores_below(terrain.len()),
-            stalling: parameters.stalling.into(),
+            stall_share: parameters.stall_share.into(),
             remains: parameters.remains.into(),
             slack: parameters.slack.into(),
             start_cost: task.start_cost,

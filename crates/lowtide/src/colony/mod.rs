@@ -44,7 +44,11 @@ const STALL_SCALE: u32 = 8;
 /// The largest region with pheromones: the table of a larger one would take gigabytes.
 pub const MOST_INSTRS: usize = 1 << 13;
 
+/// One in the fixed point of [`Parameters::remains`].
+pub const WHOLE: u32 = 10_000;
+
 /// The parameters of a colony. The defaults come from the experiments in `docs/colony.md`.
+/// [`Parameters::PAPER`] has those of paper 4.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Parameters {
     /// The seed of the random numbers.
@@ -54,9 +58,9 @@ pub struct Parameters {
     /// The average number of steps of a region in which a group explores. In the other steps it exploits.
     /// (The papers' b.)
     pub explorations: u32,
-    /// One group of this number may stall without need; 0 for none.
-    pub stalling: u32,
-    /// The part of a pheromone that is left after an iteration, in sixteenths.
+    /// The share of groups that may stall without need, in percent.
+    pub stall_share: u32,
+    /// The part of a pheromone that is left after an iteration, of [`WHOLE`]. (The paper's decay factor.)
     pub remains: u32,
     /// The cycles by which a schedule may exceed the best one before its ant dies, for each 64 cycles of the
     /// best one.
@@ -64,6 +68,46 @@ pub struct Parameters {
     /// The iterations without improvement that end the search: for regions below 50 instructions, below 100,
     /// and others.
     pub patience: [u32; 3],
+    /// Whether most groups have a guard against dead ends. Without one, an ant dies where nothing fits.
+    pub guards: bool,
+    /// The orders that the passes start from.
+    pub start: Start,
+    /// The instructions of its list that an ant looks at.
+    pub lists: Lists,
+}
+
+/// The orders that the passes of a colony start from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Start {
+    /// Pass 1: the best of the source, production and `few-registers` orders. Pass 2: the shortest of these, of
+    /// pass 1 and of the guarded lists.
+    Best,
+    /// Pass 1: the recorded production order, or the source order without a record. Pass 2: the order of pass
+    /// 1, with stalls (paper 4, Section IV-C).
+    Production,
+}
+
+/// The instructions of its list that an ant looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lists {
+    /// All of them.
+    Whole,
+    /// As many as the shortest list of the group has (paper 4, Section V-B).
+    Shortest,
+    /// As many as the middle between the shortest and the longest list of the group (paper 4, Section V-B).
+    Middle,
+}
+
+impl Lists {
+    /// Return the number of instructions to look at, for the lengths of all lists of a group.
+    fn reach(self, lengths: impl Iterator<Item = usize> + Clone) -> usize {
+        let shortest = lengths.clone().min().unwrap_or(0);
+        match self {
+            Lists::Whole => usize::MAX,
+            Lists::Shortest => shortest,
+            Lists::Middle => shortest.midpoint(lengths.max().unwrap_or(0)),
+        }
+    }
 }
 
 impl Default for Parameters {
@@ -72,15 +116,44 @@ impl Default for Parameters {
             seed: 1,
             groups: 8,
             explorations: 10,
-            stalling: 4,
-            remains: 13,
+            stall_share: 25,
+            remains: 8125,
             slack: 2,
             patience: [10, 20, 30],
+            guards: true,
+            start: Start::Best,
+            lists: Lists::Whole,
         }
     }
 }
 
 impl Parameters {
+    /// The published configuration (paper 4, Sections IV-A and VI-A). There are 11,520 ants, in groups of
+    /// [`LANES`] instead of 64. Ants die only where nothing fits, or at twice the best length.
+    pub const PAPER: Parameters = Parameters {
+        seed: 1,
+        groups: 11_520 / LANES,
+        explorations: 10,
+        stall_share: 25,
+        remains: WHOLE / 10 * 8,
+        slack: 64,
+        patience: [1, 2, 3],
+        guards: false,
+        start: Start::Production,
+        lists: Lists::Whole,
+    };
+
+    /// Return whether the passes start from the production order alone.
+    pub(crate) fn starts_from_production(&self) -> bool {
+        self.start == Start::Production
+    }
+
+    /// Return whether a group may stall without need. The groups that may are spread evenly.
+    fn stalls(&self, group: u32) -> bool {
+        let stalling_before = |group: u32| group * self.stall_share / 100;
+        stalling_before(group + 1) > stalling_before(group)
+    }
+
     /// Return the threshold of exploration: a group explores in a step if 32 bits of its random number are
     /// below it.
     fn explores_below(&self, count: usize) -> u64 {
@@ -93,7 +166,7 @@ impl Parameters {
         let mut amount = u32::from(pheromone::MOST);
         let mut iterations = 1;
         while amount > pheromone::LEAST.into() && iterations <= count {
-            let faded = amount * self.remains / 16;
+            let faded = amount * self.remains / WHOLE;
             iterations = if faded < amount { iterations + 1 } else { count + 1 };
             amount = faded;
         }
@@ -143,6 +216,7 @@ struct Rules<'a> {
     guide: Guide,
     /// The guard, if registers limit the length.
     guard: Option<&'a Guard>,
+    lists: Lists,
     /// The limit on the live weight.
     limit: i64,
     /// For each instruction, the last slot in which it may issue.

@@ -101,8 +101,15 @@ impl Plain<'_> {
         (u64::from(ONE) + path + (most_opened - opened(instr)) * for_relief / range + closes) as u32
     }
 
-    /// Return the order of an ant, and its slots. `None` if it dies.
-    pub(super) fn walk(&self, rules: &Rules, lane: u32) -> Option<(Vec<InstrId>, u32)> {
+    /// Return the order of an ant, and its slots. `None` if it dies. `reach` has the number of instructions to
+    /// look at in each step; `lengths` takes the length of the list in each step.
+    pub(super) fn walk(
+        &self,
+        rules: &Rules,
+        lane: u32,
+        reach: &dyn Fn(usize) -> usize,
+        lengths: &mut Vec<usize>,
+    ) -> Option<(Vec<InstrId>, u32)> {
         let region = self.problem.region();
         let width = self.problem.target().issue().width;
         let mut order: Vec<InstrId> = Vec::new();
@@ -119,10 +126,17 @@ impl Plain<'_> {
                 });
                 if rules.is_timed { ready.max().unwrap_or(0) * width } else { 0 }
             };
+            lengths.push(list.len());
+            let mut looked: Vec<InstrId> = list.iter().copied().take(reach(step)).collect();
             let scores = loop {
+                let may_look_further = looked.len() < list.len();
                 let late =
                     |&instr: &InstrId| available(instr, &cycles).max(now) > rules.deadlines[instr.index()];
-                if rules.is_timed && list.iter().any(late) {
+                if rules.is_timed && looked.iter().any(late) {
+                    if may_look_further {
+                        looked = list.clone();
+                        continue;
+                    }
                     return None;
                 }
                 let score = |instr: InstrId| {
@@ -140,10 +154,10 @@ impl Plain<'_> {
                     available(instr, &cycles) <= now && self.fits(&with(&order, instr)) && protected
                 };
                 let mut scores: Vec<u32> =
-                    list.iter().map(|&instr| if is_open(instr) { score(instr) } else { 0 }).collect();
-                let is_any_free = list.iter().any(|&instr| is_open(instr) && self.is_free(&order, instr));
+                    looked.iter().map(|&instr| if is_open(instr) { score(instr) } else { 0 }).collect();
+                let is_any_free = looked.iter().any(|&instr| is_open(instr) && self.is_free(&order, instr));
                 if rules.stalls && !is_any_free {
-                    for (score_of, &instr) in scores.iter_mut().zip(&list) {
+                    for (score_of, &instr) in scores.iter_mut().zip(&looked) {
                         let slot = available(instr, &cycles);
                         if slot > now && self.is_free(&order, instr) && self.fits(&with(&order, instr)) {
                             let wait = (slot - now) / width + waited;
@@ -154,8 +168,12 @@ impl Plain<'_> {
                 if scores.iter().any(|&score| score > 0) {
                     break scores;
                 }
-                let later = list.iter().map(|&instr| available(instr, &cycles)).filter(|&slot| slot > now);
-                now = later.min()?;
+                let later = looked.iter().map(|&instr| available(instr, &cycles)).filter(|&slot| slot > now);
+                match later.min() {
+                    Some(slot) => now = slot,
+                    None if may_look_further => looked = list.clone(),
+                    None => return None,
+                }
             };
             let place = if rules.explores(step) {
                 let total: u64 = scores.iter().map(|&score| u64::from(score)).sum();

@@ -4,7 +4,7 @@
 //! [`LEAST`]. In an iteration the winner adds to all its links. Then each link fades, and stays between
 //! [`LEAST`] and [`MOST`]. Links with the least amount do not change, so an update visits only the others.
 
-use super::ONE;
+use super::{ONE, WHOLE};
 
 pub(super) const LEAST: u16 = ONE;
 pub(super) const MOST: u16 = 8 * ONE;
@@ -26,7 +26,7 @@ impl Pheromones {
         &self.table
     }
 
-    /// Add to the links of an order, and let all links fade to `remains` of 16 parts.
+    /// Add to the links of an order, and let all links fade to `remains` of [`WHOLE`].
     pub(super) fn update(&mut self, order: &[u32], more: u16, remains: u32) {
         let mut row = self.count;
         for &instr in order {
@@ -41,7 +41,7 @@ impl Pheromones {
         let table = &mut self.table;
         self.raised.retain(|&place| {
             let amount = &mut table[place as usize];
-            let left = u32::from(*amount) * remains / 16;
+            let left = u32::from(*amount) * remains / WHOLE;
             *amount = (left as u16).clamp(LEAST, MOST);
             *amount > LEAST
         });

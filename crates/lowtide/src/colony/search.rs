@@ -9,7 +9,7 @@ use super::ant::Ant;
 use super::guard::Guard;
 use super::pheromone::{Pheromones, deposit};
 use super::terrain::Terrain;
-use super::{Guide, LANES, MOST_INSTRS, Parameters, Rules};
+use super::{Guide, LANES, Lists, MOST_INSTRS, Parameters, Rules};
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::limits::{self, is_within};
 use crate::analysis::times::{MOST_SLOTS, Times};
@@ -124,9 +124,10 @@ impl Task {
         matches!(self.aim, Aim::Length { .. })
     }
 
-    /// Return whether ants have guards: true where registers limit the length.
+    /// Return whether ants have guards: by default where registers limit the length.
     pub(super) fn has_guards(&self) -> bool {
-        self.is_timed() && self.terrain.packing.classes().next().is_some()
+        let has_limits = self.is_timed() && self.terrain.packing.classes().next().is_some();
+        has_limits && self.options.parameters.guards
     }
 
     /// Return whether the start is optimal.
@@ -309,7 +310,9 @@ impl<'t> Colony<'t> {
         let of_group = u64::from(LANES) * self.task.len() as u64;
         let most_threads = (u64::from(self.parameters().groups) * of_group / CHOICES_PER_THREAD).max(1);
         let threads = threads.min(most_threads as usize).clamp(1, self.parameters().groups.max(1) as usize);
-        let mut ants = vec![Ant::new(&self.task.terrain); threads];
+        // A group whose ants depend on each other has one thread.
+        let together = if self.parameters().lists == Lists::Whole { 1 } else { LANES };
+        let mut ants = vec![vec![Ant::new(&self.task.terrain); together as usize]; threads];
         let patience = self.parameters().patience_for(self.task.terrain.len());
         let (mut choices, mut iteration, mut in_vain) = (0, 0, 0);
         self.leave(None);
@@ -350,29 +353,30 @@ impl<'t> Colony<'t> {
     /// Run all ants of an iteration. Return the winner, and the number of choices.
     fn iterate(
         &self,
-        ants: &mut [Ant],
+        ants: &mut [Vec<Ant>],
         iteration: u32,
         groups: u32,
         deadline: Option<Instant>,
     ) -> (Winner, u64) {
         let deadlines = self.deadlines();
         let next = AtomicU32::new(0);
-        let work = |ant: &mut Ant| {
+        let work = |ants: &mut Vec<Ant>| {
+            let at_a_time = ANTS_AT_A_TIME.max(ants.len() as u32);
             let mut done: (Winner, u64) = (None, 0);
             loop {
-                let first = next.fetch_add(ANTS_AT_A_TIME, Ordering::Relaxed);
+                let first = next.fetch_add(at_a_time, Ordering::Relaxed);
                 if first >= groups * LANES {
                     return done;
                 }
                 let rules = self.rules(iteration, first / LANES, &deadlines);
-                let (winner, choices) = self.send(ant, first..first + ANTS_AT_A_TIME, &rules, deadline);
+                let (winner, choices) = self.send(ants, first..first + at_a_time, &rules, deadline);
                 done = (better(done.0, winner), done.1 + choices);
             }
         };
         let Some((own, others)) = ants.split_first_mut() else { return (None, 0) };
         std::thread::scope(|scope| {
             let others: Vec<_> =
-                others.iter_mut().map(|ant| scope.spawn(threads::same_clock(|| work(ant)))).collect();
+                others.iter_mut().map(|ants| scope.spawn(threads::same_clock(|| work(ants)))).collect();
             let (mut winner, mut choices) = work(own);
             for other in others {
                 let (found, chosen) = threads::join(other);
@@ -399,7 +403,7 @@ impl<'t> Colony<'t> {
 
     /// Return the rules of a group.
     fn rules<'a>(&'a self, iteration: u32, group: u32, deadlines: &'a [u32]) -> Rules<'a> {
-        let Parameters { seed, stalling, .. } = *self.parameters();
+        let parameters = self.parameters();
         let packing = &self.task.terrain.packing;
         let (is_timed, limit) = match &self.task.aim {
             Aim::Length { limit } => (true, *limit),
@@ -409,7 +413,8 @@ impl<'t> Colony<'t> {
         };
         Rules {
             is_timed,
-            stalls: is_timed && stalling > 0 && group % stalling == stalling - 1,
+            stalls: is_timed && parameters.stalls(group),
+            lists: parameters.lists,
             guide: match is_timed {
                 true => Guide::ALL[group as usize % 3],
                 false => [Guide::Relief, Guide::Both][group as usize % 2],
@@ -421,33 +426,52 @@ impl<'t> Colony<'t> {
             },
             limit,
             deadlines,
-            key: bits_at(bits_at(seed, u64::from(is_timed) << 32 | u64::from(iteration)), group.into()),
-            explores_below: self.parameters().explores_below(self.task.len()),
+            key: bits_at(
+                bits_at(parameters.seed, u64::from(is_timed) << 32 | u64::from(iteration)),
+                group.into(),
+            ),
+            explores_below: parameters.explores_below(self.task.len()),
         }
     }
 
-    /// Run some ants of a group. Return the best one, and the number of choices.
+    /// Run some ants of a group. Return the best one, and the number of choices. With one element of `ants`
+    /// the ants run one after the other, otherwise the whole group runs together.
     fn send(
         &self,
-        ant: &mut Ant,
+        ants: &mut [Ant],
         numbers: Range<u32>,
         rules: &Rules,
         deadline: Option<Instant>,
     ) -> (Winner, u64) {
+        let (terrain, pheromones) = (&self.task.terrain, self.pheromones.table());
         let mut winner: Winner = None;
         let mut choices = 0;
-        for number in numbers {
-            if is_over(deadline) {
-                break;
-            }
-            let is_alive = ant.walk(&self.task.terrain, self.pheromones.table(), rules, number % LANES);
+        let mut finish = |ant: &Ant, number: u32, is_alive: bool| {
             choices += ant.trail.len() as u64;
             if is_alive {
-                let cost = self.task.aim.cost(&self.task.terrain, ant.peak, ant.slot);
+                let cost = self.task.aim.cost(terrain, ant.peak, ant.slot);
                 if winner.as_ref().is_none_or(|(best, ..)| cost < *best) {
                     winner = Some((cost, number, ant.trail.clone()));
                 }
             }
+        };
+        match ants {
+            [ant] => {
+                for number in numbers {
+                    if is_over(deadline) {
+                        break;
+                    }
+                    let is_alive = ant.walk(terrain, pheromones, rules, number % LANES);
+                    finish(ant, number, is_alive);
+                }
+            }
+            group if !is_over(deadline) => {
+                let alive = Ant::walk_together(group, terrain, pheromones, rules);
+                for ((ant, number), is_alive) in group.iter().zip(numbers).zip(alive) {
+                    finish(ant, number, is_alive);
+                }
+            }
+            _ => {}
         }
         (winner, choices)
     }

@@ -5,7 +5,7 @@ use super::guard::Guard;
 use super::naive::Plain;
 use super::pheromone::Pheromones;
 use super::terrain::Terrain;
-use super::{Guide, LANES, Options, Parameters, Rules, Task};
+use super::{Guide, LANES, Lists, Options, Parameters, Rules, Task};
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::PressureFields;
 use crate::budget::Budget;
@@ -45,7 +45,7 @@ fn ants_do_what_the_definition_says() {
                 pheromones.update(
                     &numbers(&order),
                     100 + random.below(1000) as u16,
-                    12 + random.below(5) as u32,
+                    7_500 + 625 * random.below(5) as u32,
                 );
             }
             let known = case.small.order_within(&case.limits, &mut random).expect("limits are possible");
@@ -60,6 +60,7 @@ fn ants_do_what_the_definition_says() {
                 stalls: random.chance(50),
                 guide: random.pick(&Guide::ALL),
                 guard: guard.as_ref(),
+                lists: Lists::Whole,
                 limit,
                 deadlines: &deadlines,
                 key: random.bits(),
@@ -77,7 +78,7 @@ fn ants_do_what_the_definition_says() {
                 let slots = if rules.is_timed { ant.slot } else { 0 };
                 let order = ant.trail.iter().map(|&instr| InstrId(instr)).collect::<Vec<_>>();
                 let made = is_alive.then_some((order, slots));
-                let expected = plain.walk(&rules, lane);
+                let expected = plain.walk(&rules, lane, &|_| usize::MAX, &mut Vec::new());
                 assert_eq!(made, expected, "{}: {rules:?}", case.text());
                 walks += 1;
                 died += u32::from(made.is_none());
@@ -94,6 +95,93 @@ fn ants_do_what_the_definition_says() {
         }
     }
     assert!(walks > 1000 && died > 50 && early > 150 && stalled > 50, "{walks} {died} {early} {stalled}");
+}
+
+/// Ants of a group that depend on each other: each looks as far as the lists of all allow, and then does what the definition says.
+#[test]
+fn groups_with_limited_lists_do_what_the_definition_says() {
+    let mut random = Random::new(5);
+    let mut cases = Random::new(6);
+    let [mut walks, mut died, mut limited] = [0; 3];
+    for case in Case::all(0..60, 9, 40, &mut cases) {
+        let problem = case.problem();
+        let packing = PressureFields::within(&case.region, &case.limits).expect("small limits");
+        let bound = lower_bound(&problem);
+        let terrain = Terrain::new(&problem, &packing, &bound.tail);
+        let limit = packing.pack(&case.limits);
+        let known = case.small.order_within(&case.limits, &mut random).expect("limits are possible");
+        let known = random.chance(50).then_some(known);
+        let guard = known.as_ref().map(|order| Guard::new(&terrain, &numbers(order), limit));
+        let last = case.optimum + random.below(20) as u32;
+        let width = terrain.width;
+        let deadlines: Vec<u32> =
+            bound.tail.iter().map(|tail| last.saturating_sub(*tail) * width + width - 1).collect();
+        let pheromones = Pheromones::new(case.region.len());
+        for lists in [Lists::Shortest, Lists::Middle] {
+            let rules = Rules {
+                is_timed: random.chance(70),
+                stalls: random.chance(50),
+                guide: random.pick(&Guide::ALL),
+                guard: guard.as_ref(),
+                lists,
+                limit,
+                deadlines: &deadlines,
+                key: random.bits(),
+                explores_below: 1 << 32,
+            };
+            let mut ants = vec![Ant::new(&terrain); 6];
+            let alive = Ant::walk_together(&mut ants, &terrain, pheromones.table(), &rules);
+            let plain = Plain {
+                problem: &problem,
+                terrain: &terrain,
+                limits: &case.limits,
+                guard: known.clone(),
+                pheromones: pheromones.table(),
+            };
+            // The lists of each ant up to each step depend on those of the others, so the plain ants go step by step, too.
+            let mut reaches: Vec<usize> = Vec::new();
+            let mut found = Vec::new();
+            for step in 0..case.region.len() {
+                let reach = |at: usize| reaches.get(at).copied().unwrap_or(usize::MAX);
+                let mut lengths = vec![Vec::new(); ants.len()];
+                found = (0..ants.len())
+                    .map(|lane| plain.walk(&rules, lane as u32, &reach, &mut lengths[lane]))
+                    .collect();
+                let living: Vec<usize> = lengths.iter().filter_map(|own| own.get(step).copied()).collect();
+                let (shortest, longest) = (living.iter().min(), living.iter().max());
+                let (shortest, longest) = (shortest.map_or(0, |own| *own), longest.map_or(0, |own| *own));
+                reaches.push(if lists == Lists::Shortest { shortest } else { (shortest + longest) / 2 });
+                limited += u32::from(longest > reaches[step]);
+                if step + 1 == case.region.len() {
+                    let reach = |at: usize| reaches[at];
+                    found = (0..ants.len())
+                        .map(|lane| plain.walk(&rules, lane as u32, &reach, &mut Vec::new()))
+                        .collect();
+                }
+            }
+            for ((ant, is_alive), expected) in ants.iter().zip(alive).zip(found) {
+                let order: Vec<InstrId> = ant.trail.iter().map(|&instr| InstrId(instr)).collect();
+                let slots = if rules.is_timed { ant.slot } else { 0 };
+                assert_eq!(is_alive.then_some((order, slots)), expected, "{}: {rules:?}", case.text());
+                walks += 1;
+                died += u32::from(!is_alive);
+            }
+        }
+    }
+    assert!(walks > 400 && died > 20 && limited > 300, "{walks} {died} {limited}");
+}
+
+#[test]
+fn the_groups_that_stall_are_spread_evenly() {
+    let of = |stall_share: u32| {
+        let parameters = Parameters { stall_share, ..Parameters::default() };
+        (0..8).filter(|group| parameters.stalls(*group)).collect::<Vec<u32>>()
+    };
+    assert_eq!(of(0), [0; 0]);
+    assert_eq!(of(25), [3, 7]);
+    assert_eq!(of(50), [1, 3, 5, 7]);
+    assert_eq!(of(75), [1, 2, 3, 5, 6, 7]);
+    assert_eq!(of(100), (0..8).collect::<Vec<u32>>());
 }
 
 fn options(nodes: u64, seed: u64) -> Options {
@@ -176,13 +264,18 @@ fn threads_make_no_difference() {
         let limits: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between + 2)).collect();
         let lower: Vec<Option<u32>> = peaks.iter().map(|peak| Some(peak.between - 1)).collect();
         let options = options(400_000, 5);
+        let published = Options { parameters: Parameters { groups: 8, ..Parameters::PAPER }, ..options };
+        let limited =
+            Options { parameters: Parameters { lists: Lists::Middle, ..options.parameters }, ..options };
         let tasks = [
+            Task::length(&problem, &limits, &[&few], published).expect("within the limits"),
+            Task::length(&problem, &limits, &[&few], limited).expect("within the limits"),
             Task::length(&problem, &limits, &[&few], options).expect("within the limits"),
             Task::pressure(&problem, &[lower, limits], &source, options).expect("a region that is not large"),
         ];
         for task in tasks {
             let one = task.run(1);
-            assert!(one.iterations > 1, "there was something to do");
+            assert!(one.choices > 0 && one.iterations > 0, "there was something to do");
             for threads in [1, 2, 3, 4, 64] {
                 assert_eq!(task.run(threads), one, "{threads} threads");
             }

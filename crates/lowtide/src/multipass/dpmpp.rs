@@ -12,11 +12,14 @@
 //! - of the transitions before one, those of least cost stay; of those with the same precondition, one of
 //!   least cost.
 //!
+//! Section 5 suggests Sethi-Ullman numbers instead of the size of the subtree ([`Numbering::SethiUllman`]).
+//!
 //! The paper calls the result globally optimal. It is not: the substructure rule decides by size, not by
 //! cost, and every operation runs once. [`exact`](super::exact) measures the gap.
 
 use rustc_hash::FxHashMap;
 
+use super::mio::sethi_ullman;
 use super::{Partition, PassProblem};
 use crate::bits::{BitMatrix, BitSet};
 use crate::random::Random;
@@ -25,6 +28,15 @@ use crate::random::Random;
 pub const MOST_WIDTH: usize = 1024;
 /// The most words of all states besides the first one of each stage. Beyond them, stages have one transition.
 const MOST_WORDS: u64 = 1 << 25;
+
+/// The number by which transitions have optimal substructure: the smallest one of the valid ones counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Numbering {
+    /// The operations of the subtree (Section 3.2.1).
+    Size,
+    /// The registers that the subtree needs (Section 5).
+    SethiUllman,
+}
 
 /// The result of the algorithm, with its statistics.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,6 +120,7 @@ struct Effect {
 
 struct Run<'a> {
     problem: &'a PassProblem<'a>,
+    /// By operation: the number of its subtree.
     subtree: Vec<u32>,
     /// Random numbers for operations, and for values in three roles, and inputs.
     numbers: [Vec<u64>; 5],
@@ -117,7 +130,12 @@ struct Run<'a> {
 /// Partition by dynamic programming. Return `None` if that finds no partition: some operation does not fit into
 /// a pass of its own.
 pub fn partition(problem: &PassProblem) -> Option<Found> {
-    let mut run = Run::new(problem);
+    partition_by(problem, Numbering::Size)
+}
+
+/// As [`partition`], with another numbering of subtrees.
+pub fn partition_by(problem: &PassProblem, numbering: Numbering) -> Option<Found> {
+    let mut run = Run::new(problem, numbering);
     let mut states = vec![run.end()];
     let mut widths = Vec::with_capacity(problem.len());
     let mut is_cut = false;
@@ -177,12 +195,16 @@ pub fn partition(problem: &PassProblem) -> Option<Found> {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a PassProblem<'a>) -> Self {
+    fn new(problem: &'a PassProblem<'a>, numbering: Numbering) -> Self {
         let mut random = Random::new(0x9a55e5);
         let values = problem.value_count();
         let counts = [problem.len(), values, values, values, problem.input_count];
         let numbers = counts.map(|count| (0..count).map(|_| random.bits()).collect());
-        Run { problem, subtree: subtrees(problem), numbers, steps: Vec::new() }
+        let subtree = match numbering {
+            Numbering::Size => subtrees(problem),
+            Numbering::SethiUllman => sethi_ullman(problem).0,
+        };
+        Run { problem, subtree, numbers, steps: Vec::new() }
     }
 
     /// Return the state after the last operation.

@@ -170,22 +170,7 @@ impl Run<'_> {
 /// Return the rank of each operation if every subtree is evaluated after its siblings that need more
 /// registers.
 fn ranks(problem: &PassProblem) -> Vec<u32> {
-    let mut needs: Vec<u32> = Vec::with_capacity(problem.len());
-    let mut children: Vec<Vec<u32>> = Vec::with_capacity(problem.len());
-    for op in 0..problem.len() {
-        let mut defs: Vec<u32> = problem.preds(op).collect();
-        defs.sort_by_key(|def| (std::cmp::Reverse(needs[*def as usize]), *def));
-        defs.dedup();
-        // Sethi-Ullman: while a subtree is evaluated, the results of those before it are held.
-        let mut held = 0u32;
-        let mut need = problem.total(problem.defs.row(op)).max(1);
-        for def in &defs {
-            need = need.max(held.saturating_add(needs[*def as usize]));
-            held = held.saturating_add(problem.total(problem.defs.row(*def as usize)).max(1));
-        }
-        needs.push(need);
-        children.push(defs);
-    }
+    let (needs, children) = sethi_ullman(problem);
     let mut roots: Vec<u32> =
         (0..problem.len() as u32).filter(|op| problem.succs(*op as usize).next().is_none()).collect();
     roots.sort_by_key(|root| (std::cmp::Reverse(needs[*root as usize]), *root));
@@ -213,4 +198,26 @@ fn ranks(problem: &PassProblem) -> Vec<u32> {
         }
     }
     ranks
+}
+
+/// Return the Sethi-Ullman number of each operation: the registers that its subtree needs. Also return its
+/// predecessors in the order of evaluation, the largest number first.
+pub(super) fn sethi_ullman(problem: &PassProblem) -> (Vec<u32>, Vec<Vec<u32>>) {
+    let mut needs: Vec<u32> = Vec::with_capacity(problem.len());
+    let mut children: Vec<Vec<u32>> = Vec::with_capacity(problem.len());
+    for op in 0..problem.len() {
+        let mut defs: Vec<u32> = problem.preds(op).collect();
+        defs.sort_by_key(|def| (std::cmp::Reverse(needs[*def as usize]), *def));
+        defs.dedup();
+        // Sethi-Ullman: while a subtree is evaluated, the results of those before it are held.
+        let mut held = 0u32;
+        let mut need = problem.total(problem.defs.row(op)).max(1);
+        for def in &defs {
+            need = need.max(held.saturating_add(needs[*def as usize]));
+            held = held.saturating_add(problem.total(problem.defs.row(*def as usize)).max(1));
+        }
+        needs.push(need);
+        children.push(defs);
+    }
+    (needs, children)
 }

@@ -16,10 +16,12 @@
 //!
 //! | algorithm | |
 //! |---|---|
-//! | [`dpmpp`] | the paper's dynamic programming (Figure 1) |
+//! | [`dpmpp`] | the paper's dynamic programming (Figure 1), by subtree size or by Sethi-Ullman numbers |
 //! | [`mio`] | list scheduling with Sethi-Ullman numbers (Riffel et al.) |
-//! | [`rds`] | cuts with recomputation, for one output or several (Chan et al., Foley et al.) |
+//! | [`rds`] | cuts with recomputation, for one output or several (Chan et al., Foley et al.): RDS, RDS_h, MRDS, MRDS_h |
 //! | [`exact`] | a search that proves the optimum, recomputation included |
+//!
+//! [`loads`] turns inputs into operations, as in the paper's graphs.
 //!
 //! [`check`] verifies a partition and computes its cost, with code of its own.
 
@@ -28,6 +30,7 @@ pub mod check;
 pub mod dpmpp;
 pub mod exact;
 pub mod generate;
+pub mod loads;
 pub mod mio;
 mod order;
 mod problem;

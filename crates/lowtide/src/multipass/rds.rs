@@ -10,6 +10,10 @@
 //! 2. *Save or compute again* (RDS): for each operation with several users, both are tried, with all that follows, and the
 //!    cheaper one is kept.
 //! 3. *Several outputs* (MRDS): as long as two passes fit into one and that is cheaper, the best two are merged.
+//!
+//! [`Variant`] names the members of the family. Paper 5 names them without describing them; the steps are those of
+//! the papers that it cites. An operation with several users is computed again wherever it fits, unless step 2 saves
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -21,6 +25,17 @@ use crate::budget::Effort;
 /// The most operations of passes made after the budget is spent: every subtree is examined, which takes long
 /// for large ones.
 const LATE_OPERATIONS: usize = 64;
+
+/// The members of the family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Variant {
+    /// RDS_h: step 1 alone.
+    RdsH,
+    /// RDS on a GPU with one output, MRDS on others: all steps.
+    Rds,
+    /// MRDS_h: steps 1 and 3. With one output it is RDS_h.
+    MrdsH,
+}
 
 /// The stores of a pass, and the operations that it runs.
 #[derive(Clone)]
@@ -42,6 +57,11 @@ struct Run<'a> {
 /// Partition by cuts. The budget limits the operations that are tried both ways, and the merges. Return `None`
 /// if that finds no partition: some operation does not fit into a pass of its own.
 pub fn partition(problem: &PassProblem, budget: Budget) -> Option<Partition> {
+    partition_by(problem, Variant::Rds, budget)
+}
+
+/// As [`partition`], with the steps of a member of the family.
+pub fn partition_by(problem: &PassProblem, variant: Variant, budget: Budget) -> Option<Partition> {
     let effort = budget.effort(problem.region().len());
     let mut run = Run { problem, mark: vec![0; problem.len()], round: 0, effort };
     let must_save = |op: usize| {
@@ -53,7 +73,7 @@ pub fn partition(problem: &PassProblem, budget: Budget) -> Option<Partition> {
         problem.defs.row(*op).iter().map(|value| problem.users.row(*value as usize).len()).sum::<usize>() > 1
     };
     for op in (0..problem.len()).filter(is_shared) {
-        if forced[op] || run.effort.is_spent() {
+        if variant != Variant::Rds || forced[op] || run.effort.is_spent() {
             continue;
         }
         forced[op] = true;
@@ -64,7 +84,7 @@ pub fn partition(problem: &PassProblem, budget: Budget) -> Option<Partition> {
             false => forced[op] = false,
         }
     }
-    let merged = run.merge(best);
+    let merged = if variant == Variant::RdsH { best } else { run.merge(best) };
     let passes: Vec<(Vec<u32>, Vec<u32>)> =
         merged.into_iter().map(|draft| (draft.order, draft.stores)).collect();
     problem.legal(problem.partition(&passes))

@@ -96,6 +96,26 @@ impl Ranges {
         Ranges { heads, tails, length, resources }
     }
 
+    /// Return the paper's ranges: equations 10 and 11 of its Section 2.1. There is no bound on the length, which the
+    /// paper takes from its linear program. Section 2.2 has no ranges, so that operations with splits leave all open.
+    ///
+    /// A predecessor counts if it is at least a cycle earlier. The paper's operations all have latencies; those of
+    /// the mini-alus here need none. Operations for both units count for neither, as in the paper.
+    pub fn of_paper(problem: &PackProblem) -> Ranges {
+        let count = problem.len();
+        let (mut heads, mut tails) = (vec![0; count], vec![0; count]);
+        if !problem.has_splits() {
+            let distances = Distances::new(problem);
+            for at in 0..count {
+                let before = (0..at).filter_map(|from| Some((from, distances.get(from, at)?)));
+                heads[at] = paper_range(problem, before);
+                let after = (at + 1..count).filter_map(|to| Some((to, distances.get(at, to)?)));
+                tails[at] = paper_range(problem, after);
+            }
+        }
+        Ranges { heads, tails, length: 0, resources: Vec::new() }
+    }
+
     /// Return a bound on the length of the same block after more formats have been decided, in a fraction of
     /// the time.
     pub(super) fn length_with(&self, problem: &PackProblem) -> u32 {
@@ -113,6 +133,24 @@ impl Ranges {
         let last = move |tail: &u32| length.checked_sub(tail + 1);
         self.heads.iter().zip(&self.tails).map(move |(head, tail)| (*head, last(tail)))
     }
+}
+
+/// Return the cycles on one side of an operation, from the operations there with their distances (equations 10 and 11).
+fn paper_range(problem: &PackProblem, others: impl Iterator<Item = (usize, u32)>) -> u32 {
+    let (mut path, mut counts) = (0, [0u32; 3]);
+    for (other, distance) in others {
+        path = path.max(distance);
+        if distance > 0 {
+            match problem.operations()[other].kind {
+                Kind::First => counts[0] += 1,
+                Kind::Second => counts[1] += 1,
+                Kind::Either => counts[2] += 1,
+                Kind::Both | Kind::None => {}
+            }
+        }
+    }
+    // In whole cycles: half a cycle takes a whole one.
+    path.max(counts[0]).max(counts[1]).max(counts.iter().sum::<u32>().div_ceil(2))
 }
 
 /// Operations with a release `a` and a distance `q` to the end of the window.

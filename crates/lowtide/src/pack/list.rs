@@ -1,9 +1,12 @@
-//! The list scheduler: cycle by cycle, the operations with the longest path to the end first, without splits.
-//! Its length is the first upper bound (step 1 of the paper) and the baseline of the paper's tables.
+//! List schedulers: cycle by cycle, without splits.
+//!
+//! [`pack_by_list`] issues the operations with the longest path to the end first. Its length is the first
+//! upper bound (step 1 of the paper). [`pack_like_sc`] follows the paper's description of its baseline SC, the
+//! production compiler of ATI: it also groups loads and saves registers.
 
 use super::problem::{Kind, PackProblem, Units};
 use super::{Packing, Placed};
-use crate::index::InstrId;
+use crate::index::{InstrId, ValueId};
 
 /// The units taken by the operations of one cycle: the paper's equations 6 to 8.
 #[derive(Clone, Copy, Default, Debug)]
@@ -59,13 +62,91 @@ impl Taken {
 
 /// Pack by longest path to the end.
 pub fn pack_by_list(problem: &PackProblem) -> Packing {
+    let tails = tails(problem);
+    pack_by(problem, |at| (tails[at], problem.succs(InstrId::at(at)).len()))
+}
+
+/// Return the longest path from each operation to the end.
+fn tails(problem: &PackProblem) -> Vec<u32> {
     let count = problem.len();
     let mut tails = vec![0u32; count];
     for from in (0..count).rev() {
         let succs = problem.succs(InstrId::at(from)).iter();
         tails[from] = succs.map(|edge| tails[edge.instr.index()] + edge.latency).max().unwrap_or(0);
     }
-    pack_by(problem, |at| (tails[at], problem.succs(InstrId::at(at)).len()))
+    tails
+}
+
+/// Pack in the manner of SC, as far as the paper describes that compiler (Sections 1.2 and 3). SC minimises the
+/// length and the registers, and groups loads.
+///
+/// - A group of loads is open if the last cycle with issues has a load. Then ready loads come first.
+/// - Then the longest path to the end counts.
+/// - Among equals, the operation comes first that frees the most registers, less those it takes. Source order
+///   breaks ties.
+pub fn pack_like_sc(problem: &PackProblem) -> Packing {
+    let region = problem.region();
+    let count = problem.len();
+    let tails = tails(problem);
+    let mut users: Vec<usize> =
+        (0..region.values().len()).map(|value| region.value_uses(ValueId::at(value)).len()).collect();
+    let mut waiting: Vec<usize> = (0..count).map(|at| problem.preds(InstrId::at(at)).len()).collect();
+    let mut available = vec![0u32; count];
+    let mut left: Vec<usize> = (0..count).collect();
+    let mut placed = Vec::with_capacity(count);
+    let mut in_group = false;
+    let mut cycle = 0;
+    while !left.is_empty() {
+        let mut taken = Taken::default();
+        let mut now: Vec<usize> = Vec::new();
+        loop {
+            let fits = |&at: &usize| {
+                let clashes = |other: &usize| problem.conflict(InstrId::at(at), 0, InstrId::at(*other), 0);
+                waiting[at] == 0
+                    && available[at] <= cycle
+                    && taken.fits(problem.operations()[at].kind)
+                    && !now.iter().any(clashes)
+            };
+            let priority = |&at: &usize| {
+                let weight = |value: &ValueId| i64::from(region.values()[value.index()].weight);
+                let is_last =
+                    |value: &&ValueId| users[value.index()] == 1 && !region.values()[value.index()].live_out;
+                let instr = InstrId::at(at);
+                let freed: i64 = region.used_values(instr).iter().filter(is_last).map(weight).sum();
+                let defined = region.defined_values(instr).iter().filter(|value| !region.is_dead(**value));
+                let taken: i64 = defined.map(weight).sum();
+                (in_group && problem.operations()[at].is_load, tails[at], freed - taken)
+            };
+            // The last one of equals is the first one in source order.
+            let Some(at) = left.iter().copied().filter(fits).rev().max_by_key(priority) else { break };
+            left.retain(|other| *other != at);
+            taken.add(problem.operations()[at].kind);
+            now.push(at);
+            for value in region.used_values(InstrId::at(at)) {
+                users[value.index()] -= 1;
+            }
+            for edge in problem.succs(InstrId::at(at)) {
+                let to = edge.instr.index();
+                waiting[to] -= 1;
+                available[to] = available[to].max(cycle + edge.latency);
+            }
+        }
+        if !now.is_empty() {
+            in_group = now.iter().any(|at| problem.operations()[*at].is_load);
+        }
+        let units = Taken::assign(now.iter().map(|at| problem.operations()[*at].kind));
+        let issued = now.iter().zip(units);
+        placed.extend(issued.map(|(&at, units)| Placed {
+            cycle,
+            instr: InstrId::at(at),
+            format: 0,
+            part: 0,
+            units,
+        }));
+        let ready = left.iter().filter(|at| waiting[**at] == 0).map(|at| available[*at]).min();
+        cycle = ready.unwrap_or(0).max(cycle + 1);
+    }
+    Packing::new(placed)
 }
 
 /// Pack by priority, the highest first. Source order breaks ties.

@@ -29,6 +29,9 @@ use crate::target::{Target, TargetError};
 pub struct PackModel {
     /// The names of the two units. Each takes one operation in a cycle.
     pub units: [String; 2],
+    /// The lanes of a register. A value of fewer lanes takes a part of a register.
+    #[serde(default = "one")]
+    pub lanes: u32,
     /// The needs of operations. The first rule that matches an operation applies.
     #[serde(rename = "operation")]
     pub operations: Vec<OperationRule>,
@@ -166,6 +169,9 @@ impl PackModel {
     fn validate(&self) -> Result<(), String> {
         if self.units[0] == self.units[1] {
             return Err(format!("pack.units: {:?} is listed twice; name two different units", self.units[0]));
+        }
+        if self.lanes == 0 {
+            return Err("pack.lanes is 0; give at least 1".to_string());
         }
         for rule in &self.operations {
             rule.validate(self).map_err(|error| format!("pack: operation {:?}: {error}", rule.names))?;

@@ -17,11 +17,22 @@ pub struct PackMeasure {
     pub splits: usize,
 }
 
-/// Measure a packing, which must be legal.
+/// A value that occupies registers from one boundary between cycles to another. Boundary 0 is before cycle 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Interval {
+    /// The first boundary.
+    pub(super) born: u32,
+    /// The first boundary without the value.
+    pub(super) gone: u32,
+    pub(super) class: usize,
+    pub(super) weight: u32,
+}
+
+/// Return the intervals of all values that are not dead.
 ///
 /// All operations of a cycle read before they write. A split operation has its result from the first part on,
 /// and its operands up to the last one.
-pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
+pub(super) fn intervals(problem: &PackProblem, packing: &Packing) -> Vec<Interval> {
     let region = problem.region();
     let mut first = vec![u32::MAX; region.len()];
     let mut last = vec![0; region.len()];
@@ -30,11 +41,8 @@ pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
         first[at] = first[at].min(placed.cycle);
         last[at] = last[at].max(placed.cycle);
     }
-    // Changes of the pressure at each boundary: before cycle 0, after it, and so on. Latencies can make
-    // packings long, so only boundaries with a change are kept.
     let length = packing.length();
-    let mut changes: Vec<(u32, usize, i64)> = Vec::new();
-    let mut peaks: Vec<i64> = region.class_ids().map(|class| i64::from(region.through(class))).collect();
+    let mut intervals = Vec::with_capacity(region.values().len());
     for (number, value) in region.values().iter().enumerate() {
         let id = crate::ValueId::at(number);
         if region.is_dead(id) {
@@ -43,8 +51,21 @@ pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
         let born = value.def.map_or(0, |def| first[def.index()] + 1);
         let users = region.value_uses(id).iter().map(|user: &InstrId| last[user.index()] + 1);
         let gone = if value.live_out { length + 1 } else { users.max().unwrap_or(0) };
-        changes.push((born, value.class.index(), value.weight.into()));
-        changes.push((gone, value.class.index(), -i64::from(value.weight)));
+        intervals.push(Interval { born, gone, class: value.class.index(), weight: value.weight });
+    }
+    intervals
+}
+
+/// Measure a packing, which must be legal.
+pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
+    let region = problem.region();
+    // Changes of the pressure at each boundary. Latencies can make packings long, so only boundaries with a
+    // change are kept.
+    let mut changes: Vec<(u32, usize, i64)> = Vec::new();
+    let mut peaks: Vec<i64> = region.class_ids().map(|class| i64::from(region.through(class))).collect();
+    for Interval { born, gone, class, weight } in intervals(problem, packing) {
+        changes.push((born, class, weight.into()));
+        changes.push((gone, class, -i64::from(weight)));
     }
     // At the same boundary, decreases come before increases.
     changes.sort_unstable();
@@ -54,7 +75,7 @@ pub fn measure(problem: &PackProblem, packing: &Packing) -> PackMeasure {
         peaks[class] = peaks[class].max(live[class]);
     }
     PackMeasure {
-        length,
+        length: packing.length(),
         peaks: peaks.into_iter().map(|peak| peak.max(0) as u32).collect(),
         levels: levels(problem, packing),
         splits: packing.splits(),

@@ -29,6 +29,7 @@
 //! # Ok::<(), lowtide::pack::PackError>(())
 //! ```
 
+mod allocate;
 pub mod bound;
 pub mod check;
 mod formats;
@@ -42,6 +43,7 @@ mod problem;
 mod search;
 mod solve;
 
+pub use allocate::allocated;
 pub use machine::{BankRule, ConflictRule, OperationRule, PackModel, ReadRule, SplitRule};
 pub use measure::{PackMeasure, measure};
 pub use problem::{Kind, MOST_OPERATIONS, Operation, PackError, PackProblem, Split, Units};

@@ -142,6 +142,9 @@ fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (Region
     let begin = options.budget.start();
     let source: Vec<InstrId> = region.instrs().collect();
     let production = region.production().map(|production| production.order.clone());
+    // The published colony starts from the production order alone.
+    let is_published = options.by == By::Ants && options.colony.starts_from_production();
+    let source = production.clone().filter(|_| is_published).unwrap_or(source);
     let known = spilled_and_waves(problem, &source);
     let mut best = RegionWaves {
         order: source,
@@ -153,8 +156,10 @@ fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (Region
         known,
         peak_bounds: pressure_at_ends(region),
     };
-    production.into_iter().for_each(|order| best.offer(problem, order));
-    best.offer(problem, shared.few_registers());
+    if !is_published {
+        production.into_iter().for_each(|order| best.offer(problem, order));
+        best.offer(problem, shared.few_registers());
+    }
     best.known = (best.spilled, best.waves);
     best.bound = problem.registers().occupancy(&best.least_peaks());
     let mut logs = Logs::new(shared);

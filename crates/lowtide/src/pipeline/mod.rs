@@ -241,6 +241,11 @@ struct PassSettings {
 }
 
 impl PassSettings {
+    /// Whether ants start as published: from the production order alone.
+    fn is_published(&self) -> bool {
+        self.by[1] == By::Ants && self.settings.colony.starts_from_production()
+    }
+
     /// The options of the first pass.
     fn first(&self) -> first_pass::Options {
         let Settings { budget, colony, .. } = self.settings;

@@ -21,6 +21,8 @@ pub(super) struct RegionPass<'a> {
     /// Schedules within the limits, the first with the bound that counts.
     within: Vec<WithinLimits>,
     passes: Passes,
+    /// Whether only the production order may replace what was found.
+    is_published: bool,
 }
 
 /// The result of the second pass for a region.
@@ -94,7 +96,7 @@ impl<'a> RegionPass<'a> {
                 vec![plan(&limits.alone), plan(&limits.together)]
             }
         };
-        RegionPass { problem, start, within, passes }
+        RegionPass { problem, start, within, passes, is_published: settings.is_published() }
     }
 
     /// The questions for ants.
@@ -103,7 +105,7 @@ impl<'a> RegionPass<'a> {
     }
 
     pub(super) fn finish(self, shared: &SharedProblem) -> Found {
-        let RegionPass { problem, start, within, passes } = self;
+        let RegionPass { problem, start, within, passes, is_published } = self;
         let mut length_bound = None;
         let mut found = None;
         for within in within {
@@ -117,7 +119,8 @@ impl<'a> RegionPass<'a> {
                 Some(other) => best(&problem, [other, schedule]),
             });
         }
-        let (source, production) = (Schedule::source(&problem), Schedule::production(&problem));
+        let production = Schedule::production(&problem);
+        let source = if is_published { production.clone() } else { Schedule::source(&problem) };
         let found = found.unwrap_or_else(|| start.clone());
         let schedule = best(&problem, [found, start, source, production]);
         Found { schedule, length_bound: length_bound.unwrap_or(0), passes }

@@ -8,7 +8,7 @@ use lowtide::ClassId;
 use lowtide::algorithm::Algorithm;
 use lowtide::certify::{self, Claim};
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome, Outcome};
-use lowtide::pipeline::{Filter, Options};
+use lowtide::pipeline::Options;
 use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
@@ -274,7 +274,7 @@ impl Work {
             .with_algorithm(algorithm)
             .with_budget(args.budget.budget())
             .with_registers(args.registers)
-            .with_filter((!args.no_filter).then(Filter::default))
+            .with_filter(args.filter.filter())
             .with_front(front)
             .with_group_price(args.group_price)
             .with_colony(args.ants.parameters());

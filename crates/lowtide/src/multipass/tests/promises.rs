@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::check::check_passes;
+use super::super::dpmpp::Numbering;
 use super::super::generate::{Look, shader};
+use super::super::loads::{LOAD, with_loads};
+use super::super::rds::Variant;
 use super::super::{Costs, Limits, Pass, PassError, PassModel, PassProblem, dpmpp, exact, mio, rds};
 use super::pass_cases::pass_cost;
 use super::{all, checked, model, model_of};
 use crate::budget::Budget;
 use crate::index::RegisterId;
 use crate::random::Random;
-use crate::region::{InstrSpec, Region, RegionBuilder};
+use crate::region::{InstrSpec, Operand, Region, RegionBuilder};
 use crate::target::Target;
 
 #[test]
@@ -31,6 +34,68 @@ fn all_algorithms_are_legal_on_larger_shaders() {
         let Some((costs, proven)) = all(&region, model, budget) else { continue };
         assert!(costs.iter().all(|cost| *cost >= proven.bound), "seed {seed}");
     }
+}
+
+/// The published variants are legal, too, and the whole family is never better without its later steps.
+#[test]
+fn published_variants_are_legal() {
+    let mut wider = 0;
+    for seed in 0..80 {
+        let mut random = Random::new(seed);
+        let look = Look { outputs: 1 + random.below(4), ..Look::real(10 + random.below(60)) };
+        let inputs_as_operands = shader(look, random.bits());
+        let inputs_as_operations = with_loads(&inputs_as_operands, "reg").expect("a valid region");
+        let target = Target::builtin(random.pick(&["ps14", "ps20"])).expect("a target");
+        let model = model_of(&target);
+        let mut widest = Vec::new();
+        for region in [&inputs_as_operands, &inputs_as_operations] {
+            let problem = PassProblem::with_model(region, &model).expect("a problem");
+            let by = |variant| rds::partition_by(&problem, variant, Budget::UNLIMITED).expect("a partition");
+            let [rds_h, rds, mrds_h] = [Variant::RdsH, Variant::Rds, Variant::MrdsH].map(by);
+            for (name, found) in [("rds-h", &rds_h), ("rds", &rds), ("mrds-h", &mrds_h)] {
+                checked(region, &model, name, found);
+            }
+            assert!(mrds_h.cost <= rds_h.cost, "seed {seed}: merges only save");
+            if model.limits.outputs == Some(1) {
+                assert_eq!(mrds_h, rds_h, "seed {seed}: nothing to merge");
+                assert!(rds.cost <= rds_h.cost, "seed {seed}");
+            }
+            let by_size = dpmpp::partition(&problem).expect("a partition");
+            let by_need = dpmpp::partition_by(&problem, Numbering::SethiUllman).expect("a partition");
+            for (name, found) in [("dpmpp", &by_size), ("dpmpp-su", &by_need)] {
+                checked(region, &model, name, &found.partition);
+            }
+            widest.push(by_size.widths.iter().max().copied().unwrap_or(0));
+        }
+        wider += u32::from(widest[1] > widest[0]);
+    }
+    assert!(wider > 40, "loads as operations widen the search: {wider} of 80");
+}
+
+/// Every input that is read has one load, and all else stays as it is.
+#[test]
+fn loads_are_operations() {
+    let region = shader(Look::real(40), 5);
+    let with_loads = with_loads(&region, "reg").expect("a valid region");
+    let opcodes = |region: &Region| -> Vec<String> {
+        region.instrs().map(|instr| region.opcode(instr).to_string()).collect()
+    };
+    let is_read = |input: &Operand| {
+        region.instrs().any(|instr| region.uses(instr).iter().any(|used| used.register == input.register))
+    };
+    let read = region.live_in().iter().filter(|input| is_read(input)).count();
+    let (loads, others): (Vec<_>, Vec<_>) = opcodes(&with_loads).into_iter().partition(|name| name == LOAD);
+    assert!(read > 3 && loads.len() == read);
+    assert_eq!(others, opcodes(&region));
+    let loaded = |region: &Region, instr| {
+        region
+            .uses(instr)
+            .iter()
+            .any(|used| region.live_in().iter().any(|input| input.register == used.register))
+    };
+    assert!(
+        with_loads.instrs().all(|instr| loaded(&with_loads, instr) == (with_loads.opcode(instr) == LOAD))
+    );
 }
 
 #[test]
