@@ -60,6 +60,28 @@ impl Default for Tuning {
     }
 }
 
+impl Tuning {
+    /// With another threshold.
+    pub fn with_threshold(self, threshold: u32) -> Self {
+        Tuning { threshold, ..self }
+    }
+
+    /// With another start.
+    pub fn with_start(self, start: Option<Algorithm>) -> Self {
+        Tuning { start, ..self }
+    }
+
+    /// With other pruning techniques.
+    pub fn with_pruning(self, pruning: Pruning) -> Self {
+        Tuning { pruning, ..self }
+    }
+
+    /// With another sum to minimise.
+    pub fn with_objective(self, objective: Objective) -> Self {
+        Tuning { objective, ..self }
+    }
+}
+
 /// How an algorithm runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Method {
@@ -150,6 +172,11 @@ impl Algorithm {
             .iter()
             .copied()
             .find(|algorithm| algorithm.name() == name || algorithm.alias() == Some(name))
+    }
+
+    /// Return whether it is a search, or a list schedule with parts of one, which has a budget.
+    pub fn is_search(self) -> bool {
+        matches!(self.0.method, Method::Search(_))
     }
 
     /// Whether it can list its choices, each with the reason.

@@ -259,7 +259,13 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     let source = run(problem, Algorithm::SOURCE, few, &Session::new()).unwrap();
     let before = problem.measure(&source);
     for &algorithm in Algorithm::ALL {
-        let searches = [Algorithm::TWO_PASS, Algorithm::WEIGHTED, Algorithm::EXACT, Algorithm::COLONY];
+        let searches = [
+            Algorithm::TWO_PASS,
+            Algorithm::TWO_PASS_PAPER,
+            Algorithm::WEIGHTED,
+            Algorithm::EXACT,
+            Algorithm::COLONY,
+        ];
         if searches.contains(&algorithm) && !with_searches {
             continue; // these take most of the time
         }

@@ -139,7 +139,10 @@ impl<'a> KernelPlan<'a> {
                 (by_engine(shared.problem(), setup), by_cuts(&shared.peak_bounds(), shared.length_bound()))
             })?,
             Method::Direct(make) => plan.done(|shared| {
-                (make(shared.problem(), &settings.tuning), by_cuts(&shared.peak_bounds(), shared.length_bound()))
+                (
+                    make(shared.problem(), &settings.tuning),
+                    by_cuts(&shared.peak_bounds(), shared.length_bound()),
+                )
             })?,
         };
         plan.shared.iter_mut().for_each(SharedProblem::forget_facts);

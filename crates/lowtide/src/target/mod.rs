@@ -353,8 +353,7 @@ impl Target {
 
     /// Find the register files of a region's classes.
     pub fn registers(&self, classes: &[Box<str>]) -> Result<Registers, TargetError> {
-        let mut registers =
-            Registers { files: Vec::new(), lanes: Vec::new(), max_waves: self.max_waves() };
+        let mut registers = Registers { files: Vec::new(), lanes: Vec::new(), max_waves: self.max_waves() };
         for file in &self.files {
             let mut bound = BoundFile { file: file.clone(), classes: Vec::new() };
             for class in &file.classes {

@@ -137,13 +137,8 @@ impl<'a> Enumerator<'a> {
             return End::Spent;
         }
         self.restart(target);
-        let root = Node {
-            branches: self.branches(),
-            step: None,
-            before: (0, 0),
-            trails: (0, 0),
-            found: self.found,
-        };
+        let root =
+            Node { branches: self.branches(), step: None, before: (0, 0), trails: (0, 0), found: self.found };
         let mut path = vec![root];
         while let Some(node) = path.last_mut() {
             let Some(branch) = node.branches.pop() else {
@@ -227,7 +222,8 @@ impl<'a> Enumerator<'a> {
                 let needed = region.defined_values(instr).iter().filter(|value| !region.is_dead(**value));
                 let defined: i64 = needed.map(|value| i64::from(region.values()[value.index()].weight)).sum();
                 let path = i64::from(self.tail[instr.index()]);
-                let key = if self.is_timed { [path, defined - more, -more] } else { [defined - more, -more, path] };
+                let key =
+                    if self.is_timed { [path, defined - more, -more] } else { [defined - more, -more, path] };
                 keyed.push((key, instr));
             }
         }
@@ -333,7 +329,9 @@ impl<'a> Enumerator<'a> {
             return false;
         }
         let peaks = self.peaks();
-        if self.pruning.history && !self.visit(aim, peaks.clone(), |history, set, visit| history.allows(set, &visit)) {
+        if self.pruning.history
+            && !self.visit(aim, peaks.clone(), |history, set, visit| history.allows(set, &visit))
+        {
             return false;
         }
         !self.pruning.pressure || aim.allows(&peaks)
@@ -364,7 +362,9 @@ impl<'a> Enumerator<'a> {
                 continue;
             }
             let first = self.earliest[instr.index()].max(self.cycle);
-            let Some(deadline) = (self.target - 1).checked_sub(self.tail[instr.index()]) else { return false };
+            let Some(deadline) = (self.target - 1).checked_sub(self.tail[instr.index()]) else {
+                return false;
+            };
             if first > deadline {
                 return false;
             }
