@@ -26,7 +26,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_enum, default_value = "occupancy")]
     pub(crate) goal: GoalArg,
 
-    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp and cp-paper use a constraint solver (scripts/install-ortools)
+    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp, cp-paper and ip-paper use a solver (scripts/install-ortools)
     #[arg(long, default_value = "auto", value_parser = parse_method, value_name = "NAME")]
     pub(crate) algorithm: Method,
 
