@@ -96,7 +96,13 @@ fn experiments(files: &Files, nodes: u64) -> Vec<Experiment> {
     add("minreg", Bench::Minreg(MinregArgs::for_book(regions, steps)), regions, Some("--families"), steps);
     if !regions.is_empty() {
         let steps = nodes.saturating_mul(OCCUPANCY_STEPS);
-        add("occupancy", Bench::Occupancy(OccupancyArgs::for_book(regions, steps)), regions, None, steps);
+        add(
+            "occupancy",
+            Bench::Occupancy(OccupancyArgs::for_book(regions, steps)),
+            regions,
+            Some("--other-budgets"),
+            steps,
+        );
     }
     add("pack_generated", Bench::Pack(PackArgs::for_book(&[], nodes)), &[], Some("--generated"), nodes);
     if !packing.is_empty() {

@@ -40,9 +40,9 @@ fn hash() -> Region {
     builder.build().expect("a valid region")
 }
 
-fn run(target: &Target, algorithm: Algorithm) -> KernelOutcome {
+fn run(target: &Target, algorithm: Algorithm, nodes: u64) -> KernelOutcome {
     let kernel = Kernel::new("hash", vec![hash()]);
-    let budget = Budget { nodes: Some(20_000), ..Budget::UNLIMITED };
+    let budget = Budget { nodes: Some(nodes), ..Budget::UNLIMITED };
     let options = Options::default().with_algorithm(algorithm).with_budget(budget);
     schedule_kernel(&kernel, target, &options, &Session::new()).expect("a legal schedule")
 }
@@ -54,7 +54,7 @@ fn scalar_registers_that_no_order_keeps_do_not_cost_a_wave() {
     for algorithm in
         [Algorithm::AUTO, Algorithm::TWO_PASS, Algorithm::LIST, Algorithm::WAVES, Algorithm::COLONY]
     {
-        let outcome = run(&vega, algorithm);
+        let outcome = run(&vega, algorithm, 20_000);
         let region = &outcome.regions[0];
         let [vector, scalar] = [region.measure.peaks[0].between, region.measure.peaks[1].between];
         assert_eq!(outcome.occupancy, 3, "{algorithm}: {vector} and {scalar} registers");
@@ -71,8 +71,9 @@ fn scalar_registers_that_no_order_keeps_do_not_cost_a_wave() {
 #[test]
 fn the_search_spills_no_more_than_the_waves_need() {
     let vega = Target::builtin("gfx906").expect("built in");
-    let region = &run(&vega, Algorithm::TWO_PASS).regions[0];
-    assert!(region.measure.peaks[1].between <= 166, "one register has enough lanes: {:?}", region.measure);
+    let region = &run(&vega, Algorithm::TWO_PASS, 20_000_000).regions[0];
+    let peaks: Vec<u32> = region.measure.peaks.iter().map(|peak| peak.between).collect();
+    assert_eq!(peaks, [83, 137], "seven words are folded before the large result");
 }
 
 /// Where scalar registers go to memory, spills are worse than the loss of a wave.
@@ -82,7 +83,7 @@ fn spills_into_memory_come_before_waves() {
     let memory = text.replace(", spill = { class = \"vgpr\", lanes = 64 }", "");
     assert_ne!(memory, text);
     let memory = Target::parse(&memory).expect("a valid target");
-    let outcome = run(&memory, Algorithm::TWO_PASS);
+    let outcome = run(&memory, Algorithm::TWO_PASS, 20_000);
     let region = &outcome.regions[0];
     assert_eq!((outcome.occupancy, region.measure.spilled), (2, 29), "{:?}", region.measure);
 }

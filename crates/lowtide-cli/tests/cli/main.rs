@@ -18,6 +18,7 @@ mod golden;
 mod help;
 mod latencies;
 mod output;
+mod published;
 mod registers;
 mod schedule;
 mod simulate;
