@@ -2,6 +2,11 @@
 
 use std::cmp::Ordering;
 
+/// Return the mean. It is 0 without numbers.
+pub(crate) fn mean_of(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+}
+
 /// Return the median.
 pub(crate) fn median(numbers: &mut [f64]) -> Option<f64> {
     numbers.sort_unstable_by(f64::total_cmp);

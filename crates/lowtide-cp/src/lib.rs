@@ -4,11 +4,12 @@
 //! | model | question |
 //! |---|---|
 //! | `paper.rs` | lowest peak of one class, as in Chen's paper, Section III |
+//! | `program.rs` | the same question and matrices as an integer program |
 //! | `improved.rs` | the same question in a stronger model |
 //! | `length.rs` | shortest schedule within limits on all classes |
 //! | [`pack`] | packing two operations into each cycle, by integer programs |
 //!
-//! CP-SAT of OR-Tools solves the first three. `scripts/install-ortools` fetches the library, and this crate
+//! CP-SAT of OR-Tools solves the constraint models, and HiGHS the integer programs. `scripts/install-ortools` fetches the library, and this crate
 //! loads it at run time. Without the library, the rest of Lowtide works.
 //!
 //! The independent [checker](lowtide::check) verifies every order of the solver. The solver's
@@ -34,10 +35,12 @@ mod library;
 mod messages;
 pub mod pack;
 mod paper;
+mod program;
 mod values;
 
 use std::error::Error as _;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -51,8 +54,10 @@ use thiserror::Error;
 use improved::ImprovedModel;
 pub use length::LengthAnswer;
 use library::CpSat;
+use library::highs::{Highs, Solved};
 use messages::{Parameters, Response, Status};
 use paper::PaperModel;
+use program::MinregProgram;
 
 /// The formulation of the problem.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,17 +66,20 @@ pub enum Model {
     Paper,
     /// With windows, order encoding, bounds and a hint.
     Improved,
+    /// The paper's matrices as an integer program, solved by HiGHS on one thread, without random choices.
+    Program,
 }
 
 impl Model {
-    /// Both models.
-    pub const ALL: [Model; 2] = [Model::Improved, Model::Paper];
+    /// All models.
+    pub const ALL: [Model; 3] = [Model::Improved, Model::Paper, Model::Program];
 
     /// Return the name of the model on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Model::Paper => "cp-paper",
             Model::Improved => "cp",
+            Model::Program => "ip-paper",
         }
     }
 }
@@ -156,6 +164,9 @@ pub enum SolverError {
 /// The loaded solver. Several threads may use it at the same time.
 pub struct Solver {
     library: CpSat,
+    path: PathBuf,
+    /// HiGHS, from its first use on.
+    highs: OnceLock<Highs>,
 }
 
 impl Solver {
@@ -168,7 +179,7 @@ impl Solver {
     /// Load a library.
     pub fn load(path: PathBuf) -> Result<Solver, SolverError> {
         match CpSat::load(&path) {
-            Ok(library) => Ok(Solver { library }),
+            Ok(library) => Ok(Solver { library, path, highs: OnceLock::new() }),
             Err(error) => {
                 // The source of the error has the reason.
                 let error = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -180,7 +191,7 @@ impl Solver {
     /// Return the lowest peak pressure of a class between instructions.
     ///
     /// `start` is any legal order, and `lower_bound` a proven bound. The improved model searches between the
-    /// two, and returns `start` if it finds nothing better. The paper's model uses neither.
+    /// two, and returns `start` if it finds nothing better. The other models use neither.
     pub fn solve(
         &self,
         region: &Region,
@@ -203,6 +214,7 @@ impl Solver {
         };
         match model {
             Model::Paper => search.paper()?,
+            Model::Program => search.program()?,
             Model::Improved => search.improved(start, lower_bound)?,
         }
         let Search { order, peak, bound, .. } = search;
@@ -213,6 +225,19 @@ impl Solver {
         }
         let seconds = began.elapsed().as_secs_f64();
         Ok(Answer { proved: peak == Some(bound), order, peak, bound, seconds })
+    }
+
+    /// Return HiGHS, which lies beside OR-Tools.
+    fn highs(&self) -> Result<&Highs, SolverError> {
+        if let Some(highs) = self.highs.get() {
+            return Ok(highs);
+        }
+        let path = self.path.with_file_name("libhighs.so.1");
+        let highs = Highs::load(&path).map_err(|error| {
+            let error = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            SolverError::NotLoaded { path, error }
+        })?;
+        Ok(self.highs.get_or_init(|| highs))
     }
 
     fn ask(
@@ -277,6 +302,23 @@ impl Search<'_> {
             Status::Unknown | Status::ModelInvalid => {}
         }
         self.raise_bound(response.bound);
+        Ok(())
+    }
+
+    fn program(&mut self) -> Result<(), SolverError> {
+        let model = MinregProgram::new(self.region, self.class)?;
+        let time = self.deadline.saturating_duration_since(Instant::now());
+        match self.solver.highs()?.solve(&model.program, false, time) {
+            Solved::Optimal(solution, value) => {
+                self.take(model.order(&solution), value.round())?;
+                self.raise_bound(value);
+            }
+            Solved::Unknown(bound) => self.raise_bound(bound),
+            Solved::Infeasible => {
+                return Err(SolverError::Refused("it claims that no order exists".to_string()));
+            }
+            Solved::Refused => return Err(SolverError::Refused("invalid program".to_string())),
+        }
         Ok(())
     }
 

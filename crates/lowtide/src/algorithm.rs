@@ -8,11 +8,13 @@ use crate::list::baselines::{self, CriticalPath, GoodmanHsu, Greedy, LastUseCoun
 use crate::list::engine::{Direction, Policy, Timing};
 use crate::list::few_registers::few_registers;
 use crate::list::latency_hiding::within_registers;
-use crate::list::sethi_ullman::{self, POLICY_THRESHOLD, SethiUllman, Variant};
+use crate::list::sethi_ullman::{self, Clusters, POLICY_THRESHOLD, SethiUllman, Variant};
 use crate::list::tree;
 use crate::problem::{Goal, Problem};
 use crate::schedule::Schedule;
 use crate::twopass::By;
+use crate::twopass::published::Pruning;
+use crate::twopass::weighted::Objective;
 
 /// One algorithm: a row of the table.
 #[derive(Clone, Copy)]
@@ -30,13 +32,63 @@ struct Row {
     method: Method,
 }
 
+/// The parameters of published methods. Other algorithms ignore them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The highest peak of the first class that Algorithms 4 and 5 of paper 1 leave alone (Section V).
+    pub threshold: u32,
+    /// The scheduler whose result [`Algorithm::TWO_PASS_PAPER`] and [`Algorithm::WEIGHTED`] start from. `None`
+    /// means [`Algorithm::LAST_USE_COUNT`] for the former (paper 2, Section 6.3), and the best known order for
+    /// the latter. A search, which has no schedule of its own to start from, counts as the source order.
+    pub start: Option<Algorithm>,
+    /// The pruning techniques of [`Algorithm::TWO_PASS_PAPER`] (paper 2, Section 5.1).
+    pub pruning: Pruning,
+    /// The sum that [`Algorithm::WEIGHTED`] minimises (paper 2, Section 4.1).
+    pub objective: Objective,
+}
+
+impl Default for Tuning {
+    /// The papers' own values.
+    fn default() -> Self {
+        Tuning {
+            threshold: POLICY_THRESHOLD,
+            start: None,
+            pruning: Pruning::ALL,
+            objective: Objective::default(),
+        }
+    }
+}
+
+impl Tuning {
+    /// With another threshold.
+    pub fn with_threshold(self, threshold: u32) -> Self {
+        Tuning { threshold, ..self }
+    }
+
+    /// With another start.
+    pub fn with_start(self, start: Option<Algorithm>) -> Self {
+        Tuning { start, ..self }
+    }
+
+    /// With other pruning techniques.
+    pub fn with_pruning(self, pruning: Pruning) -> Self {
+        Tuning { pruning, ..self }
+    }
+
+    /// With another sum to minimise.
+    pub fn with_objective(self, objective: Objective) -> Self {
+        Tuning { objective, ..self }
+    }
+}
+
 /// How an algorithm runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Method {
     /// The list-scheduling engine, which can explain every choice.
     Engine(for<'a> fn(&'a Problem<'a>) -> Setup<'a>),
     /// A function of the problem.
-    Direct(fn(&Problem) -> Schedule),
+    Direct(fn(&Problem, &Tuning) -> Schedule),
     /// A search of the pipeline; which one depends on the goal.
     Search(fn(Goal) -> Search),
 }
@@ -59,6 +111,8 @@ pub(crate) enum Search {
     Shortest(By),
     /// The lowest sum of both.
     LowestSum,
+    /// The two passes of paper 2, as published.
+    Published,
 }
 
 impl PartialEq for Algorithm {
@@ -120,6 +174,11 @@ impl Algorithm {
             .find(|algorithm| algorithm.name() == name || algorithm.alias() == Some(name))
     }
 
+    /// Return whether it is a search, or a list schedule with parts of one, which has a budget.
+    pub fn is_search(self) -> bool {
+        matches!(self.0.method, Method::Search(_))
+    }
+
     /// Whether it can list its choices, each with the reason.
     pub fn can_explain(self) -> bool {
         matches!(self.0.method, Method::Engine(_))
@@ -173,7 +232,7 @@ table! {
         summary: "the source order, with necessary stalls",
         paper: None,
         goals: ALL_GOALS,
-        method: Method::Direct(Schedule::source),
+        method: Method::Direct(|problem, _| Schedule::source(problem)),
     };
     /// The recorded order of the production compiler. Where none is recorded, the source order.
     PRODUCTION: Row {
@@ -182,7 +241,7 @@ table! {
         summary: "the recorded order of the production compiler; the source order where none is recorded",
         paper: None,
         goals: ALL_GOALS,
-        method: Method::Direct(Schedule::production),
+        method: Method::Direct(|problem, _| Schedule::production(problem)),
     };
     /// Few registers in near-linear time: [`few_registers`](crate::list::few_registers).
     FEW_REGISTERS: Row {
@@ -191,7 +250,7 @@ table! {
         summary: "few registers in near-linear time, without a search",
         paper: None,
         goals: REGISTERS,
-        method: Method::Direct(|problem| Schedule::in_order(problem, few_registers(problem))),
+        method: Method::Direct(|problem, _| Schedule::in_order(problem, few_registers(problem))),
     };
     /// The fewest registers, proven where the budget allows: [`minreg`](crate::minreg).
     EXACT: Row {
@@ -225,9 +284,18 @@ table! {
         name: "twopass",
         alias: None,
         summary: "most waves, then the shortest schedule that keeps them, proven where the budget allows",
-        paper: Some((2, "Section 5")),
+        paper: None,
         goals: WAVES_AND_LENGTH,
         method: Method::Search(|goal| two_passes([By::Search; 2], goal)),
+    };
+    /// The two passes as published: [`published`](crate::twopass::published).
+    TWO_PASS_PAPER: Row {
+        name: "twopass-paper",
+        alias: None,
+        summary: "most waves, then the shortest schedule, by the branch and bound of the paper (--rules, --start)",
+        paper: Some((2, "Section 5")),
+        goals: &[Goal::Occupancy],
+        method: Method::Search(|_| Search::Published),
     };
     /// Both passes by ants: [`colony`](crate::colony).
     COLONY: Row {
@@ -242,7 +310,7 @@ table! {
     WEIGHTED: Row {
         name: "weighted",
         alias: None,
-        summary: "the lowest weighted sum of length and lost waves, in one pass",
+        summary: "the lowest weighted sum of length and pressure, in one pass (--cost, --weight)",
         paper: Some((2, "Section 4.1: the earlier single-pass search")),
         goals: &[Goal::Occupancy],
         method: Method::Search(|_| Search::LowestSum),
@@ -254,7 +322,7 @@ table! {
         summary: "the optimal order of a tree; sethi-ullman on other graphs",
         paper: Some((1, "Section II")),
         goals: REGISTERS,
-        method: Method::Direct(|problem| {
+        method: Method::Direct(|problem, _| {
             tree::tree(problem).unwrap_or_else(|| sethi_ullman::sethi_ullman(problem, Variant::default()))
         }),
     };
@@ -265,7 +333,7 @@ table! {
         summary: "generalised Sethi-Ullman numbering, bottom-up",
         paper: Some((1, "Algorithm 1")),
         goals: REGISTERS,
-        method: Method::Engine(|problem| su(problem, false, false, false)),
+        method: Method::Engine(|problem| su(problem, false, false, Clusters::None)),
     };
     /// Paper 1, Algorithm 2.
     SU_RP: Row {
@@ -274,7 +342,7 @@ table! {
         summary: "sethi-ullman with RP-reduction",
         paper: Some((1, "Algorithm 2")),
         goals: REGISTERS,
-        method: Method::Engine(|problem| su(problem, true, false, false)),
+        method: Method::Engine(|problem| su(problem, true, false, Clusters::None)),
     };
     /// Paper 1, Table III.
     SU_RP_ADJUST: Row {
@@ -283,7 +351,7 @@ table! {
         summary: "su-rp with MaxRP adjustment",
         paper: Some((1, "Table III")),
         goals: REGISTERS,
-        method: Method::Engine(|problem| su(problem, true, true, false)),
+        method: Method::Engine(|problem| su(problem, true, true, Clusters::None)),
     };
     /// Paper 1, Algorithm 3.
     SU_CLUSTER: Row {
@@ -292,7 +360,16 @@ table! {
         summary: "su-rp with clusters",
         paper: Some((1, "Algorithm 3")),
         goals: REGISTERS,
-        method: Method::Engine(|problem| su(problem, true, false, true)),
+        method: Method::Engine(|problem| su(problem, true, false, Clusters::OfBest)),
+    };
+    /// Paper 1, Algorithm 3, as its listing says.
+    SU_CLUSTER_WHOLE: Row {
+        name: "su-cluster-whole",
+        alias: None,
+        summary: "su-cluster, where a cluster grows with the operands of all its instructions",
+        paper: Some((1, "Algorithm 3: the listing, which differs from the text")),
+        goals: REGISTERS,
+        method: Method::Engine(|problem| su(problem, true, false, Clusters::Whole)),
     };
     /// Paper 1, Table V.
     SU_CLUSTER_ADJUST: Row {
@@ -301,25 +378,56 @@ table! {
         summary: "su-cluster with MaxRP adjustment",
         paper: Some((1, "Table V")),
         goals: REGISTERS,
-        method: Method::Engine(|problem| su(problem, true, true, true)),
+        method: Method::Engine(|problem| su(problem, true, true, Clusters::OfBest)),
     };
     /// Paper 1, Algorithm 4.
     POLICY_SETHI_ULLMAN: Row {
         name: "policy-sethi-ullman",
         alias: None,
-        summary: "sethi-ullman where it pays",
+        summary: "sethi-ullman where it pays (--threshold)",
         paper: Some((1, "Algorithm 4")),
         goals: REGISTERS,
-        method: Method::Direct(|problem| sethi_ullman::policy(problem, false, POLICY_THRESHOLD)),
+        method: Method::Direct(|problem, tuning| sethi_ullman::policy(problem, false, tuning.threshold)),
     };
     /// Paper 1, Algorithm 5.
     POLICY_CLUSTER: Row {
         name: "policy-cluster",
         alias: None,
-        summary: "su-cluster where it pays, then sethi-ullman where it pays",
+        summary: "su-cluster where it pays, then sethi-ullman where it pays (--threshold)",
         paper: Some((1, "Algorithm 5")),
         goals: REGISTERS,
-        method: Method::Direct(|problem| sethi_ullman::policy(problem, true, POLICY_THRESHOLD)),
+        method: Method::Direct(|problem, tuning| sethi_ullman::policy(problem, true, tuning.threshold)),
+    };
+    /// Paper 1, Section V: the baseline, latency hiding without min-register scheduling.
+    LATENCY_HIDING_SOURCE: Row {
+        name: "latency-hiding-source",
+        alias: None,
+        summary: "the source order, then latency hiding within the registers that the goal allows",
+        paper: Some((1, "Section V: the baseline")),
+        goals: WAVES_AND_LENGTH,
+        method: Method::Direct(|problem, _| within_registers(problem, &Schedule::source(problem))),
+    };
+    /// Paper 1, Section V: Algorithm 4, then latency hiding.
+    LATENCY_HIDING_SETHI_ULLMAN: Row {
+        name: "latency-hiding-sethi-ullman",
+        alias: None,
+        summary: "policy-sethi-ullman, then latency hiding within the registers that the goal allows (--threshold)",
+        paper: Some((1, "Section V: two phases with Algorithm 4")),
+        goals: WAVES_AND_LENGTH,
+        method: Method::Direct(|problem, tuning| {
+            within_registers(problem, &sethi_ullman::policy(problem, false, tuning.threshold))
+        }),
+    };
+    /// Paper 1, Section V: Algorithm 5, then latency hiding.
+    LATENCY_HIDING_CLUSTER: Row {
+        name: "latency-hiding-cluster",
+        alias: None,
+        summary: "policy-cluster, then latency hiding within the registers that the goal allows (--threshold)",
+        paper: Some((1, "Section V: two phases with Algorithm 5")),
+        goals: WAVES_AND_LENGTH,
+        method: Method::Direct(|problem, tuning| {
+            within_registers(problem, &sethi_ullman::policy(problem, true, tuning.threshold))
+        }),
     };
     /// Paper 1, Section IV: few registers first, then latency hiding in sub-blocks within the registers that the goal allows.
     LATENCY_HIDING: Row {
@@ -328,7 +436,7 @@ table! {
         summary: "few-registers, then latency hiding within the registers that the goal allows",
         paper: Some((1, "Section IV")),
         goals: WAVES_AND_LENGTH,
-        method: Method::Direct(|problem| {
+        method: Method::Direct(|problem, _| {
             within_registers(problem, &Schedule::in_order(problem, few_registers(problem)))
         }),
     };
@@ -391,7 +499,7 @@ table! {
         summary: "in the manner of LLVM's max-occupancy scheduler for AMD GPUs",
         paper: Some((2, "Section 6: the production baseline")),
         goals: &[Goal::Occupancy],
-        method: Method::Direct(baselines::gcn_max_occupancy),
+        method: Method::Direct(|problem, _| baselines::gcn_max_occupancy(problem)),
     };
 }
 
@@ -403,7 +511,7 @@ fn two_passes(by: [By; 2], goal: Goal) -> Search {
     }
 }
 
-fn su<'a>(problem: &'a Problem<'a>, rp_reduction: bool, adjust: bool, clusters: bool) -> Setup<'a> {
+fn su<'a>(problem: &'a Problem<'a>, rp_reduction: bool, adjust: bool, clusters: Clusters) -> Setup<'a> {
     let policy = SethiUllman::new(problem, Variant { rp_reduction, adjust, clusters });
     Setup { direction: Direction::BottomUp, timing: Timing::Order, policy: Box::new(policy) }
 }

@@ -9,9 +9,10 @@ use crate::target::{ANY_CLASS, Issue, Registers, Target, TargetError};
 pub enum Goal {
     /// Lowest peak pressure of the target's first class, then of the others, then length.
     MinReg,
-    /// No spills, most waves, fewest registers above the limits, then length, then peak pressure. A limit on
-    /// registers never costs waves. It serves a later stage, such as an allocator that needs more registers
-    /// than are live.
+    /// Fewest spills into memory, most waves, fewest registers above the limits, then length, then peak
+    /// pressure. Registers that are spilled into lanes are above the limits and need registers of the other
+    /// class, which count for the waves. A limit on registers never costs waves. It serves a later stage, such
+    /// as an allocator that needs more registers than are live.
     Occupancy,
     /// Shortest length within the limits on registers; then as for [`Goal::MinReg`].
     Length,
@@ -40,7 +41,7 @@ pub struct Measure {
     pub peaks: Vec<Peak>,
     /// Waves that fit, by registers alone.
     pub occupancy: u32,
-    /// Registers that have to be spilled.
+    /// Registers that have to be spilled, into memory or into lanes.
     pub spilled: u32,
     /// Cycle of the last issue, plus one.
     pub length: u32,
@@ -187,6 +188,15 @@ impl<'a> Problem<'a> {
         u32::try_from(cycles.sum::<u64>()).unwrap_or(u32::MAX)
     }
 
+    /// Return the registers that a schedule has to spill into memory.
+    pub(crate) fn spilled_to_memory(&self, measure: &Measure) -> u32 {
+        if measure.spilled == 0 {
+            return 0;
+        }
+        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
+        self.registers.spilled_to_memory(&peaks)
+    }
+
     /// Return the registers over the limits of the user. Spills are not among them: they have a price.
     pub(crate) fn registers_over_limit(&self, peaks: &[Peak]) -> u32 {
         let classes = self.registers.files().iter().flat_map(|bound| &bound.classes);
@@ -201,12 +211,15 @@ impl<'a> Problem<'a> {
         let peak = measure.peaks.get(self.primary.index()).map_or(0, |peak| peak.between);
         let others = measure.peaks.iter().map(|peak| peak.between).sum::<u32>() - peak;
         let lost = self.most_waves.saturating_sub(measure.occupancy);
-        let Measure { spilled, length, .. } = *measure;
+        let length = measure.length;
         let over =
             measure.peaks.iter().zip(&self.limits).map(|(peak, limit)| peak.between.saturating_sub(*limit));
         match self.goal {
             Goal::MinReg => [peak, others, length, 0, 0, 0].map(u64::from),
-            Goal::Occupancy => [spilled, lost, over.sum(), length, peak, others].map(u64::from),
+            Goal::Occupancy => {
+                let in_memory = self.spilled_to_memory(measure);
+                [in_memory, lost, over.sum(), length, peak, others].map(u64::from)
+            }
             Goal::Length => [over.sum(), length, peak, others, 0, 0].map(u64::from),
             Goal::Throughput => {
                 let waves = u64::from(measure.occupancy.min(self.most_waves).max(1));

@@ -109,11 +109,14 @@ impl RegionCycles {
 /// Return how often each region of a kernel runs: the recorded frequencies if all regions have one, else ten times for each loop.
 pub fn frequencies(kernel: &Kernel) -> Vec<u32> {
     let recorded: Option<Vec<u32>> = kernel.regions.iter().map(Region::frequency).collect();
-    recorded.unwrap_or_else(|| {
-        /// Deeper loops would leave no digits for the rest of the kernel.
-        const MOST_LOOPS: u32 = 6;
-        kernel.regions.iter().map(|region| 10u32.pow(region.loop_depth().min(MOST_LOOPS))).collect()
-    })
+    recorded.unwrap_or_else(|| kernel.regions.iter().map(loop_weight).collect())
+}
+
+/// Return the weight of a region in a loop-weighted sum of cycles (paper 1, Section V): ten times for each loop around it.
+pub fn loop_weight(region: &Region) -> u32 {
+    /// Deeper loops would leave no digits for the rest of the kernel.
+    const MOST_LOOPS: u32 = 6;
+    10u32.pow(region.loop_depth().min(MOST_LOOPS))
 }
 
 /// Return the estimated cycles for each wave of a kernel that can have at most `most` waves, with one measure for each region.

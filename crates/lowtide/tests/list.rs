@@ -10,7 +10,7 @@ use lowtide::list::baselines::CriticalPath;
 use lowtide::list::engine::{self, Direction, Timing};
 use lowtide::list::few_registers::few_registers;
 use lowtide::list::latency_hiding::hide_latency;
-use lowtide::list::sethi_ullman::{Variant, policy, sethi_ullman};
+use lowtide::list::sethi_ullman::{Clusters, Variant, policy, sethi_ullman};
 use lowtide::list::tree::tree;
 use lowtide::pipeline::run;
 use lowtide::problem::{Goal, Problem};
@@ -192,7 +192,7 @@ fn clusters_untie_the_chains_of_figure_3() {
     let region = builder.build().unwrap();
     let problem = Problem::new(&region, &target, Goal::MinReg).unwrap();
     let peak_of = |variant| peak(&region, sethi_ullman(&problem, variant).order(), class);
-    assert_eq!(peak_of(Variant { rp_reduction: true, clusters: true, adjust: false }), 5);
+    assert_eq!(peak_of(Variant { rp_reduction: true, clusters: Clusters::OfBest, adjust: false }), 5);
     assert_eq!(peak_of(Variant::default()), 9, "chain by chain");
     assert_eq!(peak(&region, &few_registers(&problem), class), 5);
 }
@@ -259,7 +259,13 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     let source = run(problem, Algorithm::SOURCE, few, &Session::new()).unwrap();
     let before = problem.measure(&source);
     for &algorithm in Algorithm::ALL {
-        let searches = [Algorithm::TWO_PASS, Algorithm::WEIGHTED, Algorithm::EXACT, Algorithm::COLONY];
+        let searches = [
+            Algorithm::TWO_PASS,
+            Algorithm::TWO_PASS_PAPER,
+            Algorithm::WEIGHTED,
+            Algorithm::EXACT,
+            Algorithm::COLONY,
+        ];
         if searches.contains(&algorithm) && !with_searches {
             continue; // these take most of the time
         }

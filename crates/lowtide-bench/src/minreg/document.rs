@@ -10,6 +10,7 @@ use super::args::MinregArgs;
 use super::constraints::Comparison;
 use super::proofs::{self, Open, Proofs, SizeRange};
 use super::row::{ALGORITHMS, Row};
+use super::two_phases::TwoPhases;
 use crate::statistics::exponent;
 
 /// The ratio of a peak to the optimum from which a region is an outlier.
@@ -48,6 +49,8 @@ pub(super) struct Document {
     pub(super) most: Option<usize>,
     /// Names of the targets.
     pub(super) targets: BTreeSet<String>,
+    /// The two phases of Section V, on all kernels.
+    pub(super) two_phases: TwoPhases,
     /// With `--families`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) families: Option<Vec<Family>>,

@@ -13,6 +13,7 @@ use super::args::MinregArgs;
 use super::document::{BudgetInfo, Document};
 use super::region::{Distinct, measure_region};
 use super::row::Row;
+use super::two_phases::Part;
 use super::{constraints, families};
 
 /// Measure the files, the hard graphs, and the sample for the constraint models, as the arguments ask.
@@ -28,7 +29,7 @@ pub(super) fn measure(args: &MinregArgs) -> Result<Document, Failure> {
     let solver = solver.map_err(|error| Failure::Message(error.to_string()))?;
     let targets = Targets::new(&args.target)?;
     if !args.files.is_empty() {
-        let regions = distinct_regions(args, &targets, &mut document.repeated)?;
+        let regions = distinct_regions(args, &targets, &mut document)?;
         if !args.no_tables {
             document.targets = regions.iter().map(|region| region.target.name().to_string()).collect();
             document.fill(measure_all(args, &regions)?);
@@ -43,11 +44,11 @@ pub(super) fn measure(args: &MinregArgs) -> Result<Document, Failure> {
     Ok(document)
 }
 
-/// Read the distinct graphs of the input. `repeated` counts the other regions.
+/// Read the distinct graphs of the input. The document counts the other regions, and gets the results of whole kernels.
 fn distinct_regions<'a>(
     args: &MinregArgs,
     targets: &'a Targets,
-    repeated: &mut u64,
+    document: &mut Document,
 ) -> Result<Vec<Distinct<'a>>, Failure> {
     let mut seen = FxHashSet::default();
     let mut regions = Vec::new();
@@ -55,6 +56,7 @@ fn distinct_regions<'a>(
         &args.input(),
         |mut kernel| {
             let target = targets.of(&kernel)?;
+            let part = (!args.no_tables).then(|| Part::new(&kernel, target)).transpose()?;
             let fits = |region: &Region| {
                 (args.min_size..=args.max_size.unwrap_or(usize::MAX)).contains(&region.len())
             };
@@ -67,13 +69,14 @@ fn distinct_regions<'a>(
             let regions: Vec<Distinct> = regions.collect();
             // A target that does not fit is reported before anything is measured.
             regions.first().map(Distinct::problem).transpose()?;
-            Ok(regions)
+            Ok((regions, part))
         },
-        |found| {
+        |(found, part)| {
+            part.into_iter().for_each(|part| document.two_phases.add(part));
             for region in found {
                 match seen.insert(region.graph) {
                     true => regions.push(region),
-                    false => *repeated += 1,
+                    false => document.repeated += 1,
                 }
             }
             Ok(())

@@ -6,14 +6,17 @@ use lowtide::algorithm::Algorithm;
 use serde::{Serialize, Serializer};
 
 /// The algorithms that are compared.
-pub(super) const ALGORITHMS: [Algorithm; 9] = [
+pub(super) const ALGORITHMS: [Algorithm; 12] = [
     Algorithm::SOURCE,
     Algorithm::PRODUCTION,
     Algorithm::SETHI_ULLMAN,
     Algorithm::SU_RP,
     Algorithm::SU_RP_ADJUST,
     Algorithm::SU_CLUSTER,
+    Algorithm::SU_CLUSTER_WHOLE,
     Algorithm::SU_CLUSTER_ADJUST,
+    Algorithm::POLICY_SETHI_ULLMAN,
+    Algorithm::POLICY_CLUSTER,
     Algorithm::FEW_REGISTERS,
     Algorithm::EXACT,
 ];

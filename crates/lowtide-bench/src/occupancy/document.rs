@@ -8,13 +8,15 @@ use serde::Serialize;
 use super::counts::{Counts, PassCounts};
 
 /// The algorithms that the two passes are compared with.
-pub(super) const OTHERS: [Algorithm; 7] = [
+pub(super) const OTHERS: [Algorithm; 9] = [
     Algorithm::PRODUCTION,
+    Algorithm::LLVM_GENERIC,
     Algorithm::SOURCE,
     Algorithm::FEW_REGISTERS,
     Algorithm::LIST,
     Algorithm::WAVES,
     Algorithm::WEIGHTED,
+    Algorithm::TWO_PASS_PAPER,
     Algorithm::COLONY,
 ];
 
@@ -37,8 +39,18 @@ pub(super) struct Document {
     /// Sums over regions.
     #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) length: BTreeMap<&'static str, u64>,
+    /// Sums over regions, with ten times the weight for each loop around a region.
+    #[serde(serialize_with = "crate::names::with_former_names")]
+    pub(super) weighted_length: BTreeMap<&'static str, u64>,
     pub(super) pass1: PassCounts,
     pub(super) pass2: PassCounts,
+    /// The passes of `twopass-paper`.
+    pub(super) paper_pass1: PassCounts,
+    pub(super) paper_pass2: PassCounts,
+    /// Its distinct graphs, and the proofs about them.
+    pub(super) paper_distinct: Counts,
+    /// The kernels on which another algorithm is better than `twopass`.
+    pub(super) better: Vec<Better>,
     /// Wall time on `threads` threads.
     #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) seconds: BTreeMap<&'static str, f64>,
@@ -74,6 +86,16 @@ pub(super) struct EachKernel {
     pub(super) kernel: String,
     pub(super) occupancy: BTreeMap<&'static str, u32>,
     pub(super) length: BTreeMap<&'static str, u64>,
+}
+
+/// A kernel on which an algorithm is better than `twopass`: more waves, or the same waves and fewer cycles in all.
+#[derive(Serialize)]
+pub(super) struct Better {
+    pub(super) kernel: String,
+    pub(super) algorithm: &'static str,
+    /// Those of the algorithm, and those of `twopass`.
+    pub(super) waves: [u32; 2],
+    pub(super) length: [u64; 2],
 }
 
 /// A distinct graph, at its first region.

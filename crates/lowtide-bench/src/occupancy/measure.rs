@@ -15,6 +15,7 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::session::Session;
 use lowtide::target::Target;
+use lowtide::throughput::loop_weight;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
 use lowtide_tool::table::grouped;
@@ -24,7 +25,7 @@ use rustc_hash::FxHashSet;
 
 use super::args::OccupancyArgs;
 use super::counts::Counts;
-use super::document::{AtBudget, Document, Each, EachKernel, FILTERED, List, OTHERS, TWO_PASSES};
+use super::document::{AtBudget, Better, Document, Each, EachKernel, FILTERED, List, OTHERS, TWO_PASSES};
 
 /// Run all algorithms, and the two passes with each budget.
 pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
@@ -35,8 +36,14 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
     let budgets = args.budgets();
     let mut others = Vec::new();
     for algorithm in OTHERS {
-        // The single pass has the budget of both passes, as in the paper.
-        let budget = if algorithm == Algorithm::WEIGHTED { twice(budgets[0]) } else { budgets[0] };
+        let budget = if algorithm == Algorithm::WEIGHTED {
+            // The single pass has the budget of both passes, as in the paper.
+            twice(in_nodes(budgets[0]))
+        } else if algorithm == Algorithm::TWO_PASS_PAPER {
+            in_nodes(budgets[0])
+        } else {
+            budgets[0]
+        };
         let made = Made::by(&input, algorithm, None, budget, &Run::new())?;
         document.add(algorithm.name(), &made, &input);
         others.push((algorithm, made));
@@ -51,6 +58,12 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
             let filtered = Made::by(&input, Algorithm::TWO_PASS, Some(Filter::default()), budget, &run)?;
             document.add(FILTERED, &filtered, &input);
             document.fill(&input, &made, &filtered, &counts, &run);
+            document.better = input.better(&made, &others);
+            let paper = others.iter().find(|(algorithm, _)| *algorithm == Algorithm::TWO_PASS_PAPER);
+            if let Some((_, paper)) = paper {
+                document.paper_distinct = input.count(paper);
+                [document.paper_pass1, document.paper_pass2] = document.paper_distinct.passes.clone();
+            }
             if let Some((_, list)) = others.iter().find(|(algorithm, _)| *algorithm == Algorithm::LIST) {
                 document.list = input.measure_list(list, &made);
             }
@@ -67,6 +80,12 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
         });
     }
     Ok(document)
+}
+
+/// Return the budget of a search whose steps are nodes of a decision tree. Such a node takes about ten times as long as a step
+/// of the two passes.
+fn in_nodes(budget: Budget) -> Budget {
+    Budget { nodes: budget.nodes.map(|nodes| nodes.div_ceil(10)), ..budget }
 }
 
 fn twice(budget: Budget) -> Budget {
@@ -158,6 +177,33 @@ impl<'a> Input<'a> {
             }
         }
         Ok(())
+    }
+
+    /// List the kernels on which another algorithm is better. An algorithm that spills more is not.
+    fn better(&self, made: &Made, others: &[(Algorithm, Made)]) -> Vec<Better> {
+        let length = |kernel: &KernelOutcome| -> u64 {
+            kernel.regions.iter().map(|region| u64::from(region.measure.length)).sum()
+        };
+        let spilled = |kernel: &KernelOutcome| -> u64 {
+            kernel.regions.iter().map(|region| u64::from(region.measure.spilled)).sum()
+        };
+        let mut better = Vec::new();
+        for (algorithm, other) in others {
+            for (position, (kernel, _)) in self.kernels.iter().enumerate() {
+                let (ours, theirs) = (&made.kernels[position], &other.kernels[position]);
+                let is_shorter = theirs.occupancy == ours.occupancy && length(theirs) < length(ours);
+                let is_better = theirs.occupancy > ours.occupancy || is_shorter;
+                if is_better && spilled(theirs) <= spilled(ours) {
+                    better.push(Better {
+                        kernel: kernel.name.clone(),
+                        algorithm: algorithm.name(),
+                        waves: [theirs.occupancy, ours.occupancy],
+                        length: [length(theirs), length(ours)],
+                    });
+                }
+            }
+        }
+        better
     }
 
     /// Measure the fast mode, one region at a time.
@@ -322,6 +368,12 @@ impl Document {
         }
         self.occupancy.insert(name, made.occupancy());
         self.length.insert(name, made.length());
+        let kernels = input.kernels.iter().zip(&made.kernels);
+        let weighted = kernels.flat_map(|((kernel, _), outcome)| {
+            let regions = kernel.regions.iter().zip(&outcome.regions);
+            regions.map(|(region, made)| u64::from(loop_weight(region)) * u64::from(made.measure.length))
+        });
+        self.weighted_length.insert(name, weighted.sum());
         self.seconds.insert(name, made.seconds);
     }
 

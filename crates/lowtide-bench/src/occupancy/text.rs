@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use lowtide::algorithm::Algorithm;
 use lowtide_tool::progress;
-use lowtide_tool::table::{grouped, table, trimmed};
+use lowtide_tool::table::{grouped, shorten, table, trimmed};
 
 use super::counts::{COUNTS, Counts, SIZES};
-use super::document::{Document, FILTERED, OTHERS, TWO_PASSES};
+use super::document::{Better, Document, FILTERED, OTHERS, TWO_PASSES};
 use crate::book::papers::shobaki_2020::{TABLE_3, TABLE_4, TABLE_8};
 
 /// Return the lines of the summary.
@@ -36,7 +36,8 @@ pub(super) fn facts(document: &Document) -> Vec<String> {
 /// Return tables for the terminal.
 pub(super) fn text(document: &Document) -> String {
     let most = document.most.map_or_else(|| "more".to_string(), |size| size.to_string());
-    let mut rows = table(1, &["", "waves", "twopass %", "length", "twopass %", "seconds", "paper 2"]);
+    let header = ["", "waves", "twopass %", "length", "twopass %", "by loops", "seconds", "paper 2"];
+    let mut rows = table(1, &header);
     let names = OTHERS.map(Algorithm::name).into_iter().chain([TWO_PASSES, FILTERED]);
     for name in names {
         let change = |sums: &BTreeMap<&'static str, u64>| match name {
@@ -51,6 +52,7 @@ pub(super) fn text(document: &Document) -> String {
             change(&document.occupancy),
             grouped(document.length[name]),
             change(&document.length),
+            grouped(document.weighted_length[name]),
             format!("{:.2}", document.seconds[name]),
             paper.unwrap_or_default(),
         ]);
@@ -66,9 +68,11 @@ pub(super) fn text(document: &Document) -> String {
         "{} kernels, {} regions ({} without a production order), {} instructions, {} threads\n\n\
          All kernels, and the change from each algorithm to twopass (paper 2, Table 4):\n{}\n\n\
          The bound on the length is for the waves of twopass. filtered is twopass with the filter: a few\n\
-         extra waves must not cost many cycles. The filter gives up waves of {} kernels.\n\n\
+         extra waves must not cost many cycles. The filter gives up waves of {} kernels. \"by loops\" counts\n\
+         the length of a region ten times for each loop around it.\n\n\
          {} distinct graphs of {} to {most} instructions ({} instructions):\n{}\n\n\
          What the two passes search, and with which result (paper 2, Table 3):\n{}\n\n\
+         The same for the search as published, twopass-paper:\n{}\n{}\n\n\
          Pass 1 searches a graph if its known orders have fewer waves than the rest of the kernel allows.\n\
          Pass 2 searches a graph if the order of pass 1 is longer than the bound known beforehand.\n\
          Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
@@ -85,15 +89,37 @@ pub(super) fn text(document: &Document) -> String {
         grouped(document.distinct.instructions),
         proofs_in_words(&document.distinct),
         passes_table(&document.distinct),
+        proofs_in_words(&document.paper_distinct),
+        passes_table(&document.paper_distinct),
         document.pass_seconds[0],
         document.pass_seconds[1],
         document.list.us_per_instruction,
         document.list.length_ratio,
     );
+    text += &format!("\n\n{}", better_in_words(document));
     if document.budgets.len() > 1 {
         text += &format!("\n\nWith other budgets (paper 2, Table 8):\n{}", budgets_table(document));
     }
     text
+}
+
+/// List the kernels on which another algorithm is better than the two passes.
+fn better_in_words(document: &Document) -> String {
+    if document.better.is_empty() {
+        return "No other algorithm is better than twopass on any kernel.".to_string();
+    }
+    let mut rows = table(2, &["kernel", "algorithm", "waves", "twopass", "length", "twopass"]);
+    for Better { kernel, algorithm, waves, length } in &document.better {
+        rows.add_row([
+            shorten(kernel, 50),
+            (*algorithm).to_string(),
+            waves[0].to_string(),
+            waves[1].to_string(),
+            grouped(length[0]),
+            grouped(length[1]),
+        ]);
+    }
+    format!("Kernels on which another algorithm is better than twopass:\n{}", trimmed(&rows))
 }
 
 fn budgets_table(document: &Document) -> String {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use lowtide::algorithm::Algorithm;
 use lowtide::problem::Problem;
 use lowtide::target::Latencies;
+use lowtide::throughput::loop_weight;
 use lowtide_tool::args::{BudgetArgs, InputArgs, LatencyArgs, TargetArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
@@ -55,6 +56,8 @@ struct Totals {
     occupancy: u64,
     /// Sum over regions.
     length: u64,
+    /// The same with ten times the weight for each loop around a region.
+    weighted_length: u64,
     /// Sum over regions of the peak of the target's first class.
     peak: u64,
     /// Regions where no other algorithm is better for the goal.
@@ -85,6 +88,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                     let measure = problem.measure(&schedule);
                     let peak = measure.peaks.get(problem.primary_class().index());
                     totals[position].length += u64::from(measure.length);
+                    totals[position].weighted_length +=
+                        u64::from(loop_weight(region)) * u64::from(measure.length);
                     totals[position].peak += u64::from(peak.map_or(0, |peak| peak.between));
                     occupancy[position] = occupancy[position].min(measure.occupancy);
                     costs.push(problem.cost(&measure));
@@ -108,6 +113,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
                 let sum = document.algorithms.entry(algorithm.name()).or_default();
                 sum.occupancy += part.occupancy;
                 sum.length += part.length;
+                sum.weighted_length += part.weighted_length;
                 sum.peak += part.peak;
                 sum.best += part.best;
                 sum.seconds += part.seconds;
@@ -151,13 +157,14 @@ fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
 }
 
 fn as_table(document: &Document) -> String {
-    let mut rows = table(1, &["algorithm", "waves", "length", "peak", "best on", "ms"]);
+    let mut rows = table(1, &["algorithm", "waves", "length", "by loops", "peak", "best on", "ms"]);
     for &algorithm in Algorithm::ALL {
         let Some(totals) = document.algorithms.get(algorithm.name()) else { continue };
         rows.add_row([
             algorithm.name().to_string(),
             grouped(totals.occupancy),
             grouped(totals.length),
+            grouped(totals.weighted_length),
             grouped(totals.peak),
             grouped(totals.best),
             format!("{:.0}", totals.seconds * 1e3),
@@ -165,7 +172,7 @@ fn as_table(document: &Document) -> String {
     }
     format!(
         "{rows}\n\n{} kernels, {} regions, {} instructions. Waves are summed over kernels, length and peak \
-         over regions;\n\"best on\" counts the regions where no other algorithm is better for the goal.",
+         over regions;\n\"by loops\" counts a region ten times for each loop around it;\n\"best on\" counts the regions where no other algorithm is better for the goal.",
         grouped(document.kernels),
         grouped(document.regions),
         grouped(document.instructions),

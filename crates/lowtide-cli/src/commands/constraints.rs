@@ -33,7 +33,7 @@ impl Constraints {
     /// model only.
     pub(crate) fn start(model: Model) -> Algorithm {
         match model {
-            Model::Paper => Algorithm::SOURCE,
+            Model::Paper | Model::Program => Algorithm::SOURCE,
             Model::Improved => Algorithm::FEW_REGISTERS,
         }
     }
@@ -99,8 +99,8 @@ impl Constraints {
             }
             answer => answer?,
         };
-        // Only proofs of the solver count for the paper's model.
-        if self.model == Model::Paper || answer.bound > known_bound {
+        // Only proofs of the solver count for the paper's models.
+        if self.model != Model::Improved || answer.bound > known_bound {
             outcome.bounds.peaks[class.index()] = answer.bound;
             outcome.bounds.reasons[class.index()] = Reason::Solver;
         }

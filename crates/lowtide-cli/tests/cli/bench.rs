@@ -53,6 +53,8 @@ fn occupancy_carries_its_figures_for_programs() {
         "list",
         "waves",
         "weighted",
+        "llvm-generic",
+        "twopass-paper",
         "colony",
         "twopass",
         "few-registers",
@@ -74,6 +76,10 @@ fn occupancy_carries_its_figures_for_programs() {
         assert_eq!(parts, number(&document[pass]["searched"]), "{pass}");
     }
     assert!(number(&document["pass2"]["searched"]) > 50);
+    assert!(number(&document["paper_pass2"]["searched"]) > 50);
+    assert!(number(&document["weighted_length"]["twopass"]) > sum("length", "twopass"));
+    let better = document["better"].as_array().expect("a list");
+    assert!(better.iter().all(|kernel| kernel["algorithm"] != "production"), "{better:?}");
     let distinct = number(&document["distinct"]["regions"]);
     assert!(distinct > 100 && distinct < 284);
     let larger = run("bench occupancy {} --json --nodes 2000 --min-size 48 --max-size 600", &[&corpus()]);
@@ -261,6 +267,11 @@ fn minreg_carries_its_figures_for_programs() {
         );
     }
     assert_eq!(document["algorithms"]["exact"]["optimal"], document["proved"], "{document}");
+    let phases = &document["two_phases"];
+    assert_eq!((number(&phases["kernels"]), number(&phases["regions"])), (26, 284));
+    for name in ["latency-hiding-source", "latency-hiding-sethi-ullman", "latency-hiding-cluster"] {
+        assert!(phases["spilling"][name].is_u64() && phases["cycles"][name].is_u64(), "{name}: {phases}");
+    }
     let default = &document["against_bound"]["few-registers"]["mean_ratio"];
     assert!(default.as_f64() < Some(1.1), "{document}");
 }

@@ -5,8 +5,22 @@ use std::path::Path;
 use crate::common::{Folder, run, text};
 
 const COMMANDS: [&str; 16] = [
-    "schedule", "view", "why", "diff", "compare", "pack", "bench", "check", "simulate", "passes", "info",
-    "algorithms", "targets", "convert", "completions", "install",
+    "schedule",
+    "view",
+    "why",
+    "diff",
+    "compare",
+    "pack",
+    "bench",
+    "check",
+    "simulate",
+    "passes",
+    "info",
+    "algorithms",
+    "targets",
+    "convert",
+    "completions",
+    "install",
 ];
 
 #[test]

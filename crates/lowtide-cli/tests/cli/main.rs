@@ -23,6 +23,7 @@ mod latencies;
 mod output;
 mod pack;
 mod passes;
+mod published;
 mod registers;
 mod schedule;
 mod shared_corpus;

@@ -5,11 +5,11 @@
 pub(crate) struct Column(i32);
 
 impl Column {
-    pub(super) fn value(self, solution: &[f64]) -> f64 {
+    pub(crate) fn value(self, solution: &[f64]) -> f64 {
         solution[self.0 as usize]
     }
 
-    pub(super) fn is_set(self, solution: &[f64]) -> bool {
+    pub(crate) fn is_set(self, solution: &[f64]) -> bool {
         self.value(solution) > 0.5
     }
 }
@@ -30,7 +30,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(super) fn column(&mut self, lower: f64, upper: f64, cost: f64, is_whole: bool) -> Column {
+    pub(crate) fn column(&mut self, lower: f64, upper: f64, cost: f64, is_whole: bool) -> Column {
         self.cost.push(cost);
         self.lower.push(lower);
         self.upper.push(upper);
@@ -38,12 +38,12 @@ impl Program {
         Column(self.lower.len() as i32 - 1)
     }
 
-    pub(super) fn bit(&mut self) -> Column {
+    pub(crate) fn bit(&mut self) -> Column {
         self.column(0.0, 1.0, 0.0, true)
     }
 
     /// Add the row `lower <= sum <= upper`. A column may occur several times.
-    pub(super) fn row(&mut self, lower: f64, sum: &[(f64, Column)], upper: f64) {
+    pub(crate) fn row(&mut self, lower: f64, sum: &[(f64, Column)], upper: f64) {
         let mut terms: Vec<(i32, f64)> = sum.iter().map(|(factor, column)| (column.0, *factor)).collect();
         terms.sort_unstable_by_key(|(column, _)| *column);
         self.start.push(self.index.len() as i32);
@@ -65,11 +65,11 @@ impl Program {
         self.row_upper.push(upper);
     }
 
-    pub(super) fn at_most(&mut self, sum: &[(f64, Column)], upper: f64) {
+    pub(crate) fn at_most(&mut self, sum: &[(f64, Column)], upper: f64) {
         self.row(f64::NEG_INFINITY, sum, upper);
     }
 
-    pub(super) fn equal(&mut self, sum: &[(f64, Column)], value: f64) {
+    pub(crate) fn equal(&mut self, sum: &[(f64, Column)], value: f64) {
         self.row(value, sum, value);
     }
 }

@@ -42,8 +42,9 @@
 //! The peaks *between* determine the occupancy. Classes that share a register file lie in it one after the
 //! other, in the order of the file. Each takes its peak, but at most the addressable registers. A class after
 //! another one that is used starts at a multiple of the other's alignment. A wave gets whole granules, and at
-//! least one. Registers beyond the addressable ones are spilled. Every class that the target does not name
-//! has a copy of the file for `*` to itself.
+//! least one. Registers beyond the addressable ones are spilled. Where the target spills a class into lanes of
+//! another one, each started register of that class with its lanes counts as one more in its peak. Every class
+//! that the target does not name has a copy of the file for `*` to itself.
 //!
 //! The checker takes O(n log n + operands + dependences).
 
@@ -500,6 +501,16 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
         let position = region.classes().iter().position(|class| **class == *name)?;
         peaks.get(position).map(|peak| u64::from(peak.between))
     };
+    // The registers of a class whose lanes hold spilled registers of other classes.
+    let with_lanes = |name: &str| -> u64 {
+        let all = target.files().iter().flat_map(|file| &file.classes);
+        let needed = all.filter_map(|class| {
+            let spill = class.spill.as_ref().filter(|spill| spill.class == name)?;
+            let over = pressure_of(&class.name)?.saturating_sub(u64::from(class.max));
+            Some(over.div_ceil(u64::from(spill.lanes)))
+        });
+        needed.sum()
+    };
     let mut waves = u64::from(u32::MAX);
     let mut spilled = 0u64;
     for file in target.files() {
@@ -510,13 +521,18 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
         let mut named = Vec::new();
         for class in &file.classes {
             let (max, align) = (u64::from(class.max), u64::from(class.align));
-            named.extend(pressure_of(&class.name).map(|pressure| (pressure, max, align)));
+            if let Some(pressure) = pressure_of(&class.name) {
+                spilled += pressure.saturating_sub(max);
+                named.push((pressure + with_lanes(&class.name), max, align));
+            }
             if class.name == EVERY_OTHER_CLASS {
                 let all_named = || target.files().iter().flat_map(|file| &file.classes);
                 let others =
                     region.classes().iter().filter(|name| !all_named().any(|own| own.name == ***name));
-                let others = others.filter_map(|name| pressure_of(name));
-                contents.extend(others.map(|pressure| vec![(pressure, max, align)]));
+                for pressure in others.filter_map(|name| pressure_of(name)) {
+                    spilled += pressure.saturating_sub(max);
+                    contents.push(vec![(pressure, max, align)]);
+                }
             }
         }
         if !named.is_empty() {
@@ -525,7 +541,6 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
         for classes in contents {
             let (mut end, mut align_next) = (0u64, 1);
             for (pressure, max, align) in classes {
-                spilled += pressure.saturating_sub(max);
                 if pressure > 0 {
                     end = end.div_ceil(align_next) * align_next + pressure.min(max);
                     align_next = align;
@@ -915,6 +930,12 @@ mod tests {
             assert_eq!(waves(&vega, &[("sgpr", used), ("vgpr", 24)]), (expected, 0), "{used} registers");
         }
         assert_eq!(waves(&vega, &[("sgpr", 110), ("vgpr", 260)]), (1, 12));
+        // Spilled scalar registers take lanes: 64 of them in one vector register.
+        for (sgpr, vgpr, expected) in
+            [(103, 83, (3, 1)), (103, 84, (2, 1)), (166, 83, (3, 64)), (167, 83, (2, 65))]
+        {
+            assert_eq!(waves(&vega, &[("sgpr", sgpr), ("vgpr", vgpr)]), expected, "{sgpr} and {vgpr}");
+        }
     }
 
     #[test]

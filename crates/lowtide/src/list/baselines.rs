@@ -145,7 +145,7 @@ impl Policy for Greedy {
 /// Schedule like LLVM's scheduler for AMD GPUs: stay within the registers of the most waves. If fewer waves
 /// fit than before, keep the previous schedule.
 pub fn gcn_max_occupancy(problem: &Problem) -> Schedule {
-    let most = limits(problem, problem.target().max_waves());
+    let most = limits(problem, problem.most_waves());
     let schedule = run(problem, Direction::BottomUp, Timing::Cycles, &mut Greedy::new(problem, most), None);
     let source = Schedule::source(problem);
     match problem.measure(&schedule).occupancy < problem.measure(&source).occupancy {

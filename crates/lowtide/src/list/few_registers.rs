@@ -18,7 +18,7 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::engine::Direction;
-use super::sethi_ullman::{Variant, sethi_ullman};
+use super::sethi_ullman::{Clusters, Variant, sethi_ullman};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
 use crate::analysis::pressure_bound::{
@@ -255,7 +255,7 @@ pub(crate) fn few_registers_on<'c>(
     let region = problem.region();
     let mut best = Best::new(problem);
     for adjust in [false, true] {
-        let variant = Variant { rp_reduction: true, adjust, clusters: false };
+        let variant = Variant { rp_reduction: true, adjust, clusters: Clusters::None };
         best.offer(sethi_ullman(problem, variant).order().to_vec());
     }
     let mut bound =

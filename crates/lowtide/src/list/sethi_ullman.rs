@@ -11,7 +11,9 @@
 //!   uses, since each user pays only a part of it.
 //! - **Algorithm 3** (`su-cluster`): instructions that share an operand with the best one are a cluster. If
 //!   all of them are ready, they are taken together. If not, an instruction that keeps the cluster from
-//!   becoming ready is taken.
+//!   becoming ready is taken. This is the text of Section IV-B ("common source operands with the top node").
+//!   The listing of Algorithm 3 says "with the cluster", which also takes in instructions that share an operand
+//!   with any instruction of the cluster: `su-cluster-whole`.
 //! - Clusters and adjustment together (`su-cluster-adjust`, Table V).
 //!
 //! Sizes are those of the target's first register class. Live-in operands have no node in the graph and form
@@ -31,7 +33,19 @@ pub struct Variant {
     /// Divide `MaxRP` by the number of uses (Table III).
     pub adjust: bool,
     /// Take instructions that share operands together (Algorithm 3).
-    pub clusters: bool,
+    pub clusters: Clusters,
+}
+
+/// The instructions that Algorithm 3 takes together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Clusters {
+    /// No clusters.
+    #[default]
+    None,
+    /// Those that share an operand with the best instruction.
+    OfBest,
+    /// Those that share an operand with any instruction of the cluster.
+    Whole,
 }
 
 /// The scale of SU-numbers. Adjusted `MaxRP` is a fraction, in units of 1/4096 register.
@@ -130,25 +144,32 @@ impl Policy for SethiUllman<'_> {
     }
 
     fn instead(&mut self, state: &State, best: InstrId, chosen: &mut Vec<InstrId>) {
-        if !self.variant.clusters {
+        if self.variant.clusters == Clusters::None {
             return;
         }
         let region = self.problem.region();
         chosen.push(best);
         let mut unready = None;
-        for value in region.used_values(best) {
-            let shared = &region.values()[value.index()];
-            if shared.class != self.problem.primary_class() || shared.def.is_none() {
-                continue;
-            }
-            for &user in region.value_uses(*value) {
-                if state.is_scheduled(user) || chosen.contains(&user) {
+        let mut looked_at = 0;
+        while let Some(&member) = chosen.get(looked_at) {
+            looked_at += 1;
+            for value in region.used_values(member) {
+                let shared = &region.values()[value.index()];
+                if shared.class != self.problem.primary_class() || shared.def.is_none() {
                     continue;
                 }
-                if !state.is_ready(user) {
-                    unready = unready.or(Some(user));
+                for &user in region.value_uses(*value) {
+                    if state.is_scheduled(user) || chosen.contains(&user) {
+                        continue;
+                    }
+                    if !state.is_ready(user) {
+                        unready = unready.or(Some(user));
+                    }
+                    chosen.push(user);
                 }
-                chosen.push(user);
+            }
+            if self.variant.clusters == Clusters::OfBest {
+                break;
             }
         }
         if let Some(blocked) = unready {
@@ -188,7 +209,7 @@ fn is_worth_it(problem: &Problem, source: &Schedule, threshold: u32) -> bool {
     peak > threshold && ends.get(class).is_some_and(|(ends, _)| peak > *ends)
 }
 
-/// The highest peak that the paper's policies leave alone.
+/// The highest peak that the paper's policies leave alone, as in Section V.
 pub const POLICY_THRESHOLD: u32 = 64;
 
 /// Algorithms 4 and 5: the paper's application of the heuristics. The schedule of a variant is taken only if
@@ -201,7 +222,7 @@ pub fn policy(problem: &Problem, clusters: bool, threshold: u32) -> Schedule {
     let class = problem.primary_class().index();
     let peak =
         |schedule: &Schedule| problem.measure(schedule).peaks.get(class).map_or(0, |peak| peak.between);
-    let with_clusters = Variant { rp_reduction: true, clusters: true, adjust: false };
+    let with_clusters = Variant { rp_reduction: true, clusters: Clusters::OfBest, adjust: false };
     let variants = [with_clusters, Variant::default()];
     for variant in &variants[usize::from(!clusters)..] {
         let schedule = sethi_ullman(problem, *variant);

@@ -7,8 +7,11 @@
 //! and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends
 //! with lowers the target for all that follow, since more would gain nothing.
 //!
-//! Spills come first: an order without them is better than one with more waves. A class that no order can keep within what a wave can address
-//! takes all of that anyway, and is not asked for.
+//! Spills into memory come first: an order without them is better than one with more waves. A class that no order can keep within what a wave
+//! can address takes all of that anyway, and is not asked for.
+//!
+//! Spills into lanes of another class (`Lanes`) cost registers of that class, and nothing else here. So each step is asked for with as few of them as
+//! every order has, then with as many as the best known order has. Among orders with the same waves, fewer spills are better.
 //!
 //! Where several classes share a file, only their sum is limited. Each class is then given what the others
 //! leave it at best. If even that is impossible, so is the step. An order found may still be one step short;
@@ -17,6 +20,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use crate::analysis::limits::peaks;
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::budget::{Budget, is_over, now};
 use crate::colony::{self, Parameters};
@@ -44,8 +48,10 @@ pub struct RegionWaves {
     pub is_asked: bool,
     /// Whether it was searched: the bound by cuts left something open.
     pub is_searched: bool,
-    /// Registers that have to be spilled.
+    /// Registers that have to be spilled, into memory or into lanes.
     pub spilled: u32,
+    /// Those of them that go into memory.
+    pub in_memory: u32,
     /// Spills and waves of the best order before the search.
     pub known: (u32, u32),
     /// No order has a lower peak of the class, and why.
@@ -117,7 +123,7 @@ impl<'a> FirstPass<'a> {
         if options.by == By::Search {
             // The worst one first: it lowers the target for the others.
             let mut by_waves: Vec<usize> = (0..regions.len()).collect();
-            by_waves.sort_by_key(|&position| (Reverse(regions[position].spilled), regions[position].waves));
+            by_waves.sort_by_key(|&position| (Reverse(regions[position].in_memory), regions[position].waves));
             for position in by_waves {
                 regions[position].search(&shared[position], target, options.budget, &mut logs[position]);
                 target = target.min(regions[position].waves);
@@ -145,15 +151,16 @@ fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (Region
     // The published colony starts from the production order alone.
     let is_published = options.by == By::Ants && options.colony.starts_from_production();
     let source = production.clone().filter(|_| is_published).unwrap_or(source);
-    let known = spilled_and_waves(problem, &source);
+    let (in_memory, Reverse(waves), spilled) = worth(problem, &source);
     let mut best = RegionWaves {
         order: source,
-        waves: known.1,
+        waves,
         bound: 0,
         is_asked: false,
         is_searched: false,
-        spilled: known.0,
-        known,
+        spilled,
+        in_memory,
+        known: (spilled, waves),
         peak_bounds: pressure_at_ends(region),
     };
     if !is_published {
@@ -199,9 +206,9 @@ impl<'a> Logs<'a> {
 
     /// More waves than `most` are of no use.
     fn tell(&self, region: &RegionWaves, problem: &Problem, most: u32) {
-        let least_spilled = problem.registers().spilled(&region.least_peaks());
+        let least_in_memory = problem.registers().spilled_to_memory(&region.least_peaks());
         let (waves, bound) = (region.waves.min(most), region.bound.min(most));
-        let logs = [(&self.spills, region.spilled, least_spilled), (&self.waves, waves, bound)];
+        let logs = [(&self.spills, region.in_memory, least_in_memory), (&self.waves, waves, bound)];
         for (log, best, bound) in logs {
             log.watch().begin(best, bound);
             log.watch().proved(self.nodes, bound);
@@ -218,9 +225,10 @@ impl<'a> Logs<'a> {
 
 impl RegionWaves {
     fn offer(&mut self, problem: &Problem, order: Vec<InstrId>) {
-        let (spilled, waves) = spilled_and_waves(problem, &order);
-        if (spilled, Reverse(waves)) < (self.spilled, Reverse(self.waves)) {
-            (self.order, self.spilled, self.waves) = (order, spilled, waves);
+        let worth = worth(problem, &order);
+        if worth < (self.in_memory, Reverse(self.waves), self.spilled) {
+            self.order = order;
+            (self.in_memory, Reverse(self.waves), self.spilled) = worth;
         }
     }
 
@@ -243,12 +251,15 @@ impl RegionWaves {
     /// Looks for an order with as many waves as possible, at most `target`.
     fn search(&mut self, shared: &SharedProblem, target: u32, budget: Budget, logs: &mut Logs) {
         let problem = shared.problem();
-        let least_spilled = problem.registers().spilled(&self.least_peaks());
+        let registers = problem.registers();
+        let least_spilled = registers.spilled(&self.least_peaks());
+        let least_in_memory = registers.spilled_to_memory(&self.least_peaks());
         let mut step = target.min(self.bound);
         // All questions together keep to the budget: in time what is left of it, in steps an equal share.
         let deadline = budget.effort(problem.region().len()).deadline;
         let deadline = deadline.map(|deadline| deadline.checked_sub(logs.time_before).unwrap_or(deadline));
-        let questions = 2 * u64::from(step.saturating_sub(self.waves).max(1));
+        let for_each_step = if self.spilled > self.in_memory { 3 } else { 2 };
+        let questions = for_each_step * u64::from(step.saturating_sub(self.waves).max(1));
         let rest = || Budget {
             time_per_instr: deadline
                 .map(|deadline| deadline.saturating_duration_since(now()) / problem.region().len() as u32),
@@ -256,34 +267,46 @@ impl RegionWaves {
             ..budget
         };
         // With a step that every order without spills has, spills alone are at stake.
-        while step > 0 && (step > self.waves || self.spilled > least_spilled) {
+        while step > 0
+            && (step > self.waves
+                || self.in_memory > least_in_memory
+                || step == self.waves && self.spilled > least_spilled)
+        {
             if is_over(deadline) {
                 return;
             }
             self.is_searched = true;
-            let mut decide = |order: &[InstrId], limits: &[Option<u32>]| {
+            let decide = |order: &[InstrId], limits: &[Option<u32>], logs: &mut Logs| {
                 let (decision, taken) = shared.within(limits, order, rest());
                 logs.spend(taken);
                 decision
             };
-            let limits = self.limits(problem, step, true);
-            match decide(&self.order, &limits) {
-                Decision::Yes(order) => {
-                    self.offer(problem, order);
-                    logs.tell(self, problem, target);
-                    // (In a shared file, what fits class by class may not fit together.)
-                    if self.waves >= step {
-                        return;
-                    }
+            let limits = self.limits(problem, step, Spills::Fewest);
+            let as_known = self.limits(problem, step, Spills::AsKnown);
+            let for_waves = self.limits(problem, step, Spills::Any);
+            let mut is_refuted = false;
+            for (question, spills) in [(&limits, Spills::Fewest), (&as_known, Spills::AsKnown)] {
+                if spills == Spills::AsKnown && (as_known == limits || self.waves >= step) {
+                    continue;
                 }
-                Decision::No(_) => {
-                    // With spills it may be possible. Else neither are more waves.
-                    let for_waves = self.limits(problem, step, false);
-                    if for_waves == limits || matches!(decide(&self.order, &for_waves), Decision::No(_)) {
-                        self.bound = self.bound.min(step - 1);
+                match decide(&self.order, question, logs) {
+                    Decision::Yes(order) => {
+                        self.offer(problem, order);
+                        logs.tell(self, problem, target);
+                        // (In a shared file, what fits class by class may not fit together.)
+                        if self.waves >= step {
+                            return;
+                        }
                     }
+                    Decision::No(_) => is_refuted |= spills == Spills::Fewest,
+                    Decision::Unknown => {}
                 }
-                Decision::Unknown => {}
+            }
+            // With more spills it may be possible. If not, neither are more waves.
+            if is_refuted
+                && (for_waves == limits || matches!(decide(&self.order, &for_waves, logs), Decision::No(_)))
+            {
+                self.bound = self.bound.min(step - 1);
             }
             logs.tell(self, problem, target);
             step -= 1;
@@ -296,12 +319,14 @@ impl RegionWaves {
         let problem = shared.problem();
         let target = target.min(self.bound);
         let least_spilled = problem.registers().spilled(&self.least_peaks());
+        // Ants that hold the waves still look for an order with fewer spills.
         if self.waves >= target && self.spilled <= least_spilled {
             return None;
         }
         self.is_searched = true;
-        let mut steps: Vec<Vec<Option<u32>>> =
-            (1..=target).rev().map(|waves| self.limits(problem, waves, true)).collect();
+        let spills = [Spills::Fewest, Spills::AsKnown];
+        let of_step = |waves| spills.map(|spills| self.limits(problem, waves, spills));
+        let mut steps: Vec<Vec<Option<u32>>> = (1..=target).rev().flat_map(of_step).collect();
         steps.dedup();
         let Options { budget, colony, .. } = options;
         Some(shared.fewer_registers(&steps, &self.order, colony::Options { budget, parameters: colony }))
@@ -317,19 +342,34 @@ impl RegionWaves {
         logs.tell(self, shared.problem(), target.min(self.bound));
     }
 
-    /// For each class, the most registers with which so many waves can fit, and nothing is spilled if that is asked for.
-    fn limits(&self, problem: &Problem, waves: u32, without_spills: bool) -> Vec<Option<u32>> {
+    /// For each class, the most registers with which so many waves can fit, with these spills.
+    fn limits(&self, problem: &Problem, waves: u32, spills: Spills) -> Vec<Option<u32>> {
         let least_peaks = self.least_peaks();
         let least = |id: &ClassId, class: &FileClass| least_peaks[id.index()].min(class.max);
         let mut limits = vec![None; least_peaks.len()];
+        // For each class, the registers whose lanes hold spilled ones, and the most of a class that is spilled into lanes.
+        let mut with_lanes = vec![0; least_peaks.len()];
+        let mut most_spilled = vec![None; least_peaks.len()];
+        let known = (spills == Spills::AsKnown).then(|| peaks(problem.region(), &self.order));
+        for lanes in problem.registers().lanes() {
+            let from = lanes.from.index();
+            let needed = lanes.needed(known.as_ref().map_or(least_peaks[from], |known| known[from]));
+            if let Some(to) = lanes.to {
+                with_lanes[to.index()] += needed;
+            }
+            most_spilled[from] = Some(lanes.most(needed));
+        }
         for bound in problem.registers().files() {
             let all: u32 = bound.classes.iter().map(|(id, class)| least(id, class)).sum();
             for (id, class) in &bound.classes {
-                let limit = bound.file.limit(waves).saturating_sub(all - least(id, class));
-                let can_be_kept = least_peaks[id.index()] <= class.max;
-                limits[id.index()] = match limit < class.max {
-                    true => Some(limit),
-                    false => (without_spills && can_be_kept).then_some(class.max),
+                let with_lanes = with_lanes[id.index()];
+                let limit = bound.file.limit(waves).saturating_sub(all - least(id, class) + with_lanes);
+                let max = class.max.saturating_sub(with_lanes);
+                let can_be_kept = least_peaks[id.index()] <= max;
+                limits[id.index()] = match (limit < max, most_spilled[id.index()]) {
+                    (true, _) => Some(limit),
+                    (false, Some(most)) => (spills != Spills::Any).then_some(most),
+                    (false, None) => (spills != Spills::Any && can_be_kept).then_some(max),
                 };
             }
         }
@@ -337,7 +377,19 @@ impl RegionWaves {
     }
 }
 
-fn spilled_and_waves(problem: &Problem, order: &[InstrId]) -> (u32, u32) {
+/// The spills that limits allow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spills {
+    /// Those that every order has.
+    Fewest,
+    /// Into lanes, as many as the best known order has. Into memory, as for `Fewest`.
+    AsKnown,
+    /// Any number. The waves then fit only if no more lanes are needed than every order needs.
+    Any,
+}
+
+/// What an order is worth, the smaller the better: spills into memory, waves, and all spills.
+fn worth(problem: &Problem, order: &[InstrId]) -> (u32, Reverse<u32>, u32) {
     let measure = problem.measure(&Schedule::in_order(problem, order.to_vec()));
-    (measure.spilled, measure.occupancy)
+    (problem.spilled_to_memory(&measure), Reverse(measure.occupancy), measure.spilled)
 }

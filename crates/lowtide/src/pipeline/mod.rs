@@ -9,6 +9,7 @@
 //! | `first_pass` | pass 1 of a kernel: the most waves that all regions allow |
 //! | `second_pass` | pass 2 of a kernel: short schedules that keep the waves |
 //! | `front` | pass 2 for every number of waves, and the best of them for throughput |
+//! | `published` | both passes of paper 2 as published, for comparison |
 //! | `grouped` | pairs of instructions stay together, at a price |
 //! | `filter` | when more waves are not worth their cycles |
 //! | `plan` | a kernel in phases, so that ants of many kernels can run at once on any engine |
@@ -22,6 +23,7 @@ pub mod first_pass;
 mod front;
 mod grouped;
 mod plan;
+mod published;
 mod region;
 mod second_pass;
 mod verify;
@@ -35,7 +37,7 @@ pub use verify::{InternalError, ScheduleError};
 #[cfg(not(feature = "unstable"))]
 use plan::KernelPlan;
 
-use crate::algorithm::{Algorithm, Method, Setup};
+use crate::algorithm::{Algorithm, Method, Setup, Tuning};
 use crate::budget::Budget;
 use crate::list::engine::{self, Decision};
 use crate::outcome::{KernelOutcome, Outcome};
@@ -67,6 +69,8 @@ pub struct Options {
     /// is exceeded by no more than the best of these orders does. [`Goal::MinReg`] ignores it, except with
     /// algorithms of two passes, which work as for [`Goal::Occupancy`].
     pub registers: Option<u32>,
+    /// The most waves that are wanted, for goals of waves. None: as many as the kernel can have.
+    pub waves: Option<u32>,
     /// When to reject more waves. None: never.
     pub filter: Option<Filter>,
     /// Whether to find the least length for every number of waves ([`KernelOutcome::front`]), for algorithms of two passes with [`Goal::Occupancy`] or
@@ -80,6 +84,8 @@ pub struct Options {
     pub group_price: u32,
     /// The parameters of ants, for [`Algorithm::COLONY`].
     pub colony: AntParameters,
+    /// The parameters of published methods.
+    pub tuning: Tuning,
 }
 
 impl Default for Options {
@@ -90,10 +96,12 @@ impl Default for Options {
             algorithm: Algorithm::AUTO,
             budget: Budget::UNLIMITED,
             registers: None,
+            waves: None,
             filter: None,
             front: false,
             group_price: 0,
             colony: AntParameters::default(),
+            tuning: Tuning::default(),
         }
     }
 }
@@ -101,11 +109,14 @@ impl Default for Options {
 impl Options {
     /// The problem of a region.
     pub fn problem<'a>(&self, region: &'a Region, target: &'a Target) -> Result<Problem<'a>, TargetError> {
-        let problem = Problem::new(region, target, self.goal)?;
-        Ok(match self.registers {
-            Some(limit) => problem.with_register_limit(limit),
-            None => problem,
-        })
+        let mut problem = Problem::new(region, target, self.goal)?;
+        if let Some(limit) = self.registers {
+            problem = problem.with_register_limit(limit);
+        }
+        if let Some(waves) = self.waves {
+            problem = problem.with_most_waves(waves);
+        }
+        Ok(problem)
     }
 
     /// With another goal.
@@ -128,6 +139,11 @@ impl Options {
         Options { registers, ..self }
     }
 
+    /// With at most so many waves wanted.
+    pub fn with_waves(self, waves: Option<u32>) -> Self {
+        Options { waves, ..self }
+    }
+
     /// With a filter for waves that cost too many cycles.
     pub fn with_filter(self, filter: Option<Filter>) -> Self {
         Options { filter, ..self }
@@ -146,6 +162,11 @@ impl Options {
     /// With other parameters of ants.
     pub fn with_colony(self, colony: AntParameters) -> Self {
         Options { colony, ..self }
+    }
+
+    /// With other parameters of published methods.
+    pub fn with_tuning(self, tuning: Tuning) -> Self {
+        Options { tuning, ..self }
     }
 }
 
@@ -193,7 +214,7 @@ pub fn run<'a>(
 ) -> Result<Schedule, InternalError> {
     let schedule = match algorithm.method() {
         Method::Engine(setup) => by_engine(problem, setup),
-        Method::Direct(make) => make(problem),
+        Method::Direct(make) => make(problem, &Tuning::default()),
         Method::Search(search) => {
             let shared = SharedProblem::new(problem.clone(), budget, context.into());
             plan::search_alone(&shared, search(problem.goal()), Settings::new(algorithm, budget))
@@ -223,13 +244,15 @@ struct Settings {
     algorithm: Algorithm,
     budget: Budget,
     colony: AntParameters,
+    tuning: Tuning,
     /// Ants are not sent for a schedule that is fewer cycles above its bound.
     least_gap: u32,
 }
 
 impl Settings {
     fn new(algorithm: Algorithm, budget: Budget) -> Self {
-        Settings { algorithm, budget, colony: AntParameters::default(), least_gap: 0 }
+        let (colony, tuning) = (AntParameters::default(), Tuning::default());
+        Settings { algorithm, budget, colony, tuning, least_gap: 0 }
     }
 }
 

@@ -17,7 +17,7 @@ use super::front::{self, FrontSearch};
 use super::region::{self, Nearest, WithinLimits, by_cuts};
 use super::second_pass::{SecondPass, kernel_outcome};
 use super::verify::{ScheduleError, outcome};
-use super::{Options, PassSettings, Settings, by_engine};
+use super::{Options, PassSettings, Settings, by_engine, published};
 use crate::algorithm::{Method, Search};
 use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::{Goal, Measure};
@@ -74,13 +74,14 @@ impl<'a> KernelPlan<'a> {
         context: Context<'a>,
     ) -> Result<Self, ScheduleError> {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let most = most.min(options.waves.unwrap_or(u32::MAX));
         let share = |region| {
             let problem = options.problem(region, target)?;
             Ok(SharedProblem::new(problem, options.budget, context).of_kernel(&kernel.name))
         };
         let shared = kernel.regions.iter().map(share).collect::<Result<_, ScheduleError>>()?;
         let mut settings = Settings::new(options.algorithm, options.budget);
-        settings.colony = options.colony;
+        (settings.colony, settings.tuning) = (options.colony, options.tuning);
         KernelPlan {
             shared,
             most,
@@ -127,15 +128,21 @@ impl<'a> KernelPlan<'a> {
                 Some(Search::Fewest) => plan.done(|shared| region::fewest(shared, settings.budget))?,
                 Some(Search::LowestSum) => plan.done(|shared| {
                     let bounds = by_cuts(&shared.peak_bounds(), shared.length_bound());
-                    (region::lowest_sum(shared, settings.budget), bounds)
+                    (region::lowest_sum(shared, settings), bounds)
                 })?,
+                Some(Search::Published) => {
+                    Phase::Done(published::kernel_outcome(&plan.shared, most, settings)?)
+                }
                 None => plan.phase,
             },
             Method::Engine(setup) => plan.done(|shared| {
                 (by_engine(shared.problem(), setup), by_cuts(&shared.peak_bounds(), shared.length_bound()))
             })?,
             Method::Direct(make) => plan.done(|shared| {
-                (make(shared.problem()), by_cuts(&shared.peak_bounds(), shared.length_bound()))
+                (
+                    make(shared.problem(), &settings.tuning),
+                    by_cuts(&shared.peak_bounds(), shared.length_bound()),
+                )
             })?,
         };
         plan.shared.iter_mut().for_each(SharedProblem::forget_facts);
@@ -306,7 +313,8 @@ pub(super) fn schedule_alone(shared: SharedProblem, settings: Settings) -> Resul
 pub(super) fn search_alone(shared: &SharedProblem, search: Search, settings: Settings) -> Schedule {
     match search {
         Search::Fewest => region::fewest(shared, settings.budget).0,
-        Search::LowestSum => region::lowest_sum(shared, settings.budget),
+        Search::LowestSum => region::lowest_sum(shared, settings),
+        Search::Published => published::alone(shared, settings),
         Search::Shortest(by) => {
             let nearest = Nearest::plan(shared, PassSettings { by: [by; 2], settings });
             region::shortest(shared, nearest.finish(shared)).0

@@ -1,6 +1,7 @@
 //! Searches for one region: the fewest registers, the shortest schedule within limits, the lowest sum.
 
-use super::{PassSettings, Settings};
+use super::{PassSettings, Settings, by_engine};
+use crate::algorithm::{Algorithm, Method};
 use crate::analysis::limits::is_within;
 use crate::budget::Budget;
 use crate::colony;
@@ -55,16 +56,29 @@ pub(super) fn fewest(shared: &SharedProblem, budget: Budget) -> (Schedule, Bound
     (best(problem, [Schedule::source(problem), found]), bounds)
 }
 
-/// The lowest sum of length and lost waves, in one pass, from the known orders.
-pub(super) fn lowest_sum(shared: &SharedProblem, budget: Budget) -> Schedule {
+/// The schedule of an algorithm that is not a search, to start from. The source order for a search.
+pub(super) fn start(problem: &Problem, algorithm: Algorithm, settings: Settings) -> Schedule {
+    match algorithm.method() {
+        Method::Engine(setup) => by_engine(problem, setup),
+        Method::Direct(make) => make(problem, &settings.tuning),
+        Method::Search(_) => Schedule::source(problem),
+    }
+}
+
+/// The lowest sum of length and pressure, in one pass, from the known orders or from the start that was asked for.
+pub(super) fn lowest_sum(shared: &SharedProblem, settings: Settings) -> Schedule {
     let problem = shared.problem();
+    let Settings { budget, tuning, .. } = settings;
     let least: Vec<u32> = shared.peak_bounds().iter().map(|(peak, _)| *peak).collect();
     let starts = [Schedule::source(problem), Schedule::production(problem)];
     let few = shared.few_registers();
-    let starts = distinct([starts[0].order(), starts[1].order(), &few].into_iter());
+    let wanted = tuning.start.map(|algorithm| start(problem, algorithm, settings));
+    let starts = match &wanted {
+        Some(start) => vec![start.order()],
+        None => distinct([starts[0].order(), starts[1].order(), &few].into_iter()),
+    };
     let log = shared.log(Quantity::Sum);
-    let objective = weighted::Objective::default();
-    let answer = weighted::lowest_sum(problem, &least, &starts, objective, budget, log.watch());
+    let answer = weighted::lowest_sum(problem, &least, &starts, tuning.objective, budget, log.watch());
     shared.keep(log.finish(answer.nodes));
     Schedule::in_order(problem, answer.order)
 }

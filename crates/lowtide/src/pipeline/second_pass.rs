@@ -148,16 +148,25 @@ impl Limits {
         let peaks: Vec<u32> = known.peaks.iter().map(|peak| peak.between).collect();
         let mut alone = vec![None; peaks.len()];
         let mut together = peaks.clone();
+        let mut with_lanes = vec![0; peaks.len()];
+        for lanes in problem.registers().lanes() {
+            if let Some(to) = lanes.to {
+                with_lanes[to.index()] += lanes.needed(peaks[lanes.from.index()]);
+            }
+        }
         for bound in problem.registers().files() {
-            let all = bound.file.limit(problem.most_waves());
+            // Registers whose lanes hold spilled ones are not left for values.
+            let taken: u32 = bound.classes.iter().map(|(id, _)| with_lanes[id.index()]).sum();
+            let all = bound.file.limit(problem.most_waves()).saturating_sub(taken);
             let least = |(id, class): &(ClassId, FileClass)| least[id.index()].min(class.max);
             let least_of_all: u32 = bound.classes.iter().map(least).sum();
             for (id, class) in &bound.classes {
                 let peak = peaks[id.index()];
                 let rest = all.saturating_sub(least_of_all - least(&(*id, class.clone())));
                 // Less, if so asked, but never less than what is known to be possible.
-                let most = class.max.min(problem.limits()[id.index()].max(peak));
-                let limit = if peak > class.max { peak } else { rest.min(most) };
+                let max = class.max.saturating_sub(with_lanes[id.index()]);
+                let most = max.min(problem.limits()[id.index()].max(peak));
+                let limit = if peak > max { peak } else { rest.min(most) };
                 alone[id.index()] = Some(limit);
                 // What is left goes to the first class that has use for it.
                 together[id.index()] = match bound.classes.len() {

@@ -77,7 +77,7 @@ pub(crate) fn outcome(
 ) -> Result<Outcome, InternalError> {
     let measure = verified(problem, algorithm, &schedule)?;
     let registers = problem.registers();
-    let proven_waves = measure.spilled == registers.spilled(&bounds.peaks)
+    let proven_waves = problem.spilled_to_memory(&measure) == registers.spilled_to_memory(&bounds.peaks)
         && measure.occupancy >= registers.occupancy(&bounds.peaks).min(problem.most_waves());
     let proven_length = measure.length == bounds.length;
     // Registers over a limit come before the length.

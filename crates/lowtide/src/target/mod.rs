@@ -16,6 +16,8 @@
 
 mod latency;
 
+use std::borrow::Cow;
+
 pub(crate) use latency::MOST_RULES;
 pub use latency::{Access, Latencies, LatencyRule, NoLatencies};
 
@@ -156,6 +158,18 @@ pub struct FileClass {
     /// Cycles of each wave that one spilled register costs: to store it and to load it again.
     #[serde(default = "store_and_load")]
     pub spill_cycles: u32,
+    /// The registers that hold spilled ones. `None` means memory.
+    pub spill: Option<Lanes>,
+}
+
+/// Registers of another class that hold spilled registers, one in each lane.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lanes {
+    /// The class of the registers with lanes.
+    pub class: String,
+    /// Spilled registers that one of them holds.
+    pub lanes: u32,
 }
 
 impl RegisterFile {
@@ -249,6 +263,18 @@ impl Target {
             return Err("a target needs at least one [[file]] of registers".to_string());
         }
         let mut names: Vec<&str> = Vec::new();
+        let classes = || self.files.iter().flat_map(|file| &file.classes);
+        for class in classes() {
+            let Some(Lanes { class: other, lanes }) = &class.spill else { continue };
+            let is_for_lanes = |own: &FileClass| own.name == *other && own.spill.is_none();
+            if *lanes == 0 || !classes().any(is_for_lanes) || other == ANY_CLASS || class.name == ANY_CLASS {
+                return Err(format!(
+                    "class {:?} spills into {lanes} lanes of class {other:?}; name a class that spills into \
+                     memory, and at least 1 lane",
+                    class.name
+                ));
+            }
+        }
         for file in &self.files {
             let place = format!("register file {:?}", file.name);
             if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
@@ -327,7 +353,7 @@ impl Target {
 
     /// Find the register files of a region's classes.
     pub fn registers(&self, classes: &[Box<str>]) -> Result<Registers, TargetError> {
-        let mut registers = Registers { files: Vec::new(), max_waves: self.max_waves() };
+        let mut registers = Registers { files: Vec::new(), lanes: Vec::new(), max_waves: self.max_waves() };
         for file in &self.files {
             let mut bound = BoundFile { file: file.clone(), classes: Vec::new() };
             for class in &file.classes {
@@ -356,6 +382,13 @@ impl Target {
             let classes = vec![(id, file.classes[0].clone())];
             registers.files.push(BoundFile { file: file.clone(), classes });
         }
+        let bound = registers.files.iter().flat_map(|file| &file.classes);
+        let lanes = bound.filter_map(|(from, class)| {
+            let Lanes { class: other, lanes } = class.spill.as_ref()?;
+            let to = classes.iter().position(|name| **name == **other).map(ClassId::at);
+            Some(BoundLanes { from: *from, max: class.max, to, lanes: *lanes })
+        });
+        registers.lanes = lanes.collect();
         Ok(registers)
     }
 }
@@ -391,10 +424,36 @@ impl BoundFile {
     }
 }
 
+/// A class of a region whose registers are spilled into lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BoundLanes {
+    /// The class that is spilled.
+    pub from: ClassId,
+    /// Its addressable registers.
+    pub max: u32,
+    /// The class with the lanes. A region without this class has room for the lanes.
+    pub to: Option<ClassId>,
+    /// Spilled registers that one register of this class holds.
+    pub lanes: u32,
+}
+
+impl BoundLanes {
+    /// Return the registers with lanes that a peak of the spilled class needs.
+    pub fn needed(&self, peak: u32) -> u32 {
+        peak.saturating_sub(self.max).div_ceil(self.lanes)
+    }
+
+    /// Return the highest peak of the spilled class for which `registers` with lanes are enough.
+    pub fn most(&self, registers: u32) -> u32 {
+        self.max.saturating_add(self.lanes.saturating_mul(registers))
+    }
+}
+
 /// The register files of a target, resolved for the classes of one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registers {
     files: Vec<BoundFile>,
+    lanes: Vec<BoundLanes>,
     max_waves: u32,
 }
 
@@ -404,16 +463,43 @@ impl Registers {
         &self.files
     }
 
-    /// Return the waves that fit with these pressures, one for each class of the region. The caller applies
-    /// other limits, such as local memory.
+    /// Return the classes of the region whose registers are spilled into lanes.
+    pub fn lanes(&self) -> &[BoundLanes] {
+        &self.lanes
+    }
+
+    /// Return the pressures with the registers whose lanes hold spilled ones.
+    fn with_lanes<'p>(&self, pressure: &'p [u32]) -> Cow<'p, [u32]> {
+        let mut pressure = Cow::Borrowed(pressure);
+        for lanes in &self.lanes {
+            let needed = lanes.needed(pressure[lanes.from.index()]);
+            if let Some(to) = lanes.to.filter(|_| needed > 0) {
+                let own = &mut pressure.to_mut()[to.index()];
+                *own = own.saturating_add(needed);
+            }
+        }
+        pressure
+    }
+
+    /// Return the waves that fit with these pressures, one for each class of the region. Registers whose lanes
+    /// hold spilled ones count. The caller applies other limits, such as local memory.
     pub fn occupancy(&self, pressure: &[u32]) -> u32 {
-        let waves = self.files.iter().map(|bound| bound.file.waves(bound.used(pressure)));
+        let pressure = self.with_lanes(pressure);
+        let waves = self.files.iter().map(|bound| bound.file.waves(bound.used(&pressure)));
         waves.fold(self.max_waves, u32::min)
     }
 
-    /// Return the registers that have to be spilled with these pressures.
+    /// Return the registers that have to be spilled with these pressures, into memory or into lanes.
     pub fn spilled(&self, pressure: &[u32]) -> u32 {
         self.files.iter().map(|bound| bound.spilled(pressure)).sum()
+    }
+
+    /// Return the registers that have to be spilled into memory with these pressures.
+    pub fn spilled_to_memory(&self, pressure: &[u32]) -> u32 {
+        let pressure = self.with_lanes(pressure);
+        let classes = self.files.iter().flat_map(|bound| &bound.classes);
+        let in_memory = classes.filter(|(_, class)| class.spill.is_none());
+        in_memory.map(|(id, class)| pressure[id.index()].saturating_sub(class.max)).sum()
     }
 }
 
@@ -460,6 +546,29 @@ mod tests {
         assert_eq!(file.adjusted(300), 300, "spilled registers count one by one");
         let registers = vega.registers(&["vgpr".into()]).unwrap();
         assert_eq!([registers.spilled(&[256]), registers.spilled(&[300])], [0, 44]);
+    }
+
+    #[test]
+    fn spilled_scalar_registers_of_vega_take_lanes_of_vector_registers() {
+        let vega = target("gfx906");
+        let registers = vega.registers(&["vgpr".into(), "sgpr".into()]).unwrap();
+        let figures = |vgpr: u32, sgpr: u32| {
+            let pressure = [vgpr, sgpr];
+            (
+                registers.occupancy(&pressure),
+                registers.spilled(&pressure),
+                registers.spilled_to_memory(&pressure),
+            )
+        };
+        assert_eq!(figures(84, 102), (3, 0, 0));
+        assert_eq!(figures(83, 103), (3, 1, 0), "one register has the lane");
+        assert_eq!(figures(84, 103), (2, 1, 0), "the 85th register costs a wave");
+        assert_eq!(figures(83, 166), (3, 64, 0));
+        assert_eq!(figures(83, 167), (2, 65, 0));
+        assert_eq!(figures(256, 103), (1, 1, 1), "no register is left for the lanes");
+        assert_eq!(figures(300, 102), (1, 44, 44));
+        let without_vector = vega.registers(&["sgpr".into()]).unwrap();
+        assert_eq!((without_vector.occupancy(&[200]), without_vector.spilled_to_memory(&[200])), (7, 0));
     }
 
     #[test]
@@ -530,6 +639,9 @@ mod tests {
             ("width=1", "width=1\nunits=[{name='a'},{name='a'}]", "issue.units: unit \"a\" is listed twice"),
             ("width=1", "width=1\nunits=[{name='a',count=0}]", "issue.units: unit \"a\" has count 0"),
             ("max=16}", "max=8},{name='*',max=8}", "give it its own [[file]]"),
+            ("max=16}", "max=16,spill={class='r',lanes=8}}", "name a class that spills into memory"),
+            ("max=16}", "max=16,spill={class='v',lanes=8}}", "name a class that spills into memory"),
+            ("max=16}", "max=8,spill={class='v',lanes=0}},{name='v',max=8}", "at least 1 lane"),
         ] {
             let error = Target::parse(&good.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

@@ -4,7 +4,8 @@
 //! [`first_pass`](crate::pipeline::first_pass), maximises the waves of the kernel, not of each region. A
 //! region that is not the bottleneck reduces its registers only to the need of these waves. The second pass,
 //! [`length`], finds the shortest schedule of each region within the registers that these waves leave it.
-//! [`weighted`] is the baseline of the paper: both goals in one sum, region by region.
+//! [`weighted`] is the baseline of the paper: both goals in one sum, region by region. [`published`] is the
+//! paper's own search, for comparison.
 
 #[cfg(test)]
 pub(crate) mod cases;
@@ -13,6 +14,7 @@ mod history;
 pub mod length;
 mod meter;
 mod prover;
+pub mod published;
 mod search;
 pub(crate) mod timed;
 pub mod weighted;

@@ -64,7 +64,8 @@ impl Objective {
 /// The definition of the cost of pressure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PressureCost {
-    /// Waves that do not fit. A register that has to be spilled costs as much as the loss of all waves.
+    /// Waves that do not fit. A register that has to be spilled into memory costs as much as the loss of all
+    /// waves.
     Occupancy,
     /// The sum of the peaks of all classes that can cost a wave (peak register pressure).
     Prp,
@@ -98,7 +99,8 @@ impl PressureCost {
         let cost = match self {
             PressureCost::Occupancy => {
                 let lost = problem.most_waves().saturating_sub(registers.occupancy(peaks));
-                u64::from(lost) + u64::from(registers.spilled(peaks)) * u64::from(problem.most_waves())
+                let in_memory = u64::from(registers.spilled_to_memory(peaks));
+                u64::from(lost) + in_memory * u64::from(problem.most_waves())
             }
             PressureCost::Prp => {
                 let most_waves = problem.target().max_waves();

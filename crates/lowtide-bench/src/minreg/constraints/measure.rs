@@ -106,7 +106,7 @@ fn run_model(problem: &Problem, model: Model, solver: &Solver, time: Duration) -
     let region = problem.region();
     let class = problem.primary_class();
     let (start, bound, asked_solver) = match model {
-        Model::Paper => (Schedule::source(problem).order().to_vec(), 0, true),
+        Model::Paper | Model::Program => (Schedule::source(problem).order().to_vec(), 0, true),
         Model::Improved => {
             let order = few_registers(problem);
             if region.len() > MOST_FOR_CUTS {

@@ -14,7 +14,7 @@ use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::{Latencies, Target};
-use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
+use lowtide::throughput::{CyclesPerWave, cycles_per_wave, loop_weight};
 use lowtide_io::{BoundReason, PeakBound, format_certificate};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
@@ -41,6 +41,9 @@ pub(in super::super) struct KernelResult {
     pub(super) filtered: bool,
     /// Estimated cycles of a SIMD for each wave.
     pub(super) cycles_per_wave: f64,
+    /// The sum of lengths, with ten times the weight for each loop around a region, and that of the source order.
+    weighted_length: u64,
+    weighted_length_before: u64,
     /// No schedules need fewer, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cycles_per_wave_bound: Option<f64>,
@@ -274,6 +277,8 @@ impl Work {
             .with_algorithm(algorithm)
             .with_budget(args.budget.budget())
             .with_registers(args.registers)
+            .with_waves(args.waves)
+            .with_tuning(args.tuning.tuning())
             .with_filter(args.filter.filter())
             .with_front(front)
             .with_group_price(args.group_price)
@@ -385,15 +390,20 @@ impl Work {
             false => Default::default(),
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        let most = most.min(self.options.waves.unwrap_or(u32::MAX));
         let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
         let mut regions = Vec::new();
         let mut measures = [Vec::new(), Vec::new()];
+        let mut weighted_lengths = [0, 0];
         for (problem, outcome) in problems.iter().zip(outcome.regions) {
             let before = problem.measure(&Schedule::source(problem));
             source.occupancy = source.occupancy.min(before.occupancy);
             let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
             source.peak = source.peak.max(peak);
             source.length += u64::from(before.length);
+            let weight = u64::from(loop_weight(problem.region()));
+            weighted_lengths[0] += weight * u64::from(before.length);
+            weighted_lengths[1] += weight * u64::from(outcome.measure.length);
             measures[0].push(before);
             measures[1].push(outcome.measure.clone());
             regions.push(RegionResult::new(problem, outcome));
@@ -408,6 +418,8 @@ impl Work {
         let front = outcome.front.as_ref();
         Ok(KernelResult {
             cycles_per_wave: cycles(&measures[1])?,
+            weighted_length: weighted_lengths[1],
+            weighted_length_before: weighted_lengths[0],
             cycles_per_wave_bound: front.map(|front| front.cycles_bound.value()),
             front: front.filter(|_| self.options.front).map(points),
             name: kernel.name.clone(),
