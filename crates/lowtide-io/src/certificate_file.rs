@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use lowtide::InstrId;
 use lowtide::analysis::walk::Direction;
-use lowtide::certify::{Chain, Claim, Point, Proof};
+use lowtide::certify::{Chain, Claim, Crowd, Point, Proof, Steps};
 use lowtide::region::{Kernel, Region};
-use lowtide::target::Target;
+use lowtide::target::{Latencies, Target};
 use serde_json::{Map, Value, json};
 
-/// Return the first line of a certificate file: the register files of the targets, without the line end.
-pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = &'t Target>) -> String {
+/// Return the first line of a certificate file, without the line end: the register files and issue models of the targets, with the
+/// latencies for each.
+pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = (&'t Target, Latencies)>) -> String {
     let targets: BTreeMap<&str, Value> = targets
         .into_iter()
-        .map(|target| {
+        .map(|(target, latencies)| {
             let files = target.files().iter().map(|file| {
                 let classes = file.classes.iter().map(|class| json!({"name": class.name, "max": class.max}));
                 json!({
@@ -23,10 +24,35 @@ pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = &'t Targe
                     "classes": classes.collect::<Vec<_>>(),
                 })
             });
-            (target.name(), json!({"files": files.collect::<Vec<_>>()}))
+            let files = files.collect::<Vec<_>>();
+            (target.name(), json!({"files": files, "issue": issue_as_json(target, latencies)}))
         })
         .collect();
     json!({"lowtide-certificates": 1, "targets": targets}).to_string()
+}
+
+fn issue_as_json(target: &Target, latencies: Latencies) -> Value {
+    let units: Map<String, Value> =
+        target.issue().units.iter().map(|unit| (unit.name.clone(), unit.count.into())).collect();
+    let mut table = Vec::new();
+    if latencies != Latencies::Recorded {
+        for rule in target.latencies() {
+            let mut entry = Map::new();
+            entry.insert("unit".to_string(), rule.unit.as_str().into());
+            if let Some(access) = rule.access {
+                entry.insert("access".to_string(), access.name().into());
+            }
+            if let Some(space) = rule.address_space {
+                entry.insert("address_space".to_string(), space.into());
+            }
+            if let Some(prefix) = &rule.prefix {
+                entry.insert("prefix".to_string(), prefix.as_str().into());
+            }
+            entry.insert("cycles".to_string(), latencies.scaled(rule.cycles).into());
+            table.push(Value::Object(entry));
+        }
+    }
+    json!({"width": target.issue().width, "units": units, "latencies": table})
 }
 
 /// Return a claim with its proof as a line, without the line end.
@@ -56,8 +82,34 @@ pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> St
                 add("proof", proof_as_json(region, proof));
             }
         }
+        Claim::Length { region, least, proof } => {
+            add("region", kernel.regions[*region].name().into());
+            add("claim", "length".into());
+            add("target", target.name().into());
+            add("least", (*least).into());
+            add("proof", json!({"bound": steps_as_json(target, proof)}));
+        }
     }
     Value::Object(line).to_string()
+}
+
+fn steps_as_json(target: &Target, steps: &Steps) -> Value {
+    let with_crowd = |mut row: Vec<Value>, crowd: &Crowd| {
+        row.extend([crowd.from.into(), crowd.gap.into()]);
+        row.extend(crowd.unit.map(|unit| Value::from(target.issue().units[unit as usize].name.as_str())));
+        Value::from(row)
+    };
+    let raises = |raises: &[(InstrId, Crowd)]| -> Vec<Value> {
+        raises.iter().map(|(instr, crowd)| with_crowd(vec![instr.0.into()], crowd)).collect()
+    };
+    let mut proof = Map::new();
+    for (key, steps) in [("heads", &steps.heads), ("tails", &steps.tails)] {
+        if !steps.is_empty() {
+            proof.insert(key.to_string(), raises(steps).into());
+        }
+    }
+    proof.insert("crowd".to_string(), with_crowd(Vec::new(), &steps.whole));
+    Value::Object(proof)
 }
 
 fn proof_as_json(region: &Region, proof: &Proof) -> Value {

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod claim;
+pub mod length;
 pub mod lines;
 pub mod proof;
 pub mod region;

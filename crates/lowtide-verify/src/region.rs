@@ -1,4 +1,4 @@
-//! Region files, reduced to what claims about registers depend on: dependences and values.
+//! Region files, reduced to what claims depend on: dependences, values, and what instructions need.
 //!
 //! Each lane of a register is followed through the source order. A write closes the lifetime of the lane and begins another. Lifetimes of one register
 //! with the same begin, the same uses and the same fate at the end form a value. The dependences must keep each use between its write and the next
@@ -67,12 +67,14 @@ fn one() -> u32 {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
 struct Instruction {
-    op: IgnoredAny,
+    op: Box<str>,
     latency: IgnoredAny,
     micro_ops: Option<IgnoredAny>,
-    units: Option<IgnoredAny>,
-    flags: Option<IgnoredAny>,
-    address_space: Option<IgnoredAny>,
+    #[serde(default)]
+    units: BTreeMap<Box<str>, u32>,
+    #[serde(default)]
+    flags: Box<str>,
+    address_space: Option<i32>,
     #[serde(default)]
     defs: Vec<Operand>,
     #[serde(default)]
@@ -167,9 +169,37 @@ pub struct Value {
     pub weight: i64,
 }
 
+/// What the latency of an instruction and its place in time depend on.
+pub struct Op {
+    /// Its name.
+    pub name: Box<str>,
+    /// For each unit that it needs, the cycles.
+    pub units: BTreeMap<Box<str>, u32>,
+    /// Letters.
+    pub flags: Box<str>,
+    /// The memory that it accesses.
+    pub address_space: Option<i32>,
+}
+
+/// A dependence.
+pub struct Dep {
+    /// The instruction that comes first.
+    pub from: u32,
+    /// The one that depends on it.
+    pub to: u32,
+    /// Whether a result is passed on.
+    pub data: bool,
+    /// The least cycles between the issues, if no table says otherwise.
+    pub latency: u32,
+}
+
 /// The dependences and values of a region.
 #[derive(Default)]
 pub struct Graph {
+    /// What each instruction needs.
+    pub ops: Vec<Op>,
+    /// All dependences.
+    pub deps: Vec<Dep>,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// For each class, the weight that is live throughout.
@@ -196,8 +226,16 @@ pub struct Region {
     pub name: String,
     /// Its graph, or the reason why claims about the region are unsupported.
     pub graph: Result<Graph, String>,
-    /// For each class, the peak of the schedule, or an error of the schedule. None without a schedule.
-    pub peaks: Option<Result<Vec<i64>, String>>,
+    /// The schedule, or its mistake. None without a schedule.
+    pub schedule: Option<Result<Schedule, String>>,
+}
+
+/// What is kept of a schedule with a legal order.
+pub struct Schedule {
+    /// The peak of each class.
+    pub peaks: Vec<i64>,
+    /// For each instruction the cycle of its issue, or a mistake of the cycles. They do not fall along the order.
+    pub cycles: Result<Vec<u32>, String>,
 }
 
 /// All regions of a kernel.
@@ -233,7 +271,7 @@ pub fn read(path: &Path) -> Result<Store, String> {
                 last = None;
                 return Ok(());
             }
-            let line: Line = serde_json::from_slice(line).map_err(|e| format!("not a region: {e}"))?;
+            let mut line: Line = serde_json::from_slice(line).map_err(|e| format!("not a region: {e}"))?;
             if line.lowtide != 1 {
                 return Err(format!("version {} of the region format; only 1 is known", line.lowtide));
             }
@@ -245,9 +283,9 @@ pub fn read(path: &Path) -> Result<Store, String> {
             kernel.max_occupancy = kernel.max_occupancy.into_iter().chain(line.max_occupancy).min();
             let graph = match too_large(&line) {
                 Some(reason) => Err(reason),
-                None => Ok(build(&line).map_err(|e| format!("region {:?}: {e}", line.region))?),
+                None => Ok(build(&mut line).map_err(|e| format!("region {:?}: {e}", line.region))?),
             };
-            kernel.regions.push(Region { name: line.region, graph, peaks: None });
+            kernel.regions.push(Region { name: line.region, graph, schedule: None });
             last = Some(key);
             Ok(())
         })?;
@@ -294,7 +332,15 @@ enum Begin {
 }
 
 /// Find the dependences and values of a region, and check that they fit.
-fn build(line: &Line) -> Result<Graph, String> {
+fn build(line: &mut Line) -> Result<Graph, String> {
+    let take = |i: &mut Instruction| Op {
+        name: std::mem::take(&mut i.op),
+        units: std::mem::take(&mut i.units),
+        flags: std::mem::take(&mut i.flags),
+        address_space: i.address_space,
+    };
+    let ops = line.instructions.iter_mut().map(take).collect();
+    let line = &*line;
     let count = line.instructions.len();
     let classes = &line.classes;
     if classes.len() > MAX_CLASSES {
@@ -312,7 +358,8 @@ fn build(line: &Line) -> Result<Graph, String> {
     }
 
     let mut deps = Vec::with_capacity(line.deps.len());
-    for &(from, to, ref kind, _) in &line.deps {
+    let mut timed = Vec::with_capacity(line.deps.len());
+    for &(from, to, ref kind, latency) in &line.deps {
         if from >= to || to as usize >= count {
             return Err(format!("dependence [{from}, {to}]: the source order must respect it"));
         }
@@ -320,6 +367,7 @@ fn build(line: &Line) -> Result<Graph, String> {
             return Err(format!("dependence [{from}, {to}]: unknown kind {kind:?}"));
         }
         deps.push((from, to));
+        timed.push(Dep { from, to, data: kind == "data", latency });
     }
     deps.sort_unstable();
     deps.dedup();
@@ -431,6 +479,8 @@ fn build(line: &Line) -> Result<Graph, String> {
     }
     let begun = (0u32..).zip(&values).filter_map(|(v, value)| Some((value.begin?, v)));
     Ok(Graph {
+        ops,
+        deps: timed,
         classes: classes.clone(),
         through,
         count,

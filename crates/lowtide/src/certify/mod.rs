@@ -9,12 +9,17 @@
 //! those that a reader can check in an afternoon. A few claims need more states than [`MOST_STATES`], and have no certificate.
 
 mod cut;
+mod length;
 mod search;
 
+pub use length::{Crowd, Steps};
+
 use crate::analysis::closure::Closure;
+use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId, ValueId};
-use crate::outcome::KernelOutcome;
+use crate::outcome::{KernelOutcome, Outcome};
+use crate::problem::Problem;
 use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
 use crate::target::Target;
@@ -86,6 +91,15 @@ pub enum Claim {
         /// A region that allows no more, with the proof. None if a register file or the launch allows no more.
         by: Option<(usize, Proof)>,
     },
+    /// Every schedule of a region has at least this length.
+    Length {
+        /// The position of the region.
+        region: usize,
+        /// The length.
+        least: u32,
+        /// Why no schedule is shorter.
+        proof: Steps,
+    },
 }
 
 /// Return the claim that the registers of a region are the fewest in a class, if the bounds meet the peak and a proof is found.
@@ -133,6 +147,16 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
         let proof = refute(region, &limits(region)?, &outcome.bounds)?;
         Some(Claim::Waves { most, by: Some((position, proof)) })
     })
+}
+
+/// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found.
+pub fn length(problem: &Problem, position: usize, outcome: &Outcome) -> Option<Claim> {
+    let least = outcome.measure.length;
+    if outcome.bounds.length < least {
+        return None;
+    }
+    let proof = length::steps(problem, &lower_bound(problem), least)?;
+    Some(Claim::Length { region: position, least, proof })
 }
 
 /// Return a proof that no order is within limits, if one is found.

@@ -4,24 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use lowtide::ClassId;
 use lowtide::algorithm::Algorithm;
-use lowtide::certify::{self, Claim};
-use lowtide::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome, Outcome};
+use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::{Filter, Options};
-use lowtide::problem::{Goal, Measure, Problem};
+use lowtide::problem::{Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::{Latencies, Target};
 use lowtide::throughput::{CyclesPerWave, cycles_per_wave};
-use lowtide_io::{BoundReason, PeakBound, format_certificate};
+use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
 use serde::{Serialize, Serializer};
 
+use super::certificates::Certificates;
 use super::totals::{Totals, tell_kernel};
 use crate::args::{GoalArg, Method, WorkArgs};
 use crate::commands::constraints::Constraints;
@@ -51,7 +50,7 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) regions: Vec<RegionResult>,
     /// Proofs for a separate verifier, one line each, if they were asked for, and the number of claims.
     #[serde(skip)]
-    pub(super) certificates: (Vec<String>, usize),
+    pub(super) certificates: Certificates,
     #[serde(skip)]
     pub(super) source: Before,
 }
@@ -291,38 +290,6 @@ impl Work {
         self
     }
 
-    /// Return the claims of the goal about a kernel that have a certificate, and the number of all that are proven.
-    fn certificates(
-        &self,
-        kernel: &Kernel,
-        target: &Target,
-        outcome: &KernelOutcome,
-    ) -> (Vec<String>, usize) {
-        let claims: Vec<Option<Claim>> = match self.options.goal {
-            Goal::Occupancy if outcome.occupancy < outcome.occupancy_bound || outcome.is_filtered => {
-                Vec::new()
-            }
-            Goal::Occupancy => vec![certify::waves(kernel, target, outcome)],
-            Goal::MinReg => {
-                let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
-                let claims = regions.flat_map(|(position, (region, outcome))| {
-                    let peak = |class: ClassId| outcome.measure.peaks[class.index()].between;
-                    let is_proven = move |class: &ClassId| {
-                        (1..=outcome.bounds.peaks[class.index()]).contains(&peak(*class))
-                    };
-                    let proven = region.class_ids().filter(is_proven);
-                    proven.map(move |class| {
-                        certify::registers(region, position, class, peak(class), &outcome.bounds)
-                    })
-                });
-                claims.collect()
-            }
-            Goal::Length | Goal::Throughput => Vec::new(),
-        };
-        let lines = claims.iter().flatten().map(|claim| format_certificate(kernel, target, claim));
-        (lines.collect(), claims.len())
-    }
-
     /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
     pub(in super::super) fn for_each_kernel<T: Send>(
         &self,
@@ -368,8 +335,8 @@ impl Work {
         };
         let seconds = start.elapsed().as_secs_f64();
         let certificates = match self.certify {
-            true => self.certificates(kernel, target, &outcome),
-            false => Default::default(),
+            true => Certificates::new(self.options.goal, kernel, target, problems, &outcome),
+            false => Certificates::default(),
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
