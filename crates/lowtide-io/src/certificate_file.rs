@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lowtide::InstrId;
 use lowtide::analysis::walk::Direction;
-use lowtide::certify::{Chain, Claim, Crowd, Point, Proof, Steps};
+use lowtide::certify::{By, Chain, Claim, Crowd, LengthProof, Point, Proof};
 use lowtide::region::{Kernel, Region};
 use lowtide::target::{Latencies, Target};
 use serde_json::{Map, Value, json};
@@ -82,34 +82,52 @@ pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> St
                 add("proof", proof_as_json(region, proof));
             }
         }
-        Claim::Length { region, least, proof } => {
-            add("region", kernel.regions[*region].name().into());
+        Claim::Length { region, least, limits, proof } => {
+            let region = &kernel.regions[*region];
+            add("region", region.name().into());
             add("claim", "length".into());
             add("target", target.name().into());
             add("least", (*least).into());
-            add("proof", json!({"bound": steps_as_json(target, proof)}));
+            let named = region.classes().iter().zip(limits);
+            let limits: Map<String, Value> =
+                named.filter_map(|(class, limit)| Some((class.to_string(), (*limit)?.into()))).collect();
+            if !limits.is_empty() {
+                add("limits", limits.into());
+            }
+            add("proof", length_proof_as_json(target, proof));
         }
     }
     Value::Object(line).to_string()
 }
 
-fn steps_as_json(target: &Target, steps: &Steps) -> Value {
-    let with_crowd = |mut row: Vec<Value>, crowd: &Crowd| {
-        row.extend([crowd.from.into(), crowd.gap.into()]);
+fn length_proof_as_json(target: &Target, proof: &LengthProof) -> Value {
+    let crowd_as_json = |crowd: &Crowd| {
+        let mut row = vec![Value::from(crowd.from), Value::from(crowd.gap)];
         row.extend(crowd.unit.map(|unit| Value::from(target.issue().units[unit as usize].name.as_str())));
         Value::from(row)
     };
-    let raises = |raises: &[(InstrId, Crowd)]| -> Vec<Value> {
-        raises.iter().map(|(instr, crowd)| with_crowd(vec![instr.0.into()], crowd)).collect()
-    };
-    let mut proof = Map::new();
-    for (key, steps) in [("heads", &steps.heads), ("tails", &steps.tails)] {
-        if !steps.is_empty() {
-            proof.insert(key.to_string(), raises(steps).into());
+    let mut json = Map::new();
+    for (key, raises) in [("heads", &proof.heads), ("tails", &proof.tails)] {
+        if !raises.is_empty() {
+            let raises = raises.iter().map(|(instr, crowd)| json!([instr.0, crowd_as_json(crowd)]));
+            json.insert(key.to_string(), raises.collect::<Vec<_>>().into());
         }
     }
-    proof.insert("crowd".to_string(), with_crowd(Vec::new(), &steps.whole));
-    Value::Object(proof)
+    let (key, by) = match &proof.by {
+        By::Crowd(crowd) => ("bound", crowd_as_json(crowd)),
+        By::Search(from, states) => ("search", search_as_json(*from, states)),
+    };
+    json.insert(key.to_string(), by);
+    Value::Object(json)
+}
+
+fn search_as_json(from: Direction, states: &[(u32, InstrId)]) -> Value {
+    let from = match from {
+        Direction::TopDown => "start",
+        Direction::BottomUp => "end",
+    };
+    let states: Vec<Value> = states.iter().map(|(parent, instr)| json!([parent, instr.0])).collect();
+    json!({"from": from, "states": states})
 }
 
 fn proof_as_json(region: &Region, proof: &Proof) -> Value {
@@ -130,13 +148,12 @@ fn proof_as_json(region: &Region, proof: &Proof) -> Value {
                 }
             }
         }
-        Proof::Search { from, states } => {
-            let from = match from {
-                Direction::TopDown => "start",
-                Direction::BottomUp => "end",
-            };
-            let states: Vec<Value> = states.iter().map(|(parent, instr)| json!([parent, instr.0])).collect();
-            json!({"search": {"from": from, "states": states}})
+        Proof::Search { class, from, states } => {
+            let mut search = search_as_json(*from, states);
+            if let Some(class) = class {
+                search["class"] = (*region.classes()[class.index()]).into();
+            }
+            json!({"search": search})
         }
     }
 }

@@ -5,12 +5,11 @@
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof};
+use crate::proof::{self, Failure, Proof, refuse};
 use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
@@ -89,10 +88,11 @@ impl RegisterFile {
         u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
     }
 
-    /// Return the most registers of a class of the file with which `waves` waves fit.
-    fn limit(&self, class: &Class, waves: u64) -> i64 {
+    /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
+    fn limit(&self, class: &Class, waves: u64) -> Option<i64> {
         let share = u64::from(self.size) / waves;
-        (share - share % u64::from(self.granule)).min(u64::from(class.max)).cast_signed()
+        let limit = share - share % u64::from(self.granule);
+        (limit < u64::from(class.max)).then_some(limit.cast_signed())
     }
 }
 
@@ -156,6 +156,8 @@ struct Length {
     target: String,
     region: String,
     least: i64,
+    #[serde(default)]
+    limits: BTreeMap<String, i64>,
     proof: LengthProof,
 }
 
@@ -173,10 +175,6 @@ struct Schedule {
     cycles: Option<Vec<u32>>,
     latencies: Option<IgnoredAny>,
     peak_bounds: Option<IgnoredAny>,
-}
-
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Refused(reason.into()))
 }
 
 fn unsupported<T>(reason: impl Into<String>) -> Result<T, Failure> {
@@ -355,15 +353,12 @@ fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
 
 /// Check that a schedule has exactly the claimed figure.
 fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
-    match own.cmp(&claimed) {
-        Ordering::Less => {
-            refuse(format!("the schedule is better than the claim: its {figure} is {own}, not {claimed}"))
-        }
-        Ordering::Greater => {
-            refuse(format!("the schedule does not reach the claim: its {figure} is {own}, not {claimed}"))
-        }
-        Ordering::Equal => Ok(()),
-    }
+    let how = match claimed.saturating_sub(own) {
+        0 => return Ok(()),
+        1.. => "is better than",
+        _ => "does not reach",
+    };
+    refuse(format!("the schedule {how} the claim: its {figure} is {own}, not {claimed}"))
 }
 
 fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<&'t Target, Failure> {
@@ -381,7 +376,14 @@ fn check_length(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Len
     let machine = Machine::new(graph, issue);
     let cycles = schedule.cycles.as_ref().map_err(|reason| Failure::Refused(reason.clone()))?;
     reached("length", machine.length(cycles)?, claim.least)?;
-    machine.check(&claim.proof, claim.least)
+    let limits: Vec<_> = graph.classes.iter().map(|name| claim.limits.get(name).copied()).collect();
+    if limits.iter().flatten().count() < claim.limits.len() {
+        return refuse("the claim has a limit for a class that the region does not have");
+    }
+    if !proof::is_within(&schedule.peaks, &limits) {
+        return refuse("the schedule is not within the limits of the claim");
+    }
+    machine.check(&claim.proof, &limits, claim.least)
 }
 
 fn check_registers(kernel: &Kernel, claim: &Registers) -> Result<(), Failure> {
@@ -412,15 +414,10 @@ fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Wave
             let Some((number, file, class)) = find_class(target, name) else {
                 return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
             };
-            if peak > i64::from(class.max) {
-                return unsupported(format!(
-                    "waves: a schedule has more than {} {name}, and spills",
-                    class.max
-                ));
-            }
             if peak > 0 {
                 shared.insert((number, name));
-                reached = reached.min(file.waves(peak));
+                // Registers that cannot be addressed are spilled.
+                reached = reached.min(file.waves(peak.min(class.max.into())));
             }
         }
     }
@@ -449,7 +446,7 @@ fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Wave
                 .map(|name| {
                     let (number, file, class) = find_class(target, name)?;
                     let counts = file.classes.len() == 1 || used(number, name);
-                    counts.then(|| file.limit(class, claimed + 1))
+                    counts.then(|| file.limit(class, claimed + 1)).flatten()
                 })
                 .collect();
             proof::check(graph, proof, &limits)

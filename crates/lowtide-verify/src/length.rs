@@ -1,16 +1,14 @@
-//! Lengths: schedules in cycles, and the proof that none is shorter.
+//! Lengths: schedules in cycles, and the proofs that none is shorter.
 //!
 //! Each instruction has a *head*, the least cycles before its issue, and a *tail*, the least cycles between its issue and the last one. Paths of
-//! dependences prove both. A *crowd* proves more: if K jobs of a resource run from some cycle on, the last of them runs late. The theorems are in
-//! `docs/certificates.md`.
+//! dependences prove both. A *crowd* proves more: if K jobs of a resource run from some cycle on, the last of them runs late. A *search* lists states
+//! in time, such that every step of a shorter schedule leads from the list to the list. The theorems are in `docs/certificates.md`.
 
-use crate::proof::Failure;
-use crate::region::{Graph, Op};
+use crate::proof::{Failure, MAX_WORDS, Search, is_backward, is_within, refuse, step};
+use crate::region::{Bits, Graph, Instruction};
+use crate::walk::Walk;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// Numbers of a proof are below this, so that sums fit.
-const MOST: i64 = 1 << 50;
+use std::collections::{BTreeMap, HashMap};
 
 /// The issue model of a target.
 #[derive(Debug, Deserialize, Serialize)]
@@ -24,79 +22,51 @@ pub struct Issue {
     pub latencies: Vec<Latency>,
 }
 
-/// An entry of the table of latencies.
+/// An entry of the table of latencies: the cycles until results can be used.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// The instruction needs this unit,
     unit: Box<str>,
-    /// it may load or store,
     access: Option<Access>,
-    /// it accesses this memory,
     address_space: Option<i32>,
-    /// and its name starts with this text.
     prefix: Option<String>,
-    /// The cycles until its results can be used.
     cycles: u32,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Access {
-    Load,
-    Store,
+    Load = b'l' as isize,
+    Store = b's' as isize,
 }
 
 impl Latency {
-    fn matches(&self, op: &Op) -> bool {
-        let flag = |access: &Access| if matches!(access, Access::Load) { 'l' } else { 's' };
-        op.units.contains_key(&self.unit)
-            && self.access.as_ref().is_none_or(|access| op.flags.contains(flag(access)))
-            && self.address_space.is_none_or(|space| Some(space) == op.address_space.or(Some(-1)))
-            && self.prefix.as_ref().is_none_or(|prefix| op.name.starts_with(prefix))
+    fn matches(&self, i: &Instruction) -> bool {
+        i.units.contains_key(&self.unit)
+            && self.access.is_none_or(|access| i.flags.contains(access as u8 as char))
+            && self.address_space.is_none_or(|space| i.address_space.unwrap_or(-1) == space)
+            && self.prefix.as_ref().is_none_or(|prefix| i.op.starts_with(prefix))
     }
 }
 
-/// A proof that no schedule is shorter.
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LengthProof {
-    /// A crowd of the whole region, and the heads and tails that it needs.
-    Bound(Bound),
-}
-
-/// The steps of a bound.
+/// A proof that no schedule is shorter: raised heads and tails, and either a crowd of the whole region or the states of a search.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bound {
+pub struct LengthProof {
     #[serde(default)]
-    heads: Vec<Raise>,
+    heads: Vec<(u32, Crowd)>,
     #[serde(default)]
-    tails: Vec<Raise>,
-    crowd: Crowd,
+    tails: Vec<(u32, Crowd)>,
+    bound: Option<Crowd>,
+    search: Option<Search>,
 }
 
-/// An instruction whose head or tail a crowd raises.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Raise {
-    Slots(u32, i64, i64),
-    Unit(u32, i64, i64, String),
-}
-
-/// Jobs from a cycle on, with at least a gap after each.
+/// Jobs from a cycle on, with at least a gap after each: of the issue slots, or of a unit.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Crowd {
-    Slots(i64, i64),
-    Unit(i64, i64, String),
-}
-
-/// The end of time from which cycles are counted.
-#[derive(Clone, Copy, PartialEq)]
-enum From {
-    First,
-    Last,
+    Slots(i32, i32),
+    Unit(i32, i32, String),
 }
 
 /// A region on an issue model.
@@ -110,30 +80,23 @@ pub struct Machine<'g> {
     latencies: Vec<i64>,
 }
 
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Refused(reason.into()))
-}
-
 impl<'g> Machine<'g> {
     /// Apply the table of latencies.
     pub fn new(graph: &'g Graph, issue: &'g Issue) -> Self {
-        let entry =
-            |op: &Op| issue.latencies.iter().find(|entry| entry.matches(op)).map(|entry| entry.cycles);
+        let entry = |i: &Instruction| issue.latencies.iter().find(|entry| entry.matches(i)).map(|e| e.cycles);
         let table: Vec<Option<u32>> = graph.ops.iter().map(entry).collect();
         let (mut preds, mut succs) = (vec![Vec::new(); graph.count], vec![Vec::new(); graph.count]);
         let mut latencies = Vec::with_capacity(graph.deps.len());
-        for dep in &graph.deps {
-            let by_table = table[dep.from as usize].filter(|_| dep.data);
-            let latency = i64::from(by_table.unwrap_or(dep.latency));
-            let (from, to) = (&graph.ops[dep.from as usize].units, &graph.ops[dep.to as usize].units);
+        for &(from, to, ref kind, recorded) in &graph.deps {
+            let by_table = table[from as usize].filter(|_| kind == "data");
+            let latency = i64::from(by_table.unwrap_or(recorded));
             // One after the other, if there is one slot, or one copy of a unit that both need.
             let one_slot = i64::from(issue.width == 1);
-            let alone =
-                |unit: &str| issue.units.get(unit) == Some(&1) && to.get(unit).is_some_and(|n| *n > 0);
-            let busy = from.iter().filter(|(unit, _)| alone(unit)).map(|(_, cycles)| i64::from(*cycles));
-            let apart = busy.fold(latency.max(one_slot), i64::max);
-            preds[dep.to as usize].push((dep.from, apart));
-            succs[dep.from as usize].push((dep.to, apart));
+            let alone = |unit: &str| issue.units.get(unit) == Some(&1) && jobs(graph, to, Some(unit)) > 0;
+            let units = graph.ops[from as usize].units.iter().filter(|(unit, _)| alone(unit));
+            let apart = units.map(|(_, busy)| i64::from(*busy)).fold(latency.max(one_slot), i64::max);
+            preds[to as usize].push((from, apart));
+            succs[from as usize].push((to, apart));
             latencies.push(latency);
         }
         Self { graph, issue, preds, succs, latencies }
@@ -142,127 +105,214 @@ impl<'g> Machine<'g> {
     /// Return the length of a schedule if its cycles are legal.
     pub fn length(&self, cycles: &[u32]) -> Result<i64, Failure> {
         let at = |i: u32| i64::from(cycles[i as usize]);
-        for (dep, latency) in self.graph.deps.iter().zip(&self.latencies) {
-            if at(dep.to) < at(dep.from) + latency {
-                return refuse(format!("the schedule issues {} too early after {}", dep.to, dep.from));
+        for (&(from, to, ..), latency) in self.graph.deps.iter().zip(&self.latencies) {
+            if at(to) < at(from) + latency {
+                return refuse(format!("the schedule issues {to} too early after {from}"));
             }
         }
-        // Where most jobs overlap, one of them begins.
-        let crowded = |mut busy: Vec<(i64, i64)>, most: u32| {
+        let units = self.issue.units.iter().map(|(unit, copies)| (Some(unit.as_str()), *copies));
+        for (unit, copies) in units.chain([(None, self.issue.width)]) {
+            let needs = (0..self.graph.count as u32).map(|i| (at(i), at(i) + jobs(self.graph, i, unit)));
+            let mut busy: Vec<(i64, i64)> = needs.filter(|(start, end)| end > start).collect();
             busy.sort_unstable();
-            let mut ends: Vec<i64> = busy.iter().map(|job| job.1).collect();
+            let mut ends: Vec<i64> = busy.iter().map(|need| need.1).collect();
             ends.sort_unstable();
-            let over = |(n, job): (usize, &(i64, i64))| {
-                n + 1 - ends.partition_point(|e| *e <= job.0) > most as usize
-            };
-            busy.iter().enumerate().any(over)
-        };
-        let all = (0..self.graph.count as u32).map(|i| (at(i), at(i) + 1));
-        if crowded(all.collect(), self.issue.width) {
-            return refuse("the schedule issues too many instructions in a cycle");
-        }
-        for (unit, &copies) in &self.issue.units {
-            let need = |i: u32| Some((at(i), at(i) + self.jobs(i, Some(unit)))).filter(|(a, b)| b > a);
-            if crowded((0..self.graph.count as u32).filter_map(need).collect(), copies) {
-                return refuse(format!("the schedule needs too many copies of {unit:?} in a cycle"));
+            // Where most needs overlap, one of them begins.
+            for (begun, (start, _)) in (1..).zip(&busy) {
+                if begun - ends.partition_point(|end| end <= start) > copies as usize {
+                    return refuse(format!(
+                        "the schedule needs too much of {} at once",
+                        unit.unwrap_or("the issue width")
+                    ));
+                }
             }
         }
         Ok(cycles.iter().max().map_or(0, |last| i64::from(*last) + 1))
     }
 
-    /// Return the jobs of an instruction: the cycles for which it needs a unit, or its one issue slot.
-    fn jobs(&self, i: u32, unit: Option<&str>) -> i64 {
-        unit.map_or(1, |unit| self.graph.ops[i as usize].units.get(unit).map_or(0, |n| i64::from(*n)))
-    }
-
-    /// Check that every schedule has at least `least` cycles.
-    pub fn check(&self, proof: &LengthProof, least: i64) -> Result<(), Failure> {
-        let LengthProof::Bound(bound) = proof;
-        let heads = self.raised(&bound.heads, From::First)?;
-        let tails = self.raised(&bound.tails, From::Last)?;
-        let (from, gap, unit) = match &bound.crowd {
-            Crowd::Slots(from, gap) => (*from, *gap, None),
-            Crowd::Unit(from, gap, unit) => (*from, *gap, Some(unit.as_str())),
-        };
-        let members = (0u32..).zip(heads.into_iter().zip(tails)).map(|(i, (head, tail))| (i, head, tail));
-        let proven = self.crowd(members, from, gap, unit, From::First)? + 1;
-        if proven >= least {
-            Ok(())
-        } else {
-            refuse(format!("the bound proves {proven} cycles, not {least}"))
+    /// Check that every schedule within the limits has at least `least` cycles.
+    pub fn check(&self, proof: &LengthProof, limits: &[Option<i64>], least: i64) -> Result<(), Failure> {
+        let (heads, tails) = (self.raised(&proof.heads, false)?, self.raised(&proof.tails, true)?);
+        match (&proof.bound, &proof.search) {
+            (None, Some(search)) => self.search(search, heads, tails, limits, least - 1),
+            (Some(bound), None) => {
+                let members: Vec<_> = (0..).zip(heads).zip(tails).map(|((i, h), t)| (i, h, t)).collect();
+                match self.crowd(&members, bound, false)? + 1 {
+                    proven if proven < least => {
+                        refuse(format!("the bound proves {proven} cycles, not {least}"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => refuse("the proof must have either \"bound\" or \"search\""),
         }
     }
 
-    /// Return the heads, or the tails: those of paths, and those of the proof.
-    fn raised(&self, raises: &[Raise], end: From) -> Result<Vec<i64>, Failure> {
+    /// Return the heads, or backward the tails: those of paths, and those of the proof.
+    fn raised(&self, raises: &[(u32, Crowd)], backward: bool) -> Result<Vec<i64>, Failure> {
         let count = self.graph.count as u32;
-        let before = if end == From::First { &self.preds } else { &self.succs };
+        // From a place in the direction of time to an instruction, and back.
+        let turn = |i: u32| if backward { count - 1 - i } else { i };
+        let before = if backward { &self.succs } else { &self.preds };
         let mut times = vec![0; self.graph.count];
-        let mut raises = raises.iter().map(|raise| match raise {
-            Raise::Slots(i, from, gap) => (*i, *from, *gap, None),
-            Raise::Unit(i, from, gap, unit) => (*i, *from, *gap, Some(unit.as_str())),
-        });
-        let mut next = raises.next();
-        for place in 0..count {
-            let i = if end == From::First { place } else { count - 1 - place };
+        let mut raises = raises.iter().peekable();
+        for i in (0..count).map(turn) {
             let paths = before[i as usize].iter().map(|&(p, apart)| times[p as usize] + apart);
             times[i as usize] = paths.max().unwrap_or(0);
-            while let Some((_, from, gap, unit)) = next.filter(|raise| raise.0 == i) {
+            while let Some((_, crowd)) = raises.next_if(|raise| raise.0 == i) {
                 // The longest paths to i.
-                let mut distances = BTreeMap::from([(place, 0)]);
+                let mut distances = BTreeMap::from([(turn(i), 0)]);
                 let mut members = Vec::new();
                 while let Some((nearest, distance)) = distances.pop_last() {
-                    let j = if end == From::First { nearest } else { count - 1 - nearest };
+                    let j = turn(nearest);
                     members.push((j, times[j as usize], distance));
                     for &(p, apart) in &before[j as usize] {
-                        let known =
-                            distances.entry(if end == From::First { p } else { count - 1 - p }).or_default();
+                        let known = distances.entry(turn(p)).or_default();
                         *known = (distance + apart).max(*known);
                     }
                 }
-                let raised = self.crowd(members.into_iter(), from, gap, unit, end)?;
+                let raised = self.crowd(&members, crowd, backward)?;
                 times[i as usize] = raised.max(times[i as usize]);
-                next = raises.next();
             }
         }
-        match next {
+        match raises.next() {
             None => Ok(times),
-            Some((i, ..)) => {
-                refuse(format!("the step for instruction {i} is not in the order of the region"))
-            }
+            Some((i, _)) => refuse(format!("the step for instruction {i} is not in the order of the region")),
         }
     }
 
-    /// Count the jobs of members (instruction, time, distance) that run in `from` or later and keep `gap`. Return the least time of what
-    /// follows the last of them.
-    fn crowd(
-        &self,
-        members: impl Iterator<Item = (u32, i64, i64)>,
-        from: i64,
-        gap: i64,
-        unit: Option<&str>,
-        end: From,
-    ) -> Result<i64, Failure> {
-        if from.abs() > MOST || gap.abs() > MOST {
-            return refuse("a crowd has a number that is too large");
-        }
-        let copies = match unit {
-            None => self.issue.width,
-            Some(unit) => match self.issue.units.get(unit) {
-                Some(copies) => *copies,
-                None => return refuse(format!("a crowd needs the unknown unit {unit:?}")),
-            },
+    /// Count the jobs of members (instruction, time, distance) in a crowd. Return the least time of what follows the last of them.
+    fn crowd(&self, members: &[(u32, i64, i64)], crowd: &Crowd, backward: bool) -> Result<i64, Failure> {
+        let (from, gap, unit) = match crowd {
+            Crowd::Slots(from, gap) => (*from, *gap, None),
+            Crowd::Unit(from, gap, unit) => (*from, *gap, Some(unit.as_str())),
         };
-        let mut jobs = 0;
-        for (i, time, distance) in members {
-            // Job k runs k cycles after the issue: later, and nearer to what follows. From the last cycle, it is the other way round.
+        let (from, gap) = (i64::from(from), i64::from(gap));
+        let copies = unit.map_or(Some(&self.issue.width), |unit| self.issue.units.get(unit));
+        let Some(&copies) = copies else { return refuse("a crowd needs an unknown unit") };
+        let mut count = 0;
+        for &(i, time, distance) in members {
+            // Job k runs k cycles after the issue: later, and nearer to what follows. Backward, it is the other way round.
             let (after, nearer) = (from - time, distance - gap);
-            let (first, last) = if end == From::First { (after, nearer) } else { (-nearer, -after) };
-            jobs += (last.min(self.jobs(i, unit) - 1) - first.max(0) + 1).max(0);
+            let (first, last) = if backward { (-nearer, -after) } else { (after, nearer) };
+            count += (last.min(jobs(self.graph, i, unit) - 1) - first.max(0) + 1).max(0);
         }
-        if jobs == 0 {
+        if count == 0 {
             return refuse("a crowd has no members");
         }
-        Ok(from + (jobs - 1) / i64::from(copies) + gap)
+        Ok(from + (count - 1) / i64::from(copies) + gap)
+    }
+
+    fn search(
+        &self,
+        search: &Search,
+        heads: Vec<i64>,
+        tails: Vec<i64>,
+        limits: &[Option<i64>],
+        most: i64,
+    ) -> Result<(), Failure> {
+        let backward = is_backward(&search.from)?;
+        let limits = &search.counting(self.graph, limits)[..];
+        if self.graph.count.saturating_mul(search.states.len() + 1) > MAX_WORDS {
+            return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
+        }
+        let (times, tails) = if backward { (tails, heads) } else { (heads, tails) };
+        let mut by_tail: Vec<u32> = (0..self.graph.count as u32).collect();
+        by_tail.sort_by_key(|&i| -tails[i as usize]);
+        let clock = Clock { machine: self, backward, most, tails, by_tail };
+        let mut walk = Walk::new(self.graph, backward);
+        let root = Moment { slot: 0, times };
+        if !is_within(walk.weight(), limits) || !clock.has_room(&root, walk.passed()) {
+            return Ok(()); // Every order passes this state.
+        }
+        let mut states = vec![(walk.passed().clone(), root)];
+        let mut known: HashMap<Bits, Vec<usize>> = HashMap::new();
+        for (k, &(parent, x)) in (1..).zip(&search.states) {
+            step(&mut walk, k, states.get(parent).map(|(passed, _)| passed), x)?;
+            let moment = clock.after(&states[parent].1, x, walk.passed());
+            known.entry(walk.passed().clone()).or_default().push(k);
+            states.push((walk.passed().clone(), moment));
+        }
+        for (k, (passed, moment)) in states.iter().enumerate() {
+            walk.go_to(passed);
+            let followers: Vec<u32> = walk.ready().iter().collect();
+            if followers.is_empty() {
+                return refuse(format!("state {k} contains all instructions"));
+            }
+            for x in followers {
+                walk.pass(x);
+                let next = clock.after(moment, x, walk.passed());
+                // A state that is not later allows all that the next one does.
+                let covers = |&other: &usize| {
+                    let Moment { slot, times } = &states[other].1;
+                    let earlier =
+                        |i: u32| walk.passed().has(i) || times[i as usize] <= next.times[i as usize];
+                    *slot <= next.slot && (0..times.len() as u32).all(earlier)
+                };
+                if is_within(walk.weight(), limits)
+                    && clock.has_room(&next, walk.passed())
+                    && !known.get(walk.passed()).is_some_and(|same| same.iter().any(covers))
+                {
+                    return refuse(format!(
+                        "state {k}: instruction {x} leads in time to a state that is not in the list"
+                    ));
+                }
+                walk.take_back(x);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Return the jobs of an instruction: the cycles for which it needs a unit, or its one issue slot.
+fn jobs(graph: &Graph, i: u32, unit: Option<&str>) -> i64 {
+    unit.map_or(1, |unit| graph.ops[i as usize].units.get(unit).map_or(0, |n| i64::from(*n)))
+}
+
+/// The time of a state: the next slot, and for each instruction that has not been issued the first cycle in which it can issue.
+struct Moment {
+    slot: i64,
+    times: Vec<i64>,
+}
+
+/// Time from one end, for schedules of at most `most` cycles.
+struct Clock<'m> {
+    machine: &'m Machine<'m>,
+    backward: bool,
+    most: i64,
+    /// The least cycles after each instruction, and the instructions from the most to the least of them.
+    tails: Vec<i64>,
+    by_tail: Vec<u32>,
+}
+
+impl Clock<'_> {
+    /// Issue `x` as early as possible.
+    fn after(&self, moment: &Moment, x: u32, passed: &Bits) -> Moment {
+        let (count, width) = (self.by_tail.len() as u32, i64::from(self.machine.issue.width));
+        let before = if self.backward { &self.machine.succs } else { &self.machine.preds };
+        let slot = moment.slot.max(moment.times[x as usize] * width);
+        let mut next = Moment { slot: slot + 1, times: moment.times.clone() };
+        next.times[x as usize] = slot / width;
+        for i in (0..count).map(|i| if self.backward { count - 1 - i } else { i }) {
+            if !passed.has(i) {
+                let ready = before[i as usize].iter().map(|&(p, apart)| next.times[p as usize] + apart);
+                next.times[i as usize] = ready.fold(next.times[i as usize].max(next.slot / width), i64::max);
+            }
+        }
+        next
+    }
+
+    /// Put all instructions that have not been issued into cycles, those with the longest tails first. Tell whether none is too late.
+    fn has_room(&self, moment: &Moment, passed: &Bits) -> bool {
+        let width = i64::from(self.machine.issue.width);
+        let mut taken: HashMap<i64, i64> = HashMap::from([(moment.slot / width, moment.slot % width)]);
+        self.by_tail.iter().filter(|i| !passed.has(**i)).all(|&i| {
+            let mut cycle = moment.times[i as usize];
+            while taken.get(&cycle) == Some(&width) {
+                cycle += 1;
+            }
+            *taken.entry(cycle).or_default() += 1;
+            cycle + self.tails[i as usize] < self.most
+        })
     }
 }

@@ -63,18 +63,19 @@ fn one() -> u32 {
     1
 }
 
+/// What an instruction needs, as in the region file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Instruction {
-    op: Box<str>,
+#[allow(dead_code, missing_docs)]
+pub struct Instruction {
+    pub op: Box<str>,
     latency: IgnoredAny,
     micro_ops: Option<IgnoredAny>,
     #[serde(default)]
-    units: BTreeMap<Box<str>, u32>,
+    pub units: BTreeMap<Box<str>, u32>,
     #[serde(default)]
-    flags: Box<str>,
-    address_space: Option<i32>,
+    pub flags: Box<str>,
+    pub address_space: Option<i32>,
     #[serde(default)]
     defs: Vec<Operand>,
     #[serde(default)]
@@ -169,37 +170,13 @@ pub struct Value {
     pub weight: i64,
 }
 
-/// What the latency of an instruction and its place in time depend on.
-pub struct Op {
-    /// Its name.
-    pub name: Box<str>,
-    /// For each unit that it needs, the cycles.
-    pub units: BTreeMap<Box<str>, u32>,
-    /// Letters.
-    pub flags: Box<str>,
-    /// The memory that it accesses.
-    pub address_space: Option<i32>,
-}
-
-/// A dependence.
-pub struct Dep {
-    /// The instruction that comes first.
-    pub from: u32,
-    /// The one that depends on it.
-    pub to: u32,
-    /// Whether a result is passed on.
-    pub data: bool,
-    /// The least cycles between the issues, if no table says otherwise.
-    pub latency: u32,
-}
-
 /// The dependences and values of a region.
 #[derive(Default)]
 pub struct Graph {
-    /// What each instruction needs.
-    pub ops: Vec<Op>,
-    /// All dependences.
-    pub deps: Vec<Dep>,
+    /// The instructions, without operands.
+    pub ops: Vec<Instruction>,
+    /// All dependences: from, to, kind, latency.
+    pub deps: Vec<(u32, u32, String, u32)>,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// For each class, the weight that is live throughout.
@@ -271,7 +248,7 @@ pub fn read(path: &Path) -> Result<Store, String> {
                 last = None;
                 return Ok(());
             }
-            let mut line: Line = serde_json::from_slice(line).map_err(|e| format!("not a region: {e}"))?;
+            let line: Line = serde_json::from_slice(line).map_err(|e| format!("not a region: {e}"))?;
             if line.lowtide != 1 {
                 return Err(format!("version {} of the region format; only 1 is known", line.lowtide));
             }
@@ -281,11 +258,12 @@ pub fn read(path: &Path) -> Result<Store, String> {
             kernel.repeated |= known && last.as_ref() != Some(&key);
             kernel.repeated |= kernel.by_name.insert(line.region.clone(), kernel.regions.len()).is_some();
             kernel.max_occupancy = kernel.max_occupancy.into_iter().chain(line.max_occupancy).min();
+            let name = line.region.clone();
             let graph = match too_large(&line) {
                 Some(reason) => Err(reason),
-                None => Ok(build(&mut line).map_err(|e| format!("region {:?}: {e}", line.region))?),
+                None => Ok(build(line).map_err(|e| format!("region {name:?}: {e}"))?),
             };
-            kernel.regions.push(Region { name: line.region, graph, schedule: None });
+            kernel.regions.push(Region { name, graph, schedule: None });
             last = Some(key);
             Ok(())
         })?;
@@ -332,15 +310,7 @@ enum Begin {
 }
 
 /// Find the dependences and values of a region, and check that they fit.
-fn build(line: &mut Line) -> Result<Graph, String> {
-    let take = |i: &mut Instruction| Op {
-        name: std::mem::take(&mut i.op),
-        units: std::mem::take(&mut i.units),
-        flags: std::mem::take(&mut i.flags),
-        address_space: i.address_space,
-    };
-    let ops = line.instructions.iter_mut().map(take).collect();
-    let line = &*line;
+fn build(line: Line) -> Result<Graph, String> {
     let count = line.instructions.len();
     let classes = &line.classes;
     if classes.len() > MAX_CLASSES {
@@ -358,8 +328,7 @@ fn build(line: &mut Line) -> Result<Graph, String> {
     }
 
     let mut deps = Vec::with_capacity(line.deps.len());
-    let mut timed = Vec::with_capacity(line.deps.len());
-    for &(from, to, ref kind, latency) in &line.deps {
+    for &(from, to, ref kind, _) in &line.deps {
         if from >= to || to as usize >= count {
             return Err(format!("dependence [{from}, {to}]: the source order must respect it"));
         }
@@ -367,7 +336,6 @@ fn build(line: &mut Line) -> Result<Graph, String> {
             return Err(format!("dependence [{from}, {to}]: unknown kind {kind:?}"));
         }
         deps.push((from, to));
-        timed.push(Dep { from, to, data: kind == "data", latency });
     }
     deps.sort_unstable();
     deps.dedup();
@@ -478,9 +446,8 @@ fn build(line: &mut Line) -> Result<Graph, String> {
         pairs.extend(uses.into_iter().map(|i| (v, i)));
     }
     let begun = (0u32..).zip(&values).filter_map(|(v, value)| Some((value.begin?, v)));
+    let without_operands = |i: Instruction| Instruction { defs: Vec::new(), uses: Vec::new(), ..i };
     Ok(Graph {
-        ops,
-        deps: timed,
         classes: classes.clone(),
         through,
         count,
@@ -490,6 +457,8 @@ fn build(line: &mut Line) -> Result<Graph, String> {
         used: Lists::new(count, pairs.iter().map(|&(v, i)| (i, v))),
         begun: Lists::new(count, begun),
         values,
+        ops: line.instructions.into_iter().map(without_operands).collect(),
+        deps: line.deps,
     })
 }
 

@@ -4,8 +4,10 @@
 //! some distance to what is bounded. A crowd is named by these two numbers, and the verifier counts its members. Raised heads and tails
 //! are written only if a crowd needs them: the demand goes from the last crowd backwards.
 
+use super::length_search;
 use crate::analysis::length_bound::{LengthBound, binding_units};
 use crate::analysis::times::{Times, separation};
+use crate::analysis::walk::Direction;
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -23,13 +25,22 @@ pub struct Crowd {
 
 /// A proof that no schedule is shorter.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Steps {
+pub struct LengthProof {
     /// Instructions that issue later than paths alone prove, from the first to the last.
     pub heads: Vec<(InstrId, Crowd)>,
     /// Instructions that issue earlier before the end than paths alone prove, from the last to the first.
     pub tails: Vec<(InstrId, Crowd)>,
-    /// The crowd of the whole region.
-    pub whole: Crowd,
+    /// What follows from them.
+    pub by: By,
+}
+
+/// What no shorter schedule gets past.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum By {
+    /// A crowd of the whole region.
+    Crowd(Crowd),
+    /// A search, which lists for each state but the first the state before it and the instruction that leads to it.
+    Search(Direction, Vec<(u32, InstrId)>),
 }
 
 /// The most jobs of one need of a unit.
@@ -38,51 +49,85 @@ const MOST_JOBS: u32 = 64;
 /// The widest range of cycles of a crowd.
 const MOST_SLOTS: i64 = 1 << 22;
 
-/// Return a proof that every schedule has at least `length` cycles, if these bounds show it.
-pub(super) fn steps(problem: &Problem, bounds: &LengthBound, length: u32) -> Option<Steps> {
-    if bounds.best() < length {
-        return None;
-    }
+/// Return a proof that every schedule has at least `length` cycles, if paths or crowds show it.
+pub(super) fn by_crowds(
+    problem: &Problem,
+    length: u32,
+    bounds: &impl Fn() -> LengthBound,
+) -> Option<LengthProof> {
     let paths = Times::on(problem);
-    let candidates = [
-        (bounds.rim_jain, &paths.earliest, &paths.tail),
-        (bounds.langevin_cerny_forward, &bounds.earliest, &paths.tail),
-        (bounds.langevin_cerny_backward, &paths.earliest, &bounds.tail),
-        (bounds.langevin_cerny, &bounds.earliest, &bounds.tail),
-    ];
-    let (_, heads, tails) = candidates.into_iter().find(|(bound, ..)| *bound >= length)?;
-    let region = problem.region();
     let resources = resources(problem);
+    let prove = |heads: &[u32], tails: &[u32]| {
+        resources.iter().find_map(|&resource| {
+            by_crowd(
+                problem,
+                length,
+                resource,
+                [
+                    &Side::new(problem, &resources, 1, &paths.earliest, heads),
+                    &Side::new(problem, &resources, -1, &paths.tail, tails),
+                ],
+            )
+        })
+    };
+    // Most lengths need no raised times, which take the most time to find.
+    prove(&paths.earliest, &paths.tail).or_else(|| {
+        let bounds = bounds();
+        let candidates = [
+            (bounds.langevin_cerny_forward, &bounds.earliest, &paths.tail),
+            (bounds.langevin_cerny_backward, &paths.earliest, &bounds.tail),
+            (bounds.langevin_cerny, &bounds.earliest, &bounds.tail),
+        ];
+        let (_, heads, tails) = candidates.into_iter().find(|(bound, ..)| *bound >= length)?;
+        prove(heads, tails)
+    })
+}
+
+fn by_crowd(
+    problem: &Problem,
+    length: u32,
+    (unit, capacity): (Option<u32>, u32),
+    sides: [&Side; 2],
+) -> Option<LengthProof> {
+    let region = problem.region();
+    let times = |instr: InstrId| sides.map(|side| i64::from(side.raised[instr.index()]));
     let mut jobs = Vec::new();
-    for &(unit, capacity) in &resources {
-        jobs.clear();
-        for instr in region.instrs() {
-            let (head, tail) = (heads[instr.index()], tails[instr.index()]);
-            add_jobs(problem, instr, unit, 1, head.into(), tail.into(), &mut jobs);
-        }
-        let Some((from, gap)) = crowd(&mut jobs, capacity, i64::from(length) - 1) else { continue };
-        let whole = Crowd { from, gap, unit };
-        let mut needs = [vec![0; region.len()], vec![0; region.len()]];
-        for instr in region.instrs() {
-            let (head, tail) = (i64::from(heads[instr.index()]), i64::from(tails[instr.index()]));
-            let last = jobs_of(problem, instr, unit).filter(|k| head + k >= from && tail - k >= gap);
-            for k in last {
-                needs[0][instr.index()] = (from - k).max(needs[0][instr.index()]);
-                needs[1][instr.index()] = (gap + k).max(needs[1][instr.index()]);
+    for instr in region.instrs() {
+        let [head, tail] = times(instr);
+        add_jobs(problem, instr, unit, 1, head, tail, &mut jobs);
+    }
+    let (from, gap) = crowd(&mut jobs, capacity, i64::from(length) - 1)?;
+    let mut demands = [vec![0; region.len()], vec![0; region.len()]];
+    for instr in region.instrs() {
+        let [head, tail] = times(instr);
+        for k in jobs_of(problem, instr, unit).filter(|k| head + k >= from && tail - k >= gap) {
+            for (demands, needed) in demands.iter_mut().zip([from - k, gap + k]) {
+                demands[instr.index()] = needed.max(demands[instr.index()]);
             }
         }
-        let [need_heads, need_tails] = needs;
-        let forward = Side::new(problem, &resources, 1, &paths.earliest, heads);
-        let backward = Side::new(problem, &resources, -1, &paths.tail, tails);
-        let (Some(mut heads), Some(mut tails)) = (forward.raises(need_heads), backward.raises(need_tails))
-        else {
-            continue;
-        };
-        heads.reverse();
-        tails.reverse();
-        return Some(Steps { heads, tails, whole });
     }
-    None
+    let [heads, tails] = demands;
+    let (heads, tails) = (sides[0].raises(heads)?, sides[1].raises(tails)?);
+    Some(LengthProof { heads, tails, by: By::Crowd(Crowd { from, gap, unit }) })
+}
+
+/// Return a proof by search that no schedule within the limits has fewer than `length` cycles, if it needs at most `most` states.
+pub(super) fn by_search(
+    problem: &Problem,
+    length: u32,
+    limits: &[Option<u32>],
+    bounds: &LengthBound,
+    most: usize,
+) -> Option<LengthProof> {
+    let paths = Times::on(problem);
+    let resources = resources(problem);
+    let sides = [
+        &Side::new(problem, &resources, 1, &paths.earliest, &bounds.earliest),
+        &Side::new(problem, &resources, -1, &paths.tail, &bounds.tail),
+    ];
+    let (from, states) = length_search::refute(problem, sides, limits, length - 1, most)?;
+    let all = |side: &Side| side.raises(side.raised.iter().map(|time| i64::from(*time)).collect());
+    Some(LengthProof { heads: all(sides[0])?, tails: all(sides[1])?, by: By::Search(from, states) })
 }
 
 /// Return the issue slots and the units that can be a stricter limit, with their capacities.
@@ -148,19 +193,19 @@ fn crowd(jobs: &mut [(i64, i64)], capacity: u32, wanted: i64) -> Option<(i64, i6
 }
 
 /// One end of time: heads from the first cycle, or tails from the last.
-struct Side<'a> {
+pub(super) struct Side<'a> {
     problem: &'a Problem<'a>,
     resources: &'a [(Option<u32>, u32)],
-    sign: i64,
+    pub(super) sign: i64,
     /// For each instruction, those before it as seen from this end, and the least cycles between the issues.
-    before: Rows<(InstrId, i64)>,
+    pub(super) before: Rows<(InstrId, i64)>,
     /// What paths prove, and what is to be proven.
     paths: &'a [u32],
-    raised: &'a [u32],
+    pub(super) raised: &'a [u32],
 }
 
 impl<'a> Side<'a> {
-    fn new(
+    pub(super) fn new(
         problem: &'a Problem,
         resources: &'a [(Option<u32>, u32)],
         sign: i64,
@@ -183,7 +228,7 @@ impl<'a> Side<'a> {
         Side { problem, resources, sign, before, paths, raised }
     }
 
-    /// Return the raises that these demands need, the last one as seen from this end first.
+    /// Return the raises that these demands need, the first one as seen from this end first.
     fn raises(&self, mut demands: Vec<i64>) -> Option<Vec<(InstrId, Crowd)>> {
         let count = self.paths.len();
         let mut raises = Vec::new();
@@ -230,6 +275,7 @@ impl<'a> Side<'a> {
             ancestors.drain(..).for_each(|other| distances[other.index()] = -1);
             raises.push((instr, found?));
         }
+        raises.reverse();
         Some(raises)
     }
 

@@ -10,22 +10,29 @@
 
 mod cut;
 mod length;
+mod length_search;
 mod search;
 
-pub use length::{Crowd, Steps};
+use std::cell::OnceCell;
+
+pub use length::{By, Crowd, LengthProof};
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::outcome::{KernelOutcome, Outcome};
-use crate::problem::Problem;
+use crate::problem::{Goal, Problem};
 use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
 use crate::target::Target;
 
 /// The most states of a search proof.
 pub const MOST_STATES: usize = 300_000;
+
+/// The most states of a proof of a length: of all schedules, and of those within limits.
+const FEW_STATES: usize = 3_000;
+const MOST_LENGTH_STATES: usize = 30_000;
 
 /// A proof that no order of a region is within limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +48,8 @@ pub enum Proof {
     },
     /// All states that an order within the limits could reach, and none is the end.
     Search {
+        /// The class whose limit counts. All of them if there is none.
+        class: Option<ClassId>,
         /// The end from which states grow.
         from: Direction,
         /// For each state but the first: the state before it, and the instruction that leads to it before free moves.
@@ -91,14 +100,16 @@ pub enum Claim {
         /// A region that allows no more, with the proof. None if a register file or the launch allows no more.
         by: Option<(usize, Proof)>,
     },
-    /// Every schedule of a region has at least this length.
+    /// Every schedule of a region within limits has at least this length.
     Length {
         /// The position of the region.
         region: usize,
         /// The length.
         least: u32,
+        /// For each class the most registers of the schedules that are compared.
+        limits: Vec<Option<u32>>,
         /// Why no schedule is shorter.
-        proof: Steps,
+        proof: LengthProof,
     },
 }
 
@@ -118,30 +129,44 @@ pub fn registers(
     Some(Claim::Registers { region: position, class, least, proof })
 }
 
-/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found. Register files that several
-/// classes share are not supported.
+/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found. Of classes that share a register file,
+/// the kernel may use only one.
 pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<Claim> {
     let most = outcome.occupancy;
-    let spills = outcome.regions.iter().any(|region| region.measure.spilled > 0);
-    if outcome.occupancy_bound > most || outcome.is_filtered || spills {
+    if outcome.occupancy_bound > most || outcome.is_filtered {
         return None;
     }
     if most >= kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves()) {
         return Some(Claim::Waves { most, by: None });
     }
+    let regions = || kernel.regions.iter().zip(&outcome.regions);
+    let is_used = |name: &str| {
+        regions().any(|(region, outcome)| {
+            let mut classes = region.classes().iter().zip(&outcome.measure.peaks);
+            classes.any(|(class, peak)| **class == *name && peak.between > 0)
+        })
+    };
     let limits = |region: &Region| -> Option<Vec<Option<u32>>> {
         let registers = target.registers(region.classes()).ok()?;
         let mut limits = vec![None; region.classes().len()];
         for bound in registers.files() {
-            let [(class, _)] = &bound.classes[..] else { return None };
-            limits[class.index()] = Some(bound.file.limit(most + 1));
+            let is_shared = bound.file.classes.len() > 1;
+            if bound.file.classes.iter().filter(|class| is_used(&class.name)).count() > 1 {
+                return None;
+            }
+            for (id, class) in &bound.classes {
+                // Beyond the addressable registers, there are spills, but not fewer waves.
+                let limit = bound.file.limit(most + 1);
+                if limit < class.max && (!is_shared || is_used(&class.name)) {
+                    limits[id.index()] = Some(limit);
+                }
+            }
         }
         Some(limits)
     };
-    let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
     // Small regions first: their proofs are short.
     let mut candidates: Vec<_> =
-        regions.filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
+        regions().enumerate().filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
     candidates.sort_by_key(|(_, (region, _))| region.len());
     candidates.into_iter().find_map(|(position, (region, outcome))| {
         let proof = refute(region, &limits(region)?, &outcome.bounds)?;
@@ -149,14 +174,38 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
     })
 }
 
-/// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found.
-pub fn length(problem: &Problem, position: usize, outcome: &Outcome) -> Option<Claim> {
+/// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found. It is the shortest of all, or
+/// of those with the registers that the waves of the kernel leave.
+pub fn length(problem: &Problem, position: usize, waves: u32, outcome: &Outcome) -> Option<Claim> {
     let least = outcome.measure.length;
     if outcome.bounds.length < least {
         return None;
     }
-    let proof = length::steps(problem, &lower_bound(problem), least)?;
-    Some(Claim::Length { region: position, least, proof })
+    let known = OnceCell::new();
+    let bounds = || known.get_or_init(|| lower_bound(problem)).clone();
+    let claim = |limits, proof| Claim::Length { region: position, least, limits, proof };
+    let region = problem.region();
+    if let Some(proof) = length::by_crowds(problem, least, &bounds) {
+        return Some(claim(vec![None; region.classes().len()], proof));
+    }
+    let mut limits = vec![None; region.classes().len()];
+    for bound in problem.registers().files() {
+        for (class, own) in &bound.classes {
+            let peak = outcome.measure.peaks[class.index()].between;
+            // With goal `length`, waves do not count. Where registers are spilled, no more of them may be.
+            let by_waves = if problem.goal() == Goal::Length { u32::MAX } else { bound.file.limit(waves) };
+            let limit = by_waves.min(own.max).min(problem.limits()[class.index()]);
+            limits[class.index()] = Some(limit.max(peak));
+        }
+    }
+    let bounds = bounds();
+    let unlimited = vec![None; limits.len()];
+    let of_all = length::by_search(problem, least, &unlimited, &bounds, FEW_STATES);
+    if let Some(proof) = of_all {
+        return Some(claim(unlimited, proof));
+    }
+    let proof = length::by_search(problem, least, &limits, &bounds, MOST_LENGTH_STATES)?;
+    Some(claim(limits, proof))
 }
 
 /// Return a proof that no order is within limits, if one is found.
@@ -172,7 +221,6 @@ fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds) -> Option<Pr
             }
         }
     }
-    // A class whose bound is within its limit only makes the states more.
     search::refute(region, limits)
 }
 

@@ -94,9 +94,11 @@ fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Vec<Optio
     is_proven.then(|| certify::waves(kernel, target, outcome)).into_iter().collect()
 }
 
-fn lengths(problems: &[Problem], outcome: &KernelOutcome) -> Vec<Option<Claim>> {
-    let regions = problems.iter().zip(&outcome.regions).enumerate();
+fn lengths(problems: &[Problem], kernel: &KernelOutcome) -> Vec<Option<Claim>> {
+    let regions = problems.iter().zip(&kernel.regions).enumerate();
     let proven =
         regions.filter(|(_, (_, outcome))| (1..=outcome.bounds.length).contains(&outcome.measure.length));
-    proven.map(|(position, (problem, outcome))| certify::length(problem, position, outcome)).collect()
+    proven
+        .map(|(position, (problem, outcome))| certify::length(problem, position, kernel.occupancy, outcome))
+        .collect()
 }
