@@ -213,7 +213,7 @@ impl<'g> Machine<'g> {
     ) -> Result<(), Failure> {
         let backward = is_backward(&search.from)?;
         let limits = &search.counting(self.graph, limits)[..];
-        if self.graph.count.saturating_mul(search.states.len() + 1) > MAX_WORDS {
+        if self.graph.count.saturating_mul(search.states.len() + 1) > MAX_WORDS || most > MAX_WORDS as i64 {
             return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
         }
         let (times, tails) = if backward { (tails, heads) } else { (heads, tails) };
@@ -250,8 +250,8 @@ impl<'g> Machine<'g> {
                     *slot <= next.slot && (0..times.len() as u32).all(earlier)
                 };
                 if is_within(walk.weight(), limits)
-                    && clock.has_room(&next, walk.passed())
                     && !known.get(walk.passed()).is_some_and(|same| same.iter().any(covers))
+                    && clock.has_room(&next, walk.passed())
                 {
                     return refuse(format!(
                         "state {k}: instruction {x} leads in time to a state that is not in the list"
@@ -305,14 +305,14 @@ impl Clock<'_> {
     /// Put all instructions that have not been issued into cycles, those with the longest tails first. Tell whether none is too late.
     fn has_room(&self, moment: &Moment, passed: &Bits) -> bool {
         let width = i64::from(self.machine.issue.width);
-        let mut taken: HashMap<i64, i64> = HashMap::from([(moment.slot / width, moment.slot % width)]);
+        let first = moment.slot / width;
+        let mut taken = vec![0; (self.most - first).max(0) as usize + 1];
+        taken[0] = moment.slot % width;
         self.by_tail.iter().filter(|i| !passed.has(**i)).all(|&i| {
-            let mut cycle = moment.times[i as usize];
-            while taken.get(&cycle) == Some(&width) {
-                cycle += 1;
-            }
-            *taken.entry(cycle).or_default() += 1;
-            cycle + self.tails[i as usize] < self.most
+            let mut cycle = (moment.times[i as usize] - first) as usize;
+            cycle += taken.iter().skip(cycle).take_while(|taken| **taken == width).count();
+            taken.get_mut(cycle).into_iter().for_each(|taken| *taken += 1);
+            first + cycle as i64 + self.tails[i as usize] < self.most
         })
     }
 }

@@ -215,7 +215,8 @@ fn claims_must_be_understood() {
     refused(&change("proof", json!({})), "does not understand");
     unsupported(&change("proof", json!({"solver": "cp-sat"})), "proof \"solver\"");
     refused(&change("proof", json!({"cut": fork_cut()["cut"], "solver": 1})), "does not understand");
-    unsupported(&change("claim", json!("length")), "claim \"length\"");
+    unsupported(&change("claim", json!("energy")), "claim \"energy\"");
+    refused(&change("claim", json!("length")), "does not understand");
     error(&change("claim", json!(7)), "certificates.jsonl:2: not a claim");
     let claim = least(2, fork_cut());
     refused(&answers(&[fork()], &[schedule("r", &BEST)], &[claim.clone(), claim.clone()]), "an earlier line");

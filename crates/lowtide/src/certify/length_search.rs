@@ -18,7 +18,7 @@ use crate::problem::Problem;
 const FIRST_STATES: usize = 300;
 
 /// The most work of an attempt, for each of its states: instructions that are put into cycles.
-const WORK_OF_A_STATE: usize = 2_000;
+const WORK_OF_A_STATE: usize = 600;
 
 /// Return the states of a proof that no schedule within the limits has at most `length` cycles, and the end from which they grow. None if there is such a schedule, or if a proof has too
 /// many states.

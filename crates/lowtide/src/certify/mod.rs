@@ -6,7 +6,7 @@
 //! of them is the end.
 //!
 //! The searches of this crate know more rules, and are faster for it. What they have proven is proven again here by the two simplest ones:
-//! those that a reader can check in an afternoon. A few claims need more states than [`MOST_STATES`], and have no certificate.
+//! those that a reader can check in an afternoon. A few claims need too many states, and have no certificate.
 
 mod cut;
 mod length;
@@ -14,10 +14,14 @@ mod length_search;
 mod search;
 
 use std::cell::OnceCell;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 pub use length::{By, Crowd, LengthProof};
 
 use crate::analysis::closure::Closure;
+use crate::analysis::fingerprint::fingerprint;
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId, ValueId};
@@ -27,12 +31,13 @@ use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
 use crate::target::Target;
 
-/// The most states of a search proof.
-pub const MOST_STATES: usize = 300_000;
+/// The most states of a search proof of registers, and of waves: those that few states do not prove would take far more.
+const MOST_STATES: usize = 300_000;
+const MOST_WAVE_STATES: usize = 20_000;
 
 /// The most states of a proof of a length: of all schedules, and of those within limits.
-const FEW_STATES: usize = 3_000;
-const MOST_LENGTH_STATES: usize = 30_000;
+const FEW_STATES: usize = 1_000;
+const MOST_LENGTH_STATES: usize = 10_000;
 
 /// A proof that no order of a region is within limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,7 +130,7 @@ pub fn registers(
     let mut limits = vec![None; region.classes().len()];
     // Without registers, there is nothing to prove: no peak is below 0.
     limits[class.index()] = Some(least.checked_sub(1)?);
-    let proof = refute(region, &limits, bounds)?;
+    let proof = refute(region, &limits, bounds, MOST_STATES)?;
     Some(Claim::Registers { region: position, class, least, proof })
 }
 
@@ -169,20 +174,26 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
         regions().enumerate().filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
     candidates.sort_by_key(|(_, (region, _))| region.len());
     candidates.into_iter().find_map(|(position, (region, outcome))| {
-        let proof = refute(region, &limits(region)?, &outcome.bounds)?;
+        let proof = refute(region, &limits(region)?, &outcome.bounds, MOST_WAVE_STATES)?;
         Some(Claim::Waves { most, by: Some((position, proof)) })
     })
 }
 
 /// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found. It is the shortest of all, or
 /// of those with the registers that the waves of the kernel leave.
-pub fn length(problem: &Problem, position: usize, waves: u32, outcome: &Outcome) -> Option<Claim> {
+pub fn length(
+    problem: &Problem,
+    position: usize,
+    waves: u32,
+    outcome: &Outcome,
+    known: &KnownLengths,
+) -> Option<Claim> {
     let least = outcome.measure.length;
     if outcome.bounds.length < least {
         return None;
     }
-    let known = OnceCell::new();
-    let bounds = || known.get_or_init(|| lower_bound(problem)).clone();
+    let found = OnceCell::new();
+    let bounds = || found.get_or_init(|| lower_bound(problem)).clone();
     let claim = |limits, proof| Claim::Length { region: position, least, limits, proof };
     let region = problem.region();
     if let Some(proof) = length::by_crowds(problem, least, &bounds) {
@@ -198,18 +209,32 @@ pub fn length(problem: &Problem, position: usize, waves: u32, outcome: &Outcome)
             limits[class.index()] = Some(limit.max(peak));
         }
     }
-    let bounds = bounds();
-    let unlimited = vec![None; limits.len()];
-    let of_all = length::by_search(problem, least, &unlimited, &bounds, FEW_STATES);
-    if let Some(proof) = of_all {
-        return Some(claim(unlimited, proof));
+    let through = region.class_ids().map(|class| region.through(class)).collect();
+    let key = (fingerprint(region), problem.target().name().to_string(), through, limits.clone(), least);
+    let lock = || known.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = lock().get(&key) {
+        return answer.clone().map(|(limits, proof)| claim(limits, proof));
     }
-    let proof = length::by_search(problem, least, &limits, &bounds, MOST_LENGTH_STATES)?;
-    Some(claim(limits, proof))
+    let bounds = bounds();
+    let prove = |limits: &[Option<u32>], most| {
+        let proof = length::by_search(problem, least, limits, &bounds, most)?;
+        Some((limits.to_vec(), proof))
+    };
+    let answer = prove(&vec![None; limits.len()], FEW_STATES).or_else(|| prove(&limits, MOST_LENGTH_STATES));
+    lock().insert(key, answer.clone());
+    answer.map(|(limits, proof)| claim(limits, proof))
 }
 
+/// For the graph of a region, a target, the weights that pass through, limits and a length: the proof, with its limits, or none.
+type LengthQuestion = (u128, String, Vec<u32>, Vec<Option<u32>>, u32);
+type LengthAnswer = Option<(Vec<Option<u32>>, LengthProof)>;
+
+/// Searches for proofs of lengths, each made once for all regions with the same graph.
+#[derive(Default)]
+pub struct KnownLengths(Mutex<FxHashMap<LengthQuestion, LengthAnswer>>);
+
 /// Return a proof that no order is within limits, if one is found.
-fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds) -> Option<Proof> {
+fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds, most: usize) -> Option<Proof> {
     let over =
         |class: ClassId| limits[class.index()].is_some_and(|limit| bounds.peaks[class.index()] > limit);
     let closure = Closure::new(region);
@@ -221,7 +246,7 @@ fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds) -> Option<Pr
             }
         }
     }
-    search::refute(region, limits)
+    search::refute(region, limits, most)
 }
 
 fn at_moment(

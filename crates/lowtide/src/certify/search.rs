@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{MOST_STATES, Proof};
+use super::Proof;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields, Walk};
 use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId};
@@ -13,10 +13,10 @@ use crate::region::Region;
 /// States of the first attempt. Each further one has eight times as many.
 const FIRST_STATES: usize = 2_000;
 
-/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has too many states.
+/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has more than `most_states` states.
 ///
 /// One class alone has more free moves, and so fewer states, but may not be enough.
-pub(super) fn refute(region: &Region, limits: &[Option<u32>]) -> Option<Proof> {
+pub(super) fn refute(region: &Region, limits: &[Option<u32>], most_states: usize) -> Option<Proof> {
     let limited = || region.class_ids().filter(|class| limits[class.index()].is_some());
     let mut attempts = Vec::new();
     let alone = limited().map(Some).filter(|_| limited().count() > 1);
@@ -44,10 +44,10 @@ pub(super) fn refute(region: &Region, limits: &[Option<u32>]) -> Option<Proof> {
             }
         }
         attempts.retain(|(class, ..)| !fitting.contains(class));
-        if most >= MOST_STATES || attempts.is_empty() || fitting.contains(&None) {
+        if most >= most_states || attempts.is_empty() || fitting.contains(&None) {
             return None;
         }
-        most = MOST_STATES.min(8 * most);
+        most = most_states.min(8 * most);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The claims of a run, with their certificates.
 
 use lowtide::ClassId;
-use lowtide::certify::{self, Claim};
+use lowtide::certify::{self, Claim, KnownLengths};
 use lowtide::outcome::KernelOutcome;
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
@@ -60,12 +60,15 @@ impl Certificates {
         target: &Target,
         problems: &[Problem],
         outcome: &KernelOutcome,
+        known: &KnownLengths,
     ) -> Self {
         let mut made = Certificates::default();
         let kinds = match goal {
             Goal::MinReg => vec![(0, registers(kernel, outcome))],
-            Goal::Occupancy => vec![(1, waves(kernel, target, outcome)), (2, lengths(problems, outcome))],
-            Goal::Length => vec![(2, lengths(problems, outcome))],
+            Goal::Occupancy => {
+                vec![(1, waves(kernel, target, outcome)), (2, lengths(problems, outcome, known))]
+            }
+            Goal::Length => vec![(2, lengths(problems, outcome, known))],
             Goal::Throughput => Vec::new(),
         };
         for (kind, claims) in kinds {
@@ -94,11 +97,13 @@ fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Vec<Optio
     is_proven.then(|| certify::waves(kernel, target, outcome)).into_iter().collect()
 }
 
-fn lengths(problems: &[Problem], kernel: &KernelOutcome) -> Vec<Option<Claim>> {
+fn lengths(problems: &[Problem], kernel: &KernelOutcome, known: &KnownLengths) -> Vec<Option<Claim>> {
     let regions = problems.iter().zip(&kernel.regions).enumerate();
     let proven =
         regions.filter(|(_, (_, outcome))| (1..=outcome.bounds.length).contains(&outcome.measure.length));
     proven
-        .map(|(position, (problem, outcome))| certify::length(problem, position, kernel.occupancy, outcome))
+        .map(|(position, (problem, outcome))| {
+            certify::length(problem, position, kernel.occupancy, outcome, known)
+        })
         .collect()
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
+use lowtide::certify::KnownLengths;
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::{Filter, Options};
 use lowtide::problem::{Measure, Problem};
@@ -238,6 +239,7 @@ pub(in super::super) struct Work {
     constraints: Option<Constraints>,
     /// Whether proofs for a separate verifier are made.
     certify: bool,
+    known_lengths: KnownLengths,
     pub(super) run: Run,
     /// Totals for the terminal.
     so_far: Mutex<Totals>,
@@ -281,7 +283,9 @@ impl Work {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
-        Ok(Work { targets, options, constraints, certify: false, run: Run::new(), so_far: Mutex::default() })
+        let known_lengths = KnownLengths::default();
+        let (run, so_far) = (Run::new(), Mutex::default());
+        Ok(Work { targets, options, constraints, certify: false, known_lengths, run, so_far })
     }
 
     /// Make proofs for a separate verifier.
@@ -335,7 +339,9 @@ impl Work {
         };
         let seconds = start.elapsed().as_secs_f64();
         let certificates = match self.certify {
-            true => Certificates::new(self.options.goal, kernel, target, problems, &outcome),
+            true => {
+                Certificates::new(self.options.goal, kernel, target, problems, &outcome, &self.known_lengths)
+            }
             false => Certificates::default(),
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
