@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use lowtide::InstrId;
 use lowtide::analysis::walk::Direction;
-use lowtide::certify::{Chain, Claim, Point, Proof};
+use lowtide::certify::{By, Chain, Claim, Crowd, LengthProof, Point, Proof};
 use lowtide::region::{Kernel, Region};
-use lowtide::target::Target;
+use lowtide::target::{Latencies, Target};
 use serde_json::{Map, Value, json};
 
-/// Return the first line of a certificate file: the register files of the targets, without the line end.
-pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = &'t Target>) -> String {
+/// Return the first line of a certificate file, without the line end: the register files and issue models of the targets, with the
+/// latencies for each.
+pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = (&'t Target, Latencies)>) -> String {
     let targets: BTreeMap<&str, Value> = targets
         .into_iter()
-        .map(|target| {
+        .map(|(target, latencies)| {
             let files = target.files().iter().map(|file| {
                 let classes = file.classes.iter().map(|class| json!({"name": class.name, "max": class.max}));
                 json!({
@@ -23,10 +24,35 @@ pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = &'t Targe
                     "classes": classes.collect::<Vec<_>>(),
                 })
             });
-            (target.name(), json!({"files": files.collect::<Vec<_>>()}))
+            let files = files.collect::<Vec<_>>();
+            (target.name(), json!({"files": files, "issue": issue_as_json(target, latencies)}))
         })
         .collect();
     json!({"lowtide-certificates": 1, "targets": targets}).to_string()
+}
+
+fn issue_as_json(target: &Target, latencies: Latencies) -> Value {
+    let units: Map<String, Value> =
+        target.issue().units.iter().map(|unit| (unit.name.clone(), unit.count.into())).collect();
+    let mut table = Vec::new();
+    if latencies != Latencies::Recorded {
+        for rule in target.latencies() {
+            let mut entry = Map::new();
+            entry.insert("unit".to_string(), rule.unit.as_str().into());
+            if let Some(access) = rule.access {
+                entry.insert("access".to_string(), access.name().into());
+            }
+            if let Some(space) = rule.address_space {
+                entry.insert("address_space".to_string(), space.into());
+            }
+            if let Some(prefix) = &rule.prefix {
+                entry.insert("prefix".to_string(), prefix.as_str().into());
+            }
+            entry.insert("cycles".to_string(), latencies.scaled(rule.cycles).into());
+            table.push(Value::Object(entry));
+        }
+    }
+    json!({"width": target.issue().width, "units": units, "latencies": table})
 }
 
 /// Return a claim with its proof as a line, without the line end.
@@ -56,8 +82,52 @@ pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> St
                 add("proof", proof_as_json(region, proof));
             }
         }
+        Claim::Length { region, least, limits, proof } => {
+            let region = &kernel.regions[*region];
+            add("region", region.name().into());
+            add("claim", "length".into());
+            add("target", target.name().into());
+            add("least", (*least).into());
+            let named = region.classes().iter().zip(limits);
+            let limits: Map<String, Value> =
+                named.filter_map(|(class, limit)| Some((class.to_string(), (*limit)?.into()))).collect();
+            if !limits.is_empty() {
+                add("limits", limits.into());
+            }
+            add("proof", length_proof_as_json(target, proof));
+        }
     }
     Value::Object(line).to_string()
+}
+
+fn length_proof_as_json(target: &Target, proof: &LengthProof) -> Value {
+    let crowd_as_json = |crowd: &Crowd| {
+        let mut row = vec![Value::from(crowd.from), Value::from(crowd.gap)];
+        row.extend(crowd.unit.map(|unit| Value::from(target.issue().units[unit as usize].name.as_str())));
+        Value::from(row)
+    };
+    let mut json = Map::new();
+    for (key, raises) in [("heads", &proof.heads), ("tails", &proof.tails)] {
+        if !raises.is_empty() {
+            let raises = raises.iter().map(|(instr, crowd)| json!([instr.0, crowd_as_json(crowd)]));
+            json.insert(key.to_string(), raises.collect::<Vec<_>>().into());
+        }
+    }
+    let (key, by) = match &proof.by {
+        By::Crowd(crowd) => ("bound", crowd_as_json(crowd)),
+        By::Search(from, states) => ("search", search_as_json(*from, states)),
+    };
+    json.insert(key.to_string(), by);
+    Value::Object(json)
+}
+
+fn search_as_json(from: Direction, states: &[(u32, InstrId)]) -> Value {
+    let from = match from {
+        Direction::TopDown => "start",
+        Direction::BottomUp => "end",
+    };
+    let states: Vec<Value> = states.iter().map(|(parent, instr)| json!([parent, instr.0])).collect();
+    json!({"from": from, "states": states})
 }
 
 fn proof_as_json(region: &Region, proof: &Proof) -> Value {
@@ -78,13 +148,12 @@ fn proof_as_json(region: &Region, proof: &Proof) -> Value {
                 }
             }
         }
-        Proof::Search { from, states } => {
-            let from = match from {
-                Direction::TopDown => "start",
-                Direction::BottomUp => "end",
-            };
-            let states: Vec<Value> = states.iter().map(|(parent, instr)| json!([parent, instr.0])).collect();
-            json!({"search": {"from": from, "states": states}})
+        Proof::Search { class, from, states } => {
+            let mut search = search_as_json(*from, states);
+            if let Some(class) = class {
+                search["class"] = (*region.classes()[class.index()]).into();
+            }
+            json!({"search": search})
         }
     }
 }

@@ -3,9 +3,10 @@
 //! A claim is accepted if its proof holds and the schedules reach it: then the schedules are optimal. Everything that a claim says about the
 //! schedules is computed here from their orders.
 
+use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof};
-use crate::region::{Graph, Kernel, Region, Store};
+use crate::proof::{self, Failure, Proof, refuse};
+use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub struct Report {
     pub refusals: Vec<Refusal>,
     /// How many claims are unsupported for each reason.
     pub unsupported_reasons: BTreeMap<String, u64>,
-    /// The register files that claims about waves assume.
+    /// What claims about waves and lengths assume.
     pub targets: BTreeMap<String, Target>,
 }
 
@@ -46,12 +47,14 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// The register files of a target.
+/// The register files and the issue model of a target.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// The files.
     pub files: Vec<RegisterFile>,
+    /// What claims about lengths assume.
+    pub issue: Option<Issue>,
 }
 
 /// A register file, shared by all waves.
@@ -85,10 +88,11 @@ impl RegisterFile {
         u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
     }
 
-    /// Return the most registers of a class of the file with which `waves` waves fit.
-    fn limit(&self, class: &Class, waves: u64) -> i64 {
+    /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
+    fn limit(&self, class: &Class, waves: u64) -> Option<i64> {
         let share = u64::from(self.size) / waves;
-        (share - share % u64::from(self.granule)).min(u64::from(class.max)).cast_signed()
+        let limit = share - share % u64::from(self.granule);
+        (limit < u64::from(class.max)).then_some(limit.cast_signed())
     }
 }
 
@@ -145,6 +149,21 @@ struct Waves {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
+struct Length {
+    kernel: IgnoredAny,
+    origin: Option<IgnoredAny>,
+    claim: IgnoredAny,
+    target: String,
+    region: String,
+    least: i64,
+    #[serde(default)]
+    limits: BTreeMap<String, i64>,
+    proof: LengthProof,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
 struct Schedule {
     #[serde(rename = "lowtide-schedule")]
     version: u32,
@@ -153,13 +172,9 @@ struct Schedule {
     origin: String,
     region: String,
     order: Vec<u32>,
-    cycles: Option<IgnoredAny>,
+    cycles: Option<Vec<u32>>,
     latencies: Option<IgnoredAny>,
     peak_bounds: Option<IgnoredAny>,
-}
-
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Refused(reason.into()))
 }
 
 fn unsupported<T>(reason: impl Into<String>) -> Result<T, Failure> {
@@ -176,13 +191,28 @@ pub fn read_schedules(store: &mut Store, path: &Path) -> Result<(), String> {
         let Some(kernel) = store.kernels.get_mut(&(line.kernel, line.origin)) else { return Ok(()) };
         let number = kernel.by_name.get(&line.region);
         let Some(region) = number.and_then(|&n| kernel.regions.get_mut(n)) else { return Ok(()) };
-        region.peaks = match (&region.graph, &region.peaks) {
+        region.schedule = match (&region.graph, &region.schedule) {
             (Err(_), _) => None,
             (Ok(_), Some(_)) => Some(Err("the region has two schedules".into())),
-            (Ok(graph), None) => Some(peaks(graph, &line.order)),
+            (Ok(graph), None) => Some(
+                peaks(graph, &line.order)
+                    .map(|peaks| region::Schedule { peaks, cycles: in_order(&line.order, line.cycles) }),
+            ),
         };
         Ok(())
     })
+}
+
+/// Return the cycles if they do not fall along an order of all instructions.
+fn in_order(order: &[u32], cycles: Option<Vec<u32>>) -> Result<Vec<u32>, String> {
+    let cycles = cycles.ok_or("the schedule has no cycles")?;
+    if cycles.len() != order.len() {
+        return Err(format!("the schedule has {} cycles for {} instructions", cycles.len(), order.len()));
+    }
+    if order.windows(2).any(|pair| cycles[pair[0] as usize] > cycles[pair[1] as usize]) {
+        return Err("the cycles fall along the order".into());
+    }
+    Ok(cycles)
 }
 
 /// Return the peak of each class, if the order is a legal permutation.
@@ -250,6 +280,9 @@ fn check_target(name: &str, target: &Target) -> Result<(), String> {
             return Err(format!("target {name:?} has the class {:?} twice", twice.name));
         }
     }
+    if target.issue.as_ref().is_some_and(|issue| issue.width == 0 || issue.units.values().any(|n| *n == 0)) {
+        return Err(format!("target {name:?}: the issue width or the copies of a unit are 0"));
+    }
     Ok(())
 }
 
@@ -263,15 +296,14 @@ fn check_claim(
     head: &Head,
     line: &[u8],
 ) -> Result<(), Failure> {
-    if head.claim != "registers" && head.claim != "waves" {
+    if !["registers", "waves", "length"].contains(&head.claim.as_str()) {
         return unsupported(format!("claim {:?}", head.claim));
     }
     let misread = |e| Failure::Refused(format!("the verifier does not understand the claim: {e}"));
     let proofs: Proofs = serde_json::from_slice(line).map_err(misread)?;
     if let Some(names) = proofs.proof
         && let Some(name) = names.keys().next()
-        && !names.contains_key("cut")
-        && !names.contains_key("search")
+        && !names.keys().any(|name| ["cut", "search", "bound"].contains(&name.as_str()))
     {
         return unsupported(format!("proof {name:?}"));
     }
@@ -291,6 +323,10 @@ fn check_claim(
         let claim: Registers = serde_json::from_slice(line).map_err(misread)?;
         once(Some(&claim.region), &claim.class)?;
         check_registers(find()?, &claim)
+    } else if head.claim == "length" {
+        let claim: Length = serde_json::from_slice(line).map_err(misread)?;
+        once(Some(&claim.region), &format!("length on {}", claim.target))?;
+        check_length(find()?, targets, &claim)
     } else {
         let claim: Waves = serde_json::from_slice(line).map_err(misread)?;
         once(None, &claim.target)?;
@@ -305,60 +341,83 @@ fn region<'k>(kernel: &'k Kernel, name: &str) -> Result<&'k Region, Failure> {
     }
 }
 
-/// Return the graph of a region, and the peaks of its schedule.
-fn scheduled(region: &Region) -> Result<(&Graph, &[i64]), Failure> {
-    match (&region.graph, &region.peaks) {
+/// Return the graph of a region, and its schedule.
+fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
+    match (&region.graph, &region.schedule) {
         (Err(reason), _) => unsupported(reason),
         (Ok(_), None) => refuse(format!("region {:?} has no schedule", region.name)),
         (Ok(_), Some(Err(reason))) => refuse(format!("region {:?}: {reason}", region.name)),
-        (Ok(graph), Some(Ok(peaks))) => Ok((graph, peaks)),
+        (Ok(graph), Some(Ok(schedule))) => Ok((graph, schedule)),
     }
 }
 
+/// Check that a schedule has exactly the claimed figure.
+fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
+    let how = match claimed.saturating_sub(own) {
+        0 => return Ok(()),
+        1.. => "is better than",
+        _ => "does not reach",
+    };
+    refuse(format!("the schedule {how} the claim: its {figure} is {own}, not {claimed}"))
+}
+
+fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<&'t Target, Failure> {
+    match targets.get(name) {
+        Some(target) => Ok(target),
+        None => refuse(format!("the header has no target {name:?}")),
+    }
+}
+
+fn check_length(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Length) -> Result<(), Failure> {
+    let Some(issue) = &find_target(targets, &claim.target)?.issue else {
+        return refuse(format!("the header has no issue model of target {:?}", claim.target));
+    };
+    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
+    let machine = Machine::new(graph, issue);
+    let cycles = schedule.cycles.as_ref().map_err(|reason| Failure::Refused(reason.clone()))?;
+    reached("length", machine.length(cycles)?, claim.least)?;
+    let limits: Vec<_> = graph.classes.iter().map(|name| claim.limits.get(name).copied()).collect();
+    if limits.iter().flatten().count() < claim.limits.len() {
+        return refuse("the claim has a limit for a class that the region does not have");
+    }
+    if !proof::is_within(&schedule.peaks, &limits) {
+        return refuse("the schedule is not within the limits of the claim");
+    }
+    machine.check(&claim.proof, &limits, claim.least)
+}
+
 fn check_registers(kernel: &Kernel, claim: &Registers) -> Result<(), Failure> {
-    let (graph, peaks) = scheduled(region(kernel, &claim.region)?)?;
+    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
     let Some(class) = graph.classes.iter().position(|c| *c == claim.class) else {
         return refuse(format!("the region has no class {:?}", claim.class));
     };
-    let (peak, least) = (peaks[class], claim.least);
+    let least = claim.least;
     if least < 0 {
         return refuse("the claim has a negative number of registers");
     }
-    if peak < least {
-        return refuse(format!("the schedule is better than the claim: its peak is {peak}, not {least}"));
-    }
-    if peak > least {
-        return refuse(format!("the schedule does not reach the claim: its peak is {peak}, not {least}"));
-    }
+    reached("peak", schedule.peaks[class], least)?;
     let mut limits = vec![None; graph.classes.len()];
     limits[class] = Some(least - 1);
     proof::check(graph, &claim.proof, &limits)
 }
 
 fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Waves) -> Result<(), Failure> {
-    let Some(target) = targets.get(&claim.target) else {
-        return refuse(format!("the header has no target {:?}", claim.target));
-    };
+    let target = find_target(targets, &claim.target)?;
     // Also without registers, no more waves fit.
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
     most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
     let mut reached = most;
     let mut shared: BTreeSet<(usize, &str)> = BTreeSet::new();
     for region in &kernel.regions {
-        let (graph, peaks) = scheduled(region)?;
-        for (name, &peak) in graph.classes.iter().zip(peaks) {
+        let (graph, schedule) = scheduled(region)?;
+        for (name, &peak) in graph.classes.iter().zip(&schedule.peaks) {
             let Some((number, file, class)) = find_class(target, name) else {
                 return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
             };
-            if peak > i64::from(class.max) {
-                return unsupported(format!(
-                    "waves: a schedule has more than {} {name}, and spills",
-                    class.max
-                ));
-            }
             if peak > 0 {
                 shared.insert((number, name));
-                reached = reached.min(file.waves(peak));
+                // Registers that cannot be addressed are spilled.
+                reached = reached.min(file.waves(peak.min(class.max.into())));
             }
         }
     }
@@ -387,7 +446,7 @@ fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Wave
                 .map(|name| {
                     let (number, file, class) = find_class(target, name)?;
                     let counts = file.classes.len() == 1 || used(number, name);
-                    counts.then(|| file.limit(class, claimed + 1))
+                    counts.then(|| file.limit(class, claimed + 1)).flatten()
                 })
                 .collect();
             proof::check(graph, proof, &limits)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Verify that no order has fewer registers, and no orders allow more waves, than the certificates claim.
+Verify that no schedule has fewer registers, more waves or fewer cycles than the certificates claim.
 
 Usage: lowtide-verify REGIONS SCHEDULES CERTIFICATES [--json]
 
@@ -80,9 +80,8 @@ fn text(report: &Report) -> String {
             refusal.line, refusal.claim, refusal.kernel, refusal.reason
         );
     }
-    let more = report.refusals.len().saturating_sub(MOST_REFUSALS);
-    if more > 0 {
-        out += &format!("refused: {more} more\n");
+    if report.refusals.len() > MOST_REFUSALS {
+        out += &format!("refused: {} more\n", report.refusals.len() - MOST_REFUSALS);
     }
     for (reason, count) in &report.unsupported_reasons {
         out += &format!("unsupported: {count} claims: {reason}\n");
@@ -91,13 +90,14 @@ fn text(report: &Report) -> String {
         for file in &target.files {
             let classes: Vec<String> =
                 file.classes.iter().map(|class| format!("at most {} {}", class.max, class.name)).collect();
-            out += &format!(
-                "assumed: {name}: {} registers in granules of {}, {} waves: {}\n",
-                file.size,
-                file.granule,
-                file.waves,
-                classes.join(", ")
-            );
+            let (size, granule, waves) = (file.size, file.granule, file.waves);
+            out += &format!("assumed: {name}: {size} registers in granules of {granule}, {waves} waves: ");
+            out += &(classes.join(", ") + "\n");
+        }
+        if let Some(issue) = &target.issue {
+            let (width, entries) = (issue.width, issue.latencies.len());
+            out +=
+                &format!("assumed: {name}: {width} instructions in a cycle, {entries} latencies by table\n");
         }
     }
     out += &format!(

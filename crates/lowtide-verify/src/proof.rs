@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 /// A search that needs more memory for its states is unsupported: 2^28 words are 2 GiB.
-const MAX_WORDS: usize = 1 << 28;
+pub const MAX_WORDS: usize = 1 << 28;
 
 /// A proof in a certificate.
 #[derive(Deserialize)]
@@ -76,8 +76,21 @@ impl<'de, F: Deserialize<'de>, I: Deserialize<'de>> Deserialize<'de> for Row<F, 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    from: String,
-    states: Vec<(usize, u32)>,
+    /// The class whose limit counts. All of them without it.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// The end at which it starts.
+    pub from: String,
+    /// For each state but the first: its parent, and the instruction that leads to it.
+    pub states: Vec<(usize, u32)>,
+}
+
+impl Search {
+    /// Return the limits that count.
+    pub fn counting(&self, graph: &Graph, limits: &[Option<i64>]) -> Vec<Option<i64>> {
+        let counts = |class: &String| self.class.as_ref().is_none_or(|only| class == only);
+        graph.classes.iter().zip(limits).map(|(class, limit)| limit.filter(|_| counts(class))).collect()
+    }
 }
 
 /// Why a proof is not accepted.
@@ -89,7 +102,8 @@ pub enum Failure {
     Unsupported(String),
 }
 
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
+/// Refuse a claim.
+pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Refused(reason.into()))
 }
 
@@ -244,19 +258,42 @@ fn flow(
     Ok(total)
 }
 
-fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Result<(), Failure> {
-    let backward = match search.from.as_str() {
-        "start" => false,
-        "end" => true,
-        from => return refuse(format!("the search starts at an unknown place {from:?}")),
+/// Tell whether each class is within its limit.
+pub fn is_within(weight: &[i64], limits: &[Option<i64>]) -> bool {
+    weight.iter().zip(limits).all(|(weight, limit)| limit.is_none_or(|limit| *weight <= limit))
+}
+
+/// Tell whether a search starts at the end.
+pub fn is_backward(from: &str) -> Result<bool, Failure> {
+    match from {
+        "start" => Ok(false),
+        "end" => Ok(true),
+        from => refuse(format!("the search starts at an unknown place {from:?}")),
+    }
+}
+
+/// Go from the parent of state `k` to the state that has `x` as well.
+pub fn step(walk: &mut Walk, k: usize, parent: Option<&Bits>, x: u32) -> Result<(), Failure> {
+    let Some(parent) = parent else {
+        return refuse(format!("state {k}: its parent is not an earlier state"));
     };
+    walk.go_to(parent);
+    if !walk.can_follow(x) {
+        return refuse(format!("state {k}: instruction {x} cannot follow its parent"));
+    }
+    walk.pass(x);
+    Ok(())
+}
+
+fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Result<(), Failure> {
+    let backward = is_backward(&search.from)?;
+    let limits = &search.counting(graph, limits)[..];
     if graph.count.div_ceil(64).saturating_mul(search.states.len()) > MAX_WORDS {
         return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
     }
     let counts: Vec<bool> = limits.iter().map(Option::is_some).collect();
-    let within = |weight: &[i64]| weight.iter().zip(limits).all(|(w, limit)| limit.is_none_or(|l| *w <= l));
     let mut walk = Walk::new(graph, backward);
-    if !within(walk.weight()) {
+    if !is_within(walk.weight(), limits) {
         return Ok(()); // Every order passes this state.
     }
     walk.close(None, &counts);
@@ -265,14 +302,7 @@ fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Resul
     let mut states = vec![Rc::new(walk.passed().clone())];
     let mut known = HashSet::from([states[0].clone()]);
     for (k, &(parent, x)) in (1..).zip(&search.states) {
-        let Some(parent) = states.get(parent) else {
-            return refuse(format!("state {k}: its parent {parent} is not an earlier state"));
-        };
-        walk.go_to(parent);
-        if !walk.can_follow(x) {
-            return refuse(format!("state {k}: instruction {x} cannot follow its parent"));
-        }
-        walk.pass(x);
+        step(&mut walk, k, states.get(parent).map(|parent| &**parent), x)?;
         walk.close(Some(x), &counts);
         let state = Rc::new(walk.passed().clone());
         known.insert(state.clone());
@@ -288,7 +318,7 @@ fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Resul
         }
         for x in followers {
             walk.pass(x);
-            if within(walk.weight()) {
+            if is_within(walk.weight(), limits) {
                 let moves = walk.close(Some(x), &counts);
                 if !known.contains(walk.passed()) {
                     return refuse(format!(

@@ -1,4 +1,4 @@
-//! Region files, reduced to what claims about registers depend on: dependences and values.
+//! Region files, reduced to what claims depend on: dependences, values, and what instructions need.
 //!
 //! Each lane of a register is followed through the source order. A write closes the lifetime of the lane and begins another. Lifetimes of one register
 //! with the same begin, the same uses and the same fate at the end form a value. The dependences must keep each use between its write and the next
@@ -63,16 +63,19 @@ fn one() -> u32 {
     1
 }
 
+/// What an instruction needs, as in the region file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Instruction {
-    op: IgnoredAny,
+#[allow(dead_code, missing_docs)]
+pub struct Instruction {
+    pub op: Box<str>,
     latency: IgnoredAny,
     micro_ops: Option<IgnoredAny>,
-    units: Option<IgnoredAny>,
-    flags: Option<IgnoredAny>,
-    address_space: Option<IgnoredAny>,
+    #[serde(default)]
+    pub units: BTreeMap<Box<str>, u32>,
+    #[serde(default)]
+    pub flags: Box<str>,
+    pub address_space: Option<i32>,
     #[serde(default)]
     defs: Vec<Operand>,
     #[serde(default)]
@@ -170,6 +173,10 @@ pub struct Value {
 /// The dependences and values of a region.
 #[derive(Default)]
 pub struct Graph {
+    /// The instructions, without operands.
+    pub ops: Vec<Instruction>,
+    /// All dependences: from, to, kind, latency.
+    pub deps: Vec<(u32, u32, String, u32)>,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// For each class, the weight that is live throughout.
@@ -196,8 +203,16 @@ pub struct Region {
     pub name: String,
     /// Its graph, or the reason why claims about the region are unsupported.
     pub graph: Result<Graph, String>,
-    /// For each class, the peak of the schedule, or an error of the schedule. None without a schedule.
-    pub peaks: Option<Result<Vec<i64>, String>>,
+    /// The schedule, or its mistake. None without a schedule.
+    pub schedule: Option<Result<Schedule, String>>,
+}
+
+/// What is kept of a schedule with a legal order.
+pub struct Schedule {
+    /// The peak of each class.
+    pub peaks: Vec<i64>,
+    /// For each instruction the cycle of its issue, or a mistake of the cycles. They do not fall along the order.
+    pub cycles: Result<Vec<u32>, String>,
 }
 
 /// All regions of a kernel.
@@ -243,11 +258,12 @@ pub fn read(path: &Path) -> Result<Store, String> {
             kernel.repeated |= known && last.as_ref() != Some(&key);
             kernel.repeated |= kernel.by_name.insert(line.region.clone(), kernel.regions.len()).is_some();
             kernel.max_occupancy = kernel.max_occupancy.into_iter().chain(line.max_occupancy).min();
+            let name = line.region.clone();
             let graph = match too_large(&line) {
                 Some(reason) => Err(reason),
-                None => Ok(build(&line).map_err(|e| format!("region {:?}: {e}", line.region))?),
+                None => Ok(build(line).map_err(|e| format!("region {name:?}: {e}"))?),
             };
-            kernel.regions.push(Region { name: line.region, graph, peaks: None });
+            kernel.regions.push(Region { name, graph, schedule: None });
             last = Some(key);
             Ok(())
         })?;
@@ -294,7 +310,7 @@ enum Begin {
 }
 
 /// Find the dependences and values of a region, and check that they fit.
-fn build(line: &Line) -> Result<Graph, String> {
+fn build(line: Line) -> Result<Graph, String> {
     let count = line.instructions.len();
     let classes = &line.classes;
     if classes.len() > MAX_CLASSES {
@@ -430,6 +446,7 @@ fn build(line: &Line) -> Result<Graph, String> {
         pairs.extend(uses.into_iter().map(|i| (v, i)));
     }
     let begun = (0u32..).zip(&values).filter_map(|(v, value)| Some((value.begin?, v)));
+    let without_operands = |i: Instruction| Instruction { defs: Vec::new(), uses: Vec::new(), ..i };
     Ok(Graph {
         classes: classes.clone(),
         through,
@@ -440,6 +457,8 @@ fn build(line: &Line) -> Result<Graph, String> {
         used: Lists::new(count, pairs.iter().map(|&(v, i)| (i, v))),
         begun: Lists::new(count, begun),
         values,
+        ops: line.instructions.into_iter().map(without_operands).collect(),
+        deps: line.deps,
     })
 }
 

@@ -203,7 +203,7 @@ fn the_program() {
     assert!(text.ends_with("1 claims: 1 accepted, 0 refused, 0 unsupported\n"), "{text}");
     assert!(text.contains("assumed: t: 24 registers in granules of 2, 8 waves: at most 12 v\n"), "{text}");
     // The first claim is good, the others repeat it. One has an unknown kind.
-    let mut lines = vec![header(), json!({"kernel": "k", "claim": "length", "anything": []})];
+    let mut lines = vec![header(), json!({"kernel": "k", "claim": "energy", "anything": []})];
     lines.extend(vec![claim("k"); 24]);
     folder.lines("c.jsonl", &lines);
     let (code, text, _) = program(&[&r, &s, &c]);
@@ -212,7 +212,7 @@ fn the_program() {
     assert!(
         text.contains("refused: line 4: registers of kernel k, region r: an earlier line has this claim\n")
     );
-    assert!(text.contains("refused: 3 more\n") && text.contains("unsupported: 1 claims: claim \"length\"\n"));
+    assert!(text.contains("refused: 3 more\n") && text.contains("unsupported: 1 claims: claim \"energy\"\n"));
     let (code, text, _) = program(&["--json", &r, &s, &c]);
     assert_eq!(code, Some(1));
     let report: Value = serde_json::from_str(&text).unwrap();

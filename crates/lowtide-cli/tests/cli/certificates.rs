@@ -9,7 +9,7 @@ use crate::common::{Folder, corpus, run};
 
 #[test]
 fn the_verifier_accepts_every_certificate() {
-    for (goal, least) in [("minreg", 500), ("occupancy", 20)] {
+    for (goal, least) in [("minreg", 500), ("occupancy", 300), ("length", 300)] {
         let folder = Folder::new();
         let [schedules, proofs] = ["schedules.jsonl", "proofs.jsonl"].map(|name| folder.path(name));
         let line = format!("schedule {{}} --goal {goal} --nodes 20000 --summary -o {{}} --certificate {{}}");
@@ -42,12 +42,54 @@ fn the_verifier_accepts_every_certificate() {
 
 #[test]
 fn other_goals_have_no_certificates() {
-    for goal in ["length", "throughput"] {
-        let folder = Folder::new();
-        let proofs = folder.path("proofs.jsonl");
-        let line = format!("schedule {{}} --goal {goal} --certificate {{}}");
-        let message = run(&line, &[&corpus(), &proofs]).error();
-        assert!(message.contains("--certificate needs --goal minreg or --goal occupancy"), "{message}");
-        assert!(folder.names().is_empty());
+    let folder = Folder::new();
+    let proofs = folder.path("proofs.jsonl");
+    let message = run("schedule {} --goal throughput --certificate {}", &[&corpus(), &proofs]).error();
+    assert!(message.contains("--certificate needs --goal minreg, occupancy or length"), "{message}");
+    assert!(folder.names().is_empty());
+}
+
+/// Three loads, and then their uses: with two registers, a load has to wait for the use of an earlier one.
+const LOADS: &str = r#"{"lowtide": 1, "kernel": "k", "target": "gfx906", "region": "r", "classes": ["vgpr"],
+"registers": [{"name": "a", "class": "vgpr"}, {"name": "b", "class": "vgpr"}, {"name": "c", "class": "vgpr"}],
+"instructions": [
+{"op": "load", "latency": 9, "units": {"HWVMEM": 1}, "flags": "l", "defs": ["a"]},
+{"op": "load", "latency": 9, "units": {"HWVMEM": 1}, "flags": "l", "defs": ["b"]},
+{"op": "load", "latency": 9, "units": {"HWVMEM": 1}, "flags": "l", "defs": ["c"]},
+{"op": "store", "latency": 1, "uses": ["a"]}, {"op": "store", "latency": 1, "uses": ["b"]},
+{"op": "store", "latency": 1, "uses": ["c"]}],
+"deps": [[0, 3, "data", 9], [1, 4, "data", 9], [2, 5, "data", 9]]}"#;
+
+#[test]
+fn lengths_within_limits_have_a_search_and_latencies_are_those_of_the_run() {
+    let folder = Folder::new();
+    let [regions, schedules, proofs] = ["r.jsonl", "s.jsonl", "p.jsonl"].map(|name| folder.path(name));
+    write(&regions, LOADS.replace('\n', " ") + "\n").expect("written");
+    for (options, length, kind) in [
+        ("", 128, "bound"),
+        ("--latencies recorded", 12, "bound"),
+        ("--registers 2 --latencies recorded", 20, "search"),
+        ("--registers 2 --latency-scale 0.5", 128, "search"),
+    ] {
+        let line = format!(
+            "schedule {{}} --goal length {options} --nodes 20000 --summary -o {{}} --certificate {{}}"
+        );
+        run(&line, &[&regions, &schedules, &proofs]).ok();
+        let text = read_to_string(&proofs).expect("a file");
+        let claim: Value = serde_json::from_str(text.lines().nth(1).expect("a claim")).expect("JSON");
+        assert_eq!(claim["least"], length, "{options}: {claim}");
+        assert!(claim["proof"].get(kind).is_some(), "{options}: {claim}");
+        assert_eq!(claim.get("limits").is_some(), kind == "search", "{claim}");
+        let report = verify(&regions, &schedules, &proofs).expect("well-formed files");
+        assert_eq!((report.claims, report.accepted), (1, 1), "{options}: {:?}", report.refusals);
+        // Without the limit, there are shorter schedules.
+        if kind == "search" {
+            let mut claim = claim.clone();
+            claim.as_object_mut().expect("an object").remove("limits");
+            let header = text.lines().next().expect("a header");
+            write(&proofs, format!("{header}\n{claim}\n")).expect("written");
+            let report = verify(&regions, &schedules, &proofs).expect("well-formed files");
+            assert_eq!((report.claims, report.refused), (1, 1));
+        }
     }
 }

@@ -6,21 +6,38 @@
 //! of them is the end.
 //!
 //! The searches of this crate know more rules, and are faster for it. What they have proven is proven again here by the two simplest ones:
-//! those that a reader can check in an afternoon. A few claims need more states than [`MOST_STATES`], and have no certificate.
+//! those that a reader can check in an afternoon. A few claims need too many states, and have no certificate.
 
 mod cut;
+mod length;
+mod length_search;
 mod search;
 
+use std::cell::OnceCell;
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+pub use length::{By, Crowd, LengthProof};
+
 use crate::analysis::closure::Closure;
+use crate::analysis::fingerprint::fingerprint;
+use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId, ValueId};
-use crate::outcome::KernelOutcome;
+use crate::outcome::{KernelOutcome, Outcome};
+use crate::problem::{Goal, Problem};
 use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
 use crate::target::Target;
 
-/// The most states of a search proof.
-pub const MOST_STATES: usize = 300_000;
+/// The most states of a search proof of registers, and of waves: those that few states do not prove would take far more.
+const MOST_STATES: usize = 300_000;
+const MOST_WAVE_STATES: usize = 20_000;
+
+/// The most states of a proof of a length: of all schedules, and of those within limits.
+const FEW_STATES: usize = 1_000;
+const MOST_LENGTH_STATES: usize = 10_000;
 
 /// A proof that no order of a region is within limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +53,8 @@ pub enum Proof {
     },
     /// All states that an order within the limits could reach, and none is the end.
     Search {
+        /// The class whose limit counts. All of them if there is none.
+        class: Option<ClassId>,
         /// The end from which states grow.
         from: Direction,
         /// For each state but the first: the state before it, and the instruction that leads to it before free moves.
@@ -86,6 +105,17 @@ pub enum Claim {
         /// A region that allows no more, with the proof. None if a register file or the launch allows no more.
         by: Option<(usize, Proof)>,
     },
+    /// Every schedule of a region within limits has at least this length.
+    Length {
+        /// The position of the region.
+        region: usize,
+        /// The length.
+        least: u32,
+        /// For each class the most registers of the schedules that are compared.
+        limits: Vec<Option<u32>>,
+        /// Why no schedule is shorter.
+        proof: LengthProof,
+    },
 }
 
 /// Return the claim that the registers of a region are the fewest in a class, if the bounds meet the peak and a proof is found.
@@ -100,43 +130,111 @@ pub fn registers(
     let mut limits = vec![None; region.classes().len()];
     // Without registers, there is nothing to prove: no peak is below 0.
     limits[class.index()] = Some(least.checked_sub(1)?);
-    let proof = refute(region, &limits, bounds)?;
+    let proof = refute(region, &limits, bounds, MOST_STATES)?;
     Some(Claim::Registers { region: position, class, least, proof })
 }
 
-/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found. Register files that several
-/// classes share are not supported.
+/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found. Of classes that share a register file,
+/// the kernel may use only one.
 pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<Claim> {
     let most = outcome.occupancy;
-    let spills = outcome.regions.iter().any(|region| region.measure.spilled > 0);
-    if outcome.occupancy_bound > most || outcome.is_filtered || spills {
+    if outcome.occupancy_bound > most || outcome.is_filtered {
         return None;
     }
     if most >= kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves()) {
         return Some(Claim::Waves { most, by: None });
     }
+    let regions = || kernel.regions.iter().zip(&outcome.regions);
+    let is_used = |name: &str| {
+        regions().any(|(region, outcome)| {
+            let mut classes = region.classes().iter().zip(&outcome.measure.peaks);
+            classes.any(|(class, peak)| **class == *name && peak.between > 0)
+        })
+    };
     let limits = |region: &Region| -> Option<Vec<Option<u32>>> {
         let registers = target.registers(region.classes()).ok()?;
         let mut limits = vec![None; region.classes().len()];
         for bound in registers.files() {
-            let [(class, _)] = &bound.classes[..] else { return None };
-            limits[class.index()] = Some(bound.file.limit(most + 1));
+            let is_shared = bound.file.classes.len() > 1;
+            if bound.file.classes.iter().filter(|class| is_used(&class.name)).count() > 1 {
+                return None;
+            }
+            for (id, class) in &bound.classes {
+                // Beyond the addressable registers, there are spills, but not fewer waves.
+                let limit = bound.file.limit(most + 1);
+                if limit < class.max && (!is_shared || is_used(&class.name)) {
+                    limits[id.index()] = Some(limit);
+                }
+            }
         }
         Some(limits)
     };
-    let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
     // Small regions first: their proofs are short.
     let mut candidates: Vec<_> =
-        regions.filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
+        regions().enumerate().filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
     candidates.sort_by_key(|(_, (region, _))| region.len());
     candidates.into_iter().find_map(|(position, (region, outcome))| {
-        let proof = refute(region, &limits(region)?, &outcome.bounds)?;
+        let proof = refute(region, &limits(region)?, &outcome.bounds, MOST_WAVE_STATES)?;
         Some(Claim::Waves { most, by: Some((position, proof)) })
     })
 }
 
+/// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found. It is the shortest of all, or
+/// of those with the registers that the waves of the kernel leave.
+pub fn length(
+    problem: &Problem,
+    position: usize,
+    waves: u32,
+    outcome: &Outcome,
+    known: &KnownLengths,
+) -> Option<Claim> {
+    let least = outcome.measure.length;
+    if outcome.bounds.length < least {
+        return None;
+    }
+    let found = OnceCell::new();
+    let bounds = || found.get_or_init(|| lower_bound(problem)).clone();
+    let claim = |limits, proof| Claim::Length { region: position, least, limits, proof };
+    let region = problem.region();
+    if let Some(proof) = length::by_crowds(problem, least, &bounds) {
+        return Some(claim(vec![None; region.classes().len()], proof));
+    }
+    let mut limits = vec![None; region.classes().len()];
+    for bound in problem.registers().files() {
+        for (class, own) in &bound.classes {
+            let peak = outcome.measure.peaks[class.index()].between;
+            // With goal `length`, waves do not count. Where registers are spilled, no more of them may be.
+            let by_waves = if problem.goal() == Goal::Length { u32::MAX } else { bound.file.limit(waves) };
+            let limit = by_waves.min(own.max).min(problem.limits()[class.index()]);
+            limits[class.index()] = Some(limit.max(peak));
+        }
+    }
+    let through = region.class_ids().map(|class| region.through(class)).collect();
+    let key = (fingerprint(region), problem.target().name().to_string(), through, limits.clone(), least);
+    let lock = || known.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = lock().get(&key) {
+        return answer.clone().map(|(limits, proof)| claim(limits, proof));
+    }
+    let bounds = bounds();
+    let prove = |limits: &[Option<u32>], most| {
+        let proof = length::by_search(problem, least, limits, &bounds, most)?;
+        Some((limits.to_vec(), proof))
+    };
+    let answer = prove(&vec![None; limits.len()], FEW_STATES).or_else(|| prove(&limits, MOST_LENGTH_STATES));
+    lock().insert(key, answer.clone());
+    answer.map(|(limits, proof)| claim(limits, proof))
+}
+
+/// For the graph of a region, a target, the weights that pass through, limits and a length: the proof, with its limits, or none.
+type LengthQuestion = (u128, String, Vec<u32>, Vec<Option<u32>>, u32);
+type LengthAnswer = Option<(Vec<Option<u32>>, LengthProof)>;
+
+/// Searches for proofs of lengths, each made once for all regions with the same graph.
+#[derive(Default)]
+pub struct KnownLengths(Mutex<FxHashMap<LengthQuestion, LengthAnswer>>);
+
 /// Return a proof that no order is within limits, if one is found.
-fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds) -> Option<Proof> {
+fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds, most: usize) -> Option<Proof> {
     let over =
         |class: ClassId| limits[class.index()].is_some_and(|limit| bounds.peaks[class.index()] > limit);
     let closure = Closure::new(region);
@@ -148,8 +246,7 @@ fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds) -> Option<Pr
             }
         }
     }
-    // A class whose bound is within its limit only makes the states more.
-    search::refute(region, limits)
+    search::refute(region, limits, most)
 }
 
 fn at_moment(

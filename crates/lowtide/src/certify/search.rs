@@ -4,34 +4,50 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{MOST_STATES, Proof};
+use super::Proof;
 use crate::analysis::walk::{Direction, LiveGraph, PressureFields, Walk};
 use crate::bits::BitSet;
-use crate::index::InstrId;
+use crate::index::{ClassId, InstrId};
 use crate::region::Region;
 
 /// States of the first attempt. Each further one has eight times as many.
 const FIRST_STATES: usize = 2_000;
 
-/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has too many states.
-pub(super) fn refute(region: &Region, limits: &[Option<u32>]) -> Option<Proof> {
-    let packing = PressureFields::within(region, limits)?;
-    let limit = packing.pack(limits);
-    let graphs =
-        [Direction::TopDown, Direction::BottomUp].map(|from| (from, LiveGraph::new(region, from, &packing)));
+/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has more than `most_states` states.
+///
+/// One class alone has more free moves, and so fewer states, but may not be enough.
+pub(super) fn refute(region: &Region, limits: &[Option<u32>], most_states: usize) -> Option<Proof> {
+    let limited = || region.class_ids().filter(|class| limits[class.index()].is_some());
+    let mut attempts = Vec::new();
+    let alone = limited().map(Some).filter(|_| limited().count() > 1);
+    for class in alone.chain([None]) {
+        let counts = |other: ClassId| class.is_none_or(|class| class == other);
+        let own: Vec<Option<u32>> =
+            region.class_ids().map(|other| limits[other.index()].filter(|_| counts(other))).collect();
+        let packing = PressureFields::within(region, &own)?;
+        let limit = packing.pack(&own);
+        for from in [Direction::TopDown, Direction::BottomUp] {
+            attempts.push((class, from, LiveGraph::new(region, from, &packing), limit));
+        }
+    }
     let mut most = FIRST_STATES;
     loop {
-        for (from, graph) in &graphs {
-            match explore(graph, limit, most) {
-                Explored::All(states) => return Some(Proof::Search { from: *from, states }),
-                Explored::Order => return None,
+        let mut fitting = Vec::new();
+        for (class, from, graph, limit) in &attempts {
+            if fitting.contains(class) {
+                continue;
+            }
+            match explore(graph, *limit, most) {
+                Explored::All(states) => return Some(Proof::Search { class: *class, from: *from, states }),
+                Explored::Order => fitting.push(*class),
                 Explored::TooMany => {}
             }
         }
-        if most >= MOST_STATES {
+        attempts.retain(|(class, ..)| !fitting.contains(class));
+        if most >= most_states || attempts.is_empty() || fitting.contains(&None) {
             return None;
         }
-        most = MOST_STATES.min(8 * most);
+        most = most_states.min(8 * most);
     }
 }
 

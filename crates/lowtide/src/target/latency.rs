@@ -124,7 +124,7 @@ impl Latencies {
     pub const MOST_PERCENT: u32 = 10_000;
 
     /// Return the cycles of an entry of the table, at least 1.
-    pub(crate) fn scaled(self, cycles: u32) -> u32 {
+    pub fn scaled(self, cycles: u32) -> u32 {
         match self {
             Latencies::Recorded => cycles,
             Latencies::Target { percent } => {

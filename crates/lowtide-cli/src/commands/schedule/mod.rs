@@ -1,5 +1,6 @@
 //! `lowtide schedule`: the main command.
 
+mod certificates;
 mod front;
 mod totals;
 mod work;
@@ -8,6 +9,7 @@ pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Wor
 
 use std::path::{Path, PathBuf};
 
+use certificates::Claims;
 use lowtide::algorithm::Algorithm;
 use lowtide::pipeline::{Options, explain};
 use lowtide_io::{LineWriter, format_certificate_header, format_schedule};
@@ -39,7 +41,7 @@ pub(crate) struct ScheduleArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write proofs for `lowtide-verify` to FILE: of the fewest registers (--goal minreg), or of the most waves (--goal occupancy)
+    /// Write proofs for `lowtide-verify` to FILE: of the fewest registers (--goal minreg), of the most waves (--goal occupancy), or of the shortest lengths (goals occupancy and length)
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     certificate: Option<PathBuf>,
 
@@ -73,9 +75,9 @@ impl Document {
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let work = Work::new(&args.work, args.explain, args.front)?.with_certificates(args.certificate.is_some());
-    if args.certificate.is_some() && !matches!(args.work.goal, GoalArg::Minreg | GoalArg::Occupancy) {
+    if args.certificate.is_some() && matches!(args.work.goal, GoalArg::Throughput) {
         return Err(Failure::Message(
-            "--certificate needs --goal minreg or --goal occupancy: other claims have no certificates"
+            "--certificate needs --goal minreg, occupancy or length: other claims have no certificates"
                 .to_string(),
         ));
     }
@@ -88,11 +90,12 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let mut output = create(&args.output)?;
     let mut certificates = create(&args.certificate)?;
     if let Some(certificates) = &mut certificates {
-        let header = format_certificate_header(work.targets.all());
+        let header = format_certificate_header(
+            work.targets.all().iter().map(|target| (target, work.targets.latencies_on(target))),
+        );
         certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
     }
-    // With a certificate, and in all.
-    let mut claims = (0, 0);
+    let mut claims = Claims::default();
     let mut document = Document { kernels: Vec::new(), repeated: 0 };
     work.for_each_kernel(
         &args.work,
@@ -112,12 +115,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                 }
             }
             if let Some(certificates) = &mut certificates {
-                let (lines, proven) = &result.certificates;
-                for line in lines {
+                for line in &result.certificates.lines {
                     certificates.line(line).map_err(|error| write_failure(&args.certificate, error))?;
                 }
-                claims.0 += lines.len();
-                claims.1 += proven;
+                claims.add(&result.certificates.claims);
             }
             document.kernels.push(result);
             Ok(())
@@ -138,12 +139,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         print(&as_table(&document, args))?;
     }
     if args.certificate.is_some() && !args.json && args.output.as_deref() != Some(Path::new("-")) {
-        let (certified, proven) = claims;
-        print(&format!(
-            "claims: {} of {} proven ones have a certificate",
-            grouped(certified as u64),
-            grouped(proven as u64)
-        ))?;
+        print(&claims.in_words())?;
     }
     progress::summary(&facts(&document, args));
     Ok(())

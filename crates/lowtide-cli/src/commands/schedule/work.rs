@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use lowtide::ClassId;
 use lowtide::algorithm::Algorithm;
-use lowtide::certify::{self, Claim};
-use lowtide::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome, Outcome};
+use lowtide::certify::KnownLengths;
+use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::Options;
-use lowtide::problem::{Goal, Measure, Problem};
+use lowtide::problem::{Measure, Problem};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::{Latencies, Target};
 use lowtide::throughput::{CyclesPerWave, cycles_per_wave, loop_weight};
-use lowtide_io::{BoundReason, PeakBound, format_certificate};
+use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
 use serde::{Serialize, Serializer};
 
+use super::certificates::Certificates;
 use super::totals::{Totals, tell_kernel};
 use crate::args::{GoalArg, Method, WorkArgs};
 use crate::commands::constraints::Constraints;
@@ -54,7 +54,7 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) regions: Vec<RegionResult>,
     /// Proofs for a separate verifier, one line each, if they were asked for, and the number of claims.
     #[serde(skip)]
-    pub(super) certificates: (Vec<String>, usize),
+    pub(super) certificates: Certificates,
     #[serde(skip)]
     pub(super) source: Before,
 }
@@ -242,6 +242,7 @@ pub(in super::super) struct Work {
     constraints: Option<Constraints>,
     /// Whether proofs for a separate verifier are made.
     certify: bool,
+    known_lengths: KnownLengths,
     pub(super) run: Run,
     /// Totals for the terminal.
     so_far: Mutex<Totals>,
@@ -287,7 +288,9 @@ impl Work {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
-        Ok(Work { targets, options, constraints, certify: false, run: Run::new(), so_far: Mutex::default() })
+        let known_lengths = KnownLengths::default();
+        let (run, so_far) = (Run::new(), Mutex::default());
+        Ok(Work { targets, options, constraints, certify: false, known_lengths, run, so_far })
     }
 
     /// Return the targets.
@@ -309,38 +312,6 @@ impl Work {
     pub(super) fn with_certificates(mut self, certify: bool) -> Self {
         self.certify = certify;
         self
-    }
-
-    /// Return the claims of the goal about a kernel that have a certificate, and the number of all that are proven.
-    fn certificates(
-        &self,
-        kernel: &Kernel,
-        target: &Target,
-        outcome: &KernelOutcome,
-    ) -> (Vec<String>, usize) {
-        let claims: Vec<Option<Claim>> = match self.options.goal {
-            Goal::Occupancy if outcome.occupancy < outcome.occupancy_bound || outcome.is_filtered => {
-                Vec::new()
-            }
-            Goal::Occupancy => vec![certify::waves(kernel, target, outcome)],
-            Goal::MinReg => {
-                let regions = kernel.regions.iter().zip(&outcome.regions).enumerate();
-                let claims = regions.flat_map(|(position, (region, outcome))| {
-                    let peak = |class: ClassId| outcome.measure.peaks[class.index()].between;
-                    let is_proven = move |class: &ClassId| {
-                        (1..=outcome.bounds.peaks[class.index()]).contains(&peak(*class))
-                    };
-                    let proven = region.class_ids().filter(is_proven);
-                    proven.map(move |class| {
-                        certify::registers(region, position, class, peak(class), &outcome.bounds)
-                    })
-                });
-                claims.collect()
-            }
-            Goal::Length | Goal::Throughput => Vec::new(),
-        };
-        let lines = claims.iter().flatten().map(|claim| format_certificate(kernel, target, claim));
-        (lines.collect(), claims.len())
     }
 
     /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
@@ -386,8 +357,10 @@ impl Work {
         };
         let seconds = start.elapsed().as_secs_f64();
         let certificates = match self.certify {
-            true => self.certificates(kernel, target, &outcome),
-            false => Default::default(),
+            true => {
+                Certificates::new(self.options.goal, kernel, target, problems, &outcome, &self.known_lengths)
+            }
+            false => Certificates::default(),
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let most = most.min(self.options.waves.unwrap_or(u32::MAX));
