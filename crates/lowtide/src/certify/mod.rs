@@ -145,6 +145,15 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
         return Some(Claim::Waves { most, by: None });
     }
     let regions = || kernel.regions.iter().zip(&outcome.regions);
+    // A certificate knows nothing of lanes that hold spilled registers. Where these cost waves, it would claim too few.
+    let without_lanes = |(region, outcome): (&Region, &Outcome)| {
+        let registers = target.registers(region.classes()).ok()?;
+        let peaks: Vec<u32> = outcome.measure.peaks.iter().map(|peak| peak.between).collect();
+        registers.files().iter().map(|bound| bound.file.waves(bound.used(&peaks))).min()
+    };
+    if regions().filter_map(without_lanes).min().is_none_or(|waves| waves > most) {
+        return None;
+    }
     let is_used = |name: &str| {
         regions().any(|(region, outcome)| {
             let mut classes = region.classes().iter().zip(&outcome.measure.peaks);

@@ -75,6 +75,11 @@ impl Document {
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let work = Work::new(&args.work, args.explain, args.front)?.with_certificates(args.certificate.is_some());
+    if args.certificate.is_some() && args.work.waves.is_some() {
+        return Err(Failure::Message(
+            "--certificate proves that no more waves are possible: it cannot go with --waves".to_string(),
+        ));
+    }
     if args.certificate.is_some() && matches!(args.work.goal, GoalArg::Throughput) {
         return Err(Failure::Message(
             "--certificate needs --goal minreg, occupancy or length: other claims have no certificates"
