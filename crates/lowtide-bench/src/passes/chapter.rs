@@ -116,7 +116,7 @@ fn branching(document: &Document) -> Table {
 
 /// Return the width of the search of Figure 2 in four parts of equal length.
 fn quarters(figure: &Figure2) -> Table {
-    let mut table = Table::new("Width of the search of dpmpp, in quarters (Figure 2)")
+    let mut table = Table::new("Quarters of the search of dpmpp (Figure 2)")
         .name("stages")
         .ours("mean width")
         .ours("widest")
@@ -216,7 +216,7 @@ fn figure_4(document: &Document) -> Table {
 fn crossover(document: &Document) -> Table {
     let mut table = Table::new("Sizes for which n^b is less than n log n (Section 4)").name("b");
     for base in ["10", "e", "2"] {
-        table = table.ours(&format!("logarithm to base {base}: from")).ours("to");
+        table = table.ours(&format!("base {base}: from")).ours(&format!("base {base}: to"));
     }
     let size = |logarithm: f64| match logarithm < 20.0 {
         true => grouped(logarithm.exp().round() as u64),
@@ -236,7 +236,7 @@ fn crossover(document: &Document) -> Table {
         table.push(cells);
     }
     table.note(&format!(
-        "n^b is less than n log n where n^(b-1) is less than log n. The paper's limit of n = {} is that of the decimal logarithm. \
+        "n^b is less than n log n where n^(b-1) is less than log n. Columns have the base of the logarithm. The paper's limit of n = {} is that of the decimal logarithm. \
          Constant factors are left out, as in the paper, so neither limit says which program is faster.",
         grouped(CROSSOVER)
     ))

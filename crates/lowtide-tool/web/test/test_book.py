@@ -16,7 +16,7 @@ from browser import Browser  # noqa: E402
 
 LOWTIDE = sys.argv.pop(1) if len(sys.argv) > 1 else "target/debug/lowtide"
 AXE = os.path.join(os.path.dirname(__file__), "..", "node_modules", "axe-core", "axe.min.js")
-CHAPTERS = ["minreg", "occupancy", "pack_generated", "pack", "colony", "passes"]
+CHAPTERS = ["minreg", "occupancy", "pack_generated", "pack", "colony", "colony_sweep", "passes"]
 
 # The cells of a table by their row and column; what a row is about stands in its first column.
 TABLE = """(chapter, title) => {
