@@ -22,7 +22,6 @@ use crate::{colony, minreg, occupancy, pack, passes};
 
 /// The factors of `--nodes` for benchmarks with smaller search steps, so that all take about equally long.
 const MINREG_STEPS: u64 = 100;
-const OCCUPANCY_STEPS: u64 = 10;
 const COLONY_STEPS: u64 = 10;
 const SWEEP_STEPS: u64 = 1;
 
@@ -36,7 +35,7 @@ pub struct AllArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Limit the search steps for each region, block and pass. minreg, occupancy and colony have smaller steps: 100, 10 and 10 times as many
+    /// Limit the search steps for each region, block and pass. minreg and colony have smaller steps: 100 and 10 times as many
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     nodes: u64,
 
@@ -99,14 +98,8 @@ fn experiments(files: &Files, nodes: u64) -> Vec<Experiment> {
     let steps = nodes.saturating_mul(MINREG_STEPS);
     add("minreg", Bench::Minreg(MinregArgs::for_book(regions, steps)), regions, Some("--families"), steps);
     if !regions.is_empty() {
-        let steps = nodes.saturating_mul(OCCUPANCY_STEPS);
-        add(
-            "occupancy",
-            Bench::Occupancy(OccupancyArgs::for_book(regions, steps)),
-            regions,
-            Some("--other-budgets"),
-            steps,
-        );
+        let bench = Bench::Occupancy(OccupancyArgs::for_book(regions, nodes));
+        add("occupancy", bench, regions, Some("--other-budgets"), nodes);
     }
     add(
         "pack_generated",

@@ -91,7 +91,8 @@ fn both_passes_find_the_optimum() {
         for pruning in every_pruning(&region, &mut random) {
             let source: Vec<InstrId> = region.instrs().collect();
             let first = cost(&problem, &peaks(&region, &source), most);
-            let (waves, found) = schedule(&[problem.clone()], vec![source], most, pruning, Budget::UNLIMITED);
+            let (waves, found) =
+                schedule(std::slice::from_ref(&problem), vec![source], most, pruning, Budget::UNLIMITED);
             let found = &found[0];
             let after = cost(&problem, &peaks(&region, &found.order), most);
             let text = || format!("{} with {pruning:?}", region.name());
@@ -131,7 +132,8 @@ fn both_passes_find_the_optimum_where_classes_depend_on_each_other() {
         let (best, _) = *all.iter().min().expect("an order");
         for pruning in every_pruning(&region, &mut random) {
             let source: Vec<InstrId> = region.instrs().collect();
-            let (waves, found) = schedule(&[problem.clone()], vec![source], most, pruning, Budget::UNLIMITED);
+            let (waves, found) =
+                schedule(std::slice::from_ref(&problem), vec![source], most, pruning, Budget::UNLIMITED);
             let found = &found[0];
             let text = || format!("{} with {pruning:?}", region.name());
             let measure = problem.measure(&Schedule::in_order(&problem, found.order.clone()));
@@ -160,9 +162,14 @@ fn a_small_budget_keeps_the_start() {
         let budget = Budget { nodes: Some(random.below(30) as u64), ..Budget::UNLIMITED };
         let start = cost(&problem, &peaks(&region, &source), 8);
         let start_length = Schedule::in_order(&problem, source.clone()).length();
-        let (_, found) = schedule(&[problem.clone()], vec![source], 8, Pruning::ALL, budget);
-        let (_, proven) =
-            schedule(&[problem.clone()], vec![found[0].order.clone()], 8, Pruning::ALL, Budget::UNLIMITED);
+        let (_, found) = schedule(std::slice::from_ref(&problem), vec![source], 8, Pruning::ALL, budget);
+        let (_, proven) = schedule(
+            std::slice::from_ref(&problem),
+            vec![found[0].order.clone()],
+            8,
+            Pruning::ALL,
+            Budget::UNLIMITED,
+        );
         let after = cost(&problem, &peaks(&region, &found[0].order), 8);
         assert!(after <= start, "{}", region.name());
         if !found[0].is_improved {
@@ -188,7 +195,7 @@ fn the_example_of_the_paper() {
     };
     let run = |start: &str| {
         let (waves, found) =
-            schedule(&[problem.clone()], vec![order(start)], 60, Pruning::ALL, Budget::UNLIMITED);
+            schedule(std::slice::from_ref(&problem), vec![order(start)], 60, Pruning::ALL, Budget::UNLIMITED);
         (waves, found.into_iter().next().expect("one region"))
     };
     // The order of Figure 1.b, left: 8 cycles with a peak of 4.
@@ -202,7 +209,13 @@ fn the_example_of_the_paper() {
     assert_eq!((found.start_length, found.is_improved), (13, false));
     assert_eq!((length(&problem, &found), found.length_bound), (10, 10));
     // Without a bound on the pressure, the length of 9 alone takes the search longer.
-    let unpruned = schedule(&[problem.clone()], vec![order("CDFABEG")], 60, Pruning::NONE, Budget::UNLIMITED);
+    let unpruned = schedule(
+        std::slice::from_ref(&problem),
+        vec![order("CDFABEG")],
+        60,
+        Pruning::NONE,
+        Budget::UNLIMITED,
+    );
     assert!(unpruned.1[0].nodes[1] > 2 * found.nodes[1]);
 }
 

@@ -14,7 +14,7 @@ use super::region::measure_region;
 use super::row::Proof;
 
 /// The factor of a budget of steps for hard graphs: few of them end with the steps that real code needs.
-pub(super) const MORE_STEPS: u64 = 10;
+pub(super) const MORE_STEPS: u64 = 3;
 
 /// Measure all hard graphs.
 pub(super) fn measure(args: &MinregArgs) -> Result<Vec<Family>, Failure> {

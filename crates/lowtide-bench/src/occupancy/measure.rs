@@ -36,14 +36,8 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
     let budgets = args.budgets();
     let mut others = Vec::new();
     for algorithm in OTHERS {
-        let budget = if algorithm == Algorithm::WEIGHTED {
-            // The single pass has the budget of both passes, as in the paper.
-            twice(in_nodes(budgets[0]))
-        } else if algorithm == Algorithm::TWO_PASS_PAPER {
-            in_nodes(budgets[0])
-        } else {
-            budgets[0]
-        };
+        // The single pass has the budget of both passes, as in the paper.
+        let budget = if algorithm == Algorithm::WEIGHTED { twice(budgets[0]) } else { budgets[0] };
         let made = Made::by(&input, algorithm, None, budget, &Run::new())?;
         document.add(algorithm.name(), &made, &input);
         others.push((algorithm, made));
@@ -80,12 +74,6 @@ pub(super) fn measure(args: &OccupancyArgs) -> Result<Document, Failure> {
         });
     }
     Ok(document)
-}
-
-/// Return the budget of a search whose steps are nodes of a decision tree. Such a node takes about ten times as long as a step
-/// of the two passes.
-fn in_nodes(budget: Budget) -> Budget {
-    Budget { nodes: budget.nodes.map(|nodes| nodes.div_ceil(10)), ..budget }
 }
 
 fn twice(budget: Budget) -> Budget {

@@ -35,6 +35,9 @@ use crate::session::{AntQuestion, SharedProblem, Taken};
 use crate::target::FileClass;
 use crate::twopass::By;
 
+/// Steps of this pass for each step of a budget. They are much smaller than those of the second pass.
+const STEPS: u64 = 10;
+
 /// What is known about the waves of one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegionWaves {
@@ -263,7 +266,7 @@ impl RegionWaves {
         let rest = || Budget {
             time_per_instr: deadline
                 .map(|deadline| deadline.saturating_duration_since(now()) / problem.region().len() as u32),
-            nodes: budget.nodes.map(|nodes| nodes / questions),
+            nodes: budget.nodes.map(|nodes| nodes.saturating_mul(STEPS) / questions),
             ..budget
         };
         // With a step that every order without spills has, spills alone are at stake.
