@@ -97,6 +97,7 @@ fn lengths_within_limits_have_a_search_and_latencies_are_those_of_the_run() {
 
 /// Two instructions in a cycle, and units that are busy for several cycles.
 const WIDE: &str = "name = \"wide\"
+description = \"two instructions in a cycle\"
 [issue]
 width = 2
 units = [{ name = \"a\", count = 2 }, { name = \"m\" }]
@@ -145,6 +146,7 @@ fn units_and_several_instructions_in_a_cycle_have_certificates() {
     let mut random = Random::new(3);
     write(&regions, (0..400).map(|number| random_kernel(&mut random, number)).collect::<String>())
         .expect("written");
+    let mut with_steps = 0;
     for goal in ["length", "occupancy"] {
         let line = format!(
             "schedule {{}} --target {{}} --goal {goal} --nodes 20000 --no-filter --summary -o {{}} --certificate {{}}"
@@ -165,6 +167,8 @@ fn units_and_several_instructions_in_a_cycle_have_certificates() {
             lengths().filter(searched).count(),
         );
         println!("{goal}: {found:?} lengths, by a unit, with raised times, by search");
-        assert!(found.0 > 200 && found.1 > 40 && found.2 > 20, "{goal}: {found:?}");
+        assert!(found.0 > 300 && found.1 > 80, "{goal}: {found:?}");
+        with_steps += found.2;
     }
+    assert!(with_steps > 0);
 }
