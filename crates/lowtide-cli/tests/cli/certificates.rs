@@ -2,6 +2,7 @@
 
 use std::fs::{read_to_string, write};
 
+use lowtide::random::Random;
 use lowtide_verify::verify;
 use serde_json::{Value, json};
 
@@ -92,4 +93,82 @@ fn lengths_within_limits_have_a_search_and_latencies_are_those_of_the_run() {
             assert_eq!((report.claims, report.refused), (1, 1));
         }
     }
+}
+
+/// Two instructions in a cycle, and units that are busy for several cycles.
+const WIDE: &str = "name = \"wide\"
+description = \"two instructions in a cycle\"
+[issue]
+width = 2
+units = [{ name = \"a\", count = 2 }, { name = \"m\" }]
+[[file]]
+name = \"vector\"
+size = 24
+granule = 2
+waves = 6
+classes = [{ name = \"v\", max = 20 }]
+";
+
+/// A kernel of one random region: latencies, units, and one register for each instruction.
+fn random_kernel(random: &mut Random, number: usize) -> String {
+    let count = 2 + random.below(11);
+    let (mut deps, mut instructions) = (Vec::new(), Vec::new());
+    for to in 0..count {
+        let mut uses = Vec::new();
+        for from in 0..to {
+            if random.below(100) < 25 {
+                let is_data = random.below(3) > 0;
+                deps.push(json!([from, to, if is_data { "data" } else { "memory" }, random.below(5)]));
+                uses.extend(is_data.then(|| format!("r{from}")));
+            }
+        }
+        let mut units = serde_json::Map::new();
+        for unit in ["a", "m"] {
+            if random.below(100) < 50 {
+                units.insert(unit.to_string(), json!(1 + random.below(3)));
+            }
+        }
+        instructions
+            .push(json!({"op": "i", "latency": 1, "units": units, "defs": [format!("r{to}")], "uses": uses}));
+    }
+    let registers: Vec<Value> = (0..count).map(|i| json!({"name": format!("r{i}"), "class": "v"})).collect();
+    let line = json!({"lowtide": 1, "kernel": format!("k{number}"), "region": "r", "classes": ["v"],
+        "registers": registers, "instructions": instructions, "deps": deps});
+    format!("{line}\n")
+}
+
+#[test]
+fn units_and_several_instructions_in_a_cycle_have_certificates() {
+    let folder = Folder::new();
+    let [target, regions, schedules, proofs] =
+        ["t.toml", "r.jsonl", "s.jsonl", "p.jsonl"].map(|name| folder.path(name));
+    write(&target, WIDE).expect("written");
+    let mut random = Random::new(3);
+    write(&regions, (0..400).map(|number| random_kernel(&mut random, number)).collect::<String>())
+        .expect("written");
+    let mut with_steps = 0;
+    for goal in ["length", "occupancy"] {
+        let line = format!(
+            "schedule {{}} --target {{}} --goal {goal} --nodes 20000 --no-filter --summary -o {{}} --certificate {{}}"
+        );
+        run(&line, &[&regions, &target, &schedules, &proofs]).ok();
+        let report = verify(&regions, &schedules, &proofs).expect("well-formed files");
+        assert_eq!((report.refused, report.unsupported), (0, 0), "{goal}: {:?}", report.refusals);
+        let text = read_to_string(&proofs).expect("a file");
+        let claims: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let lengths = || claims.iter().filter(|claim| claim["claim"] == "length");
+        let with_unit = |claim: &&Value| claim["proof"]["bound"].get(2).is_some();
+        let raised = |claim: &&Value| claim["proof"].get("heads").or(claim["proof"].get("tails")).is_some();
+        let searched = |claim: &&Value| claim["proof"].get("search").is_some();
+        let found = (
+            lengths().count(),
+            lengths().filter(with_unit).count(),
+            lengths().filter(raised).count(),
+            lengths().filter(searched).count(),
+        );
+        println!("{goal}: {found:?} lengths, by a unit, with raised times, by search");
+        assert!(found.0 > 300 && found.1 > 80, "{goal}: {found:?}");
+        with_steps += found.2;
+    }
+    assert!(with_steps > 0);
 }
