@@ -374,8 +374,8 @@ fn kinds_and_errors_are_told() {
     let file = include_str!("../targets/vs.toml");
     for (from, to, message) in [
         (
-            "units = [\"v\", \"s\"]\n\n[[pack.reads]]",
-            "units = [\"v\", \"v\"]\n\n[[pack.reads]]",
+            "units = [\"v\", \"s\"]\nlanes",
+            "units = [\"v\", \"v\"]\nlanes",
             "pack.units: \"v\" is listed twice",
         ),
         ("formats = [[]]", "formats = []", "formats is empty; list at least one"),

@@ -262,7 +262,8 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
             shortest = shortest.min(report.length);
             if goal == Goal::MinReg && ![Algorithm::LIST, Algorithm::WAVES].contains(&algorithm) {
                 // (These two and the searches below have limits on registers of their own.)
-                let is_limited = [Algorithm::TWO_PASS, Algorithm::COLONY].contains(&algorithm);
+                let limited = [Algorithm::TWO_PASS, Algorithm::TWO_PASS_PAPER, Algorithm::COLONY];
+                let is_limited = limited.contains(&algorithm);
                 length_bound = length_bound.max(if is_limited { 0 } else { outcome.bounds.length });
             }
             let cost = first(&outcome);
