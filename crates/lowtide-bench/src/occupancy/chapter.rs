@@ -271,7 +271,7 @@ fn budgets(document: &Document) -> Table {
     let is_fixed = document.budgets.iter().all(|at| at.ms_per_instruction.is_none());
     let ours = |table: Table, title: &str| if is_fixed { table.ours(title) } else { table.machine(title) };
     let mut table = Table::new("Budgets (Table 8)").name("budget").paper("timeouts of pass 1, 2, paper");
-    table = ours(table, "timeouts of pass 1, 2").paper("seconds, paper").machine("seconds");
+    table = ours(table, "timeouts of pass 1, 2").paper("s, paper").machine("seconds");
     table = ours(ours(table, "waves"), "length");
     let first = document.budgets.first().and_then(|at| at.nodes);
     for at in &document.budgets {
@@ -296,5 +296,5 @@ fn budgets(document: &Document) -> Table {
             grouped(at.length),
         ]);
     }
-    table.note("The paper's seconds are those of the whole compilation. Its limits are 1, 0.25 and 5 ms for each instruction and pass.")
+    table.note("The times of the paper are those of the whole compilation, in s. Its limits are 1, 0.25 and 5 ms for each instruction and pass.")
 }

@@ -64,11 +64,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
 
 /// Return the format that the ending of a file stands for. A file without an ending gets regions.
 fn by_ending(file: &Path) -> Result<FormatArg, Failure> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    match name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.') {
-        None | Some((_, "jsonl")) => Ok(FormatArg::Regions),
-        Some((_, "dot")) => Ok(FormatArg::Dot),
-        Some((_, ending)) => Err(Failure::Message(format!(
+    let unpacked = if file.extension().is_some_and(|ending| ending == "gz") {
+        file.with_extension("")
+    } else {
+        file.into()
+    };
+    match unpacked.extension().map(|ending| ending.to_string_lossy()).as_deref() {
+        None | Some("jsonl") => Ok(FormatArg::Regions),
+        Some("dot") => Ok(FormatArg::Dot),
+        Some(ending) => Err(Failure::Message(format!(
             "{}: .{ending} stands for no format: write .jsonl, .jsonl.gz or .dot, or choose one with --format",
             file.display()
         ))),

@@ -211,7 +211,9 @@ impl DiffArgs {
 }
 
 /// Columns of an instruction's name: two of them, and the figures, fit into 80 columns.
-const NAME: usize = 27;
+const NAME: usize = 25;
+/// Columns of a pressure.
+const PRESSURE: usize = 5;
 
 fn as_text(pairs: &[Pair]) -> String {
     let (changed, same): (Vec<&Pair>, Vec<&Pair>) =
@@ -242,11 +244,11 @@ impl Pair {
                 self.moved.len()
             ),
             format!(
-                "  {:NAME$} {:>6} |  {:NAME$} {:>6}",
+                "  {:NAME$} {:>PRESSURE$} |  {:NAME$} {:>PRESSURE$}",
                 shorten(&self.before.by, NAME),
-                shorten(&self.class, 6),
+                shorten(&self.class, PRESSURE),
                 shorten(&self.after.by, NAME),
-                shorten(&self.class, 6)
+                shorten(&self.class, PRESSURE)
             ),
         ];
         for position in 0..self.moved.len() {
@@ -256,7 +258,7 @@ impl Pair {
                 let pressure = side.pressure[position + 1];
                 let peak = if pressure == side.peak { "*" } else { "" };
                 format!(
-                    "{mark} {:NAME$} {:>6}",
+                    "{mark} {:NAME$} {:>PRESSURE$}",
                     shorten(&self.names[instr], NAME),
                     format!("{peak}{pressure}")
                 )

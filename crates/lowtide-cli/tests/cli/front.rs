@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::common::{Folder, array, corpus, number, run, tiny, without_times};
 
 /// 30 pairs of load and store: more loads at a time take more registers and fewer cycles.
-fn wide(kernel: &str, region: &str) -> Value {
+pub(crate) fn wide(kernel: &str, region: &str) -> Value {
     let mut wide = tiny(kernel, region);
     let names: Vec<String> = (0..30).map(|number| format!("r{number}")).collect();
     let pairs = |name: &String| {

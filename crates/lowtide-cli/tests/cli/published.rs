@@ -1,6 +1,9 @@
 //! Published methods and their parameters.
 
-use crate::common::{array, corpus, number, run};
+use serde_json::Value;
+
+use crate::common::{Folder, array, corpus, number, run};
+use crate::front::wide;
 
 #[test]
 fn the_optimum_of_the_published_search_does_not_depend_on_its_techniques() {
@@ -43,15 +46,27 @@ fn no_more_waves_than_wanted() {
 
 #[test]
 fn fewer_waves_leave_registers_for_shorter_schedules() {
-    let length = |options: &str| {
+    let folder = Folder::new();
+    let file = folder.regions("wide.jsonl", &[wide("k", "r")]);
+    let figures = |options: &str| {
+        let line = format!("schedule {{}} --json --no-filter --nodes 5000 {options}");
+        let kernel = run(&line, &[&file]).json()["kernels"][0].clone();
+        (number(&kernel["occupancy"]), number(&kernel["regions"][0]["length"]))
+    };
+    let ((most, long), (few, short)) = (figures(""), figures("--waves 5"));
+    assert_eq!((most, few), (10, 5));
+    assert!(short < long, "{short} and {long} cycles");
+    // Proven lengths with looser limits are never longer.
+    let regions = |options: &str| -> Vec<Value> {
         let line = format!("schedule {{}} --json --nodes 5000 --no-filter {options}");
         let document = run(&line, &[&corpus()]).json();
-        let kernels = array(&document["kernels"]).iter();
-        kernels
-            .flat_map(|kernel| array(&kernel["regions"]).iter().map(|region| number(&region["length"])))
-            .sum::<u64>()
+        array(&document["kernels"]).iter().flat_map(|kernel| array(&kernel["regions"])).cloned().collect()
     };
-    assert!(length("--waves 1") <= length(""));
+    let (few, most) = (regions("--waves 1"), regions(""));
+    let is_proven = |region: &Value| region["proven_length"] == true;
+    for (few, most) in few.iter().zip(&most).filter(|(few, most)| is_proven(few) && is_proven(most)) {
+        assert!(number(&few["length"]) <= number(&most["length"]), "{few}\n{most}");
+    }
 }
 
 #[test]
@@ -84,7 +99,7 @@ fn thresholds_decide_where_the_policies_work() {
             format!("schedule {{}} --goal minreg --json --algorithm policy-cluster --threshold {threshold}");
         let document = run(&line, &[&corpus()]).json();
         let regions = array(&document["kernels"]).iter().flat_map(|kernel| array(&kernel["regions"]));
-        let is_source = |region: &&serde_json::Value| {
+        let is_source = |region: &&Value| {
             array(&region["order"]).iter().map(number).eq(0..array(&region["order"]).len() as u64)
         };
         regions.filter(|region| !is_source(region)).count()
