@@ -296,5 +296,5 @@ fn budgets(document: &Document) -> Table {
             grouped(at.length),
         ]);
     }
-    table.note("The times of the paper are those of the whole compilation, in s. Its limits are 1, 0.25 and 5 ms for each instruction and pass.")
+    table.note("The times of the paper are those of the whole compilation, in s. Its limits are 1ms, 0.25ms and 5ms for each instruction and pass.")
 }
