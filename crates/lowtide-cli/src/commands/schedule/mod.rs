@@ -300,6 +300,6 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
         rows.add_row(row);
     }
     format!(
-        "{rows}\n\nBefore -> after. Bounds in brackets, where they are not reached; proven: regions that cannot be better.\n{summary}"
+        "{rows}\n\nBefore -> after, with bounds where they are not reached; proven: regions that cannot be better.\n{summary}"
     )
 }
