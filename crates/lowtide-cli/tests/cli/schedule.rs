@@ -19,7 +19,7 @@ fn the_table_ends_in_totals() {
     let widest = table.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{widest:?}");
     let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
-    assert_eq!(summary.lines().count(), 5, "{summary}");
+    assert_eq!(summary.lines().count(), 7, "{summary}");
 }
 
 #[test]
