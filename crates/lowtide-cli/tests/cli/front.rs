@@ -216,8 +216,8 @@ fn throughput_has_a_column_and_a_line() {
     assert!(widest <= Some(100), "{widest:?}: {table}");
     let summary = run("schedule {} --nodes 100 --goal throughput --summary", &[&corpus()]).ok();
     let lines: Vec<&str> = summary.lines().collect();
-    assert_eq!(lines.len(), 6, "{summary}");
-    assert!(lines[5].starts_with("cycles: "), "{summary}");
+    assert_eq!(lines.len(), 8, "{summary}");
+    assert!(lines[7].starts_with("cycles: "), "{summary}");
     let other = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
     assert!(!other.contains("cycles: "), "{other}");
 }

@@ -1,6 +1,7 @@
 //! `lowtide schedule`.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ fn the_table_ends_in_totals() {
     let widest = table.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{widest:?}");
     let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
-    assert_eq!(summary.lines().count(), 5, "{summary}");
+    assert_eq!(summary.lines().count(), 7, "{summary}");
 }
 
 #[test]
@@ -267,4 +268,62 @@ fn schedules_on_the_standard_output_stand_alone() {
     let output = folder.path("schedules.jsonl");
     run("schedule {} -o {}", &[&file, &output]).ok();
     assert_eq!(run("schedule {} -o -", &[&file]).ok(), text(&output));
+}
+
+/// The order that results are compared with is named, and both orders are in the JSON document.
+#[test]
+fn results_name_what_they_are_compared_with() {
+    let folder = Folder::new();
+    let mut without = tiny("plain", "r");
+    without.as_object_mut().expect("an object").remove("production");
+    let plain = folder.regions("plain.jsonl", &[without]);
+    for (line, paths, words) in [
+        ("schedule {} --summary", vec![corpus()], "before: the production order\n"),
+        ("schedule {} --summary --baseline source", vec![corpus()], "before: the source order\n"),
+        ("schedule {} --summary", vec![plain.clone()], "before: the source order\n"),
+        (
+            "schedule {} {} --summary",
+            vec![corpus(), plain],
+            "before: the production order, or the source order where none is recorded\n",
+        ),
+    ] {
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let text = run(&format!("{line} --nodes 200"), &paths).ok();
+        assert!(text.contains(words), "{line}: {text}");
+    }
+    let document = run("schedule {} --json --nodes 200", &[&corpus()]).json();
+    let sum = |order: &str, key: &str| -> u64 {
+        array(&document["kernels"]).iter().map(|kernel| number(&kernel[order][key])).sum()
+    };
+    for (algorithm, key) in [("source", "source"), ("production", "production")] {
+        let alone = run(&format!("schedule {{}} --json --algorithm {algorithm}"), &[&corpus()]).json();
+        let totals = &alone["totals"]["after"];
+        assert_eq!(number(&totals["length"]), sum(key, "length"), "{key}");
+        assert_eq!(number(&totals["occupancy"]), sum(key, "occupancy"), "{key}");
+        assert_eq!(number(&totals["peak_sum"]), sum(key, "peak_sum"), "{key}");
+    }
+    assert_eq!(number(&document["totals"]["before"]["length"]), sum("production", "length"));
+    let lengths: u64 = array(&document["kernels"])
+        .iter()
+        .flat_map(|kernel| array(&kernel["regions"]))
+        .map(|region| number(&region["length"]))
+        .sum();
+    assert_eq!(number(&document["totals"]["after"]["length"]), lengths);
+}
+
+/// Totals are about the goal, and nothing is called proven for another one.
+#[test]
+fn totals_match_the_goal() {
+    let text =
+        |goal: &str| run(&format!("schedule {{}} --summary --nodes 200 --goal {goal}"), &[&corpus()]).ok();
+    let minreg = text("minreg");
+    assert!(
+        minreg.contains("\npeak:   ") && minreg.contains("have the fewest registers possible"),
+        "{minreg}"
+    );
+    assert!(!minreg.contains("at most") && !minreg.contains("waves 1"), "{minreg}");
+    let length = text("length");
+    assert!(length.contains("are as short as possible") && !length.contains("at most"), "{length}");
+    let occupancy = text("occupancy");
+    assert!(occupancy.contains("at most 2") && occupancy.contains("(waves "), "{occupancy}");
 }

@@ -5,6 +5,7 @@ mod front;
 mod totals;
 mod work;
 
+use work::Baseline;
 pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Work};
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use lowtide_tool::output::{print, print_json};
 use lowtide_tool::table::{counted, grouped, shorten, table};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
-use totals::{FIGURES, Totals, cycles_figure, figures};
+use totals::{FIGURES, Totals, TotalsResult, cycles_figure, figures};
 
 use crate::args::{GoalArg, WorkArgs};
 
@@ -45,6 +46,10 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     certificate: Option<PathBuf>,
 
+    /// Compare with this order
+    #[arg(long, value_enum, default_value = "production")]
+    baseline: Baseline,
+
     /// Print only the totals
     #[arg(long)]
     summary: bool,
@@ -60,6 +65,7 @@ struct Document {
     kernels: Vec<KernelResult>,
     /// Regions that have the graph of another one.
     repeated: u64,
+    totals: TotalsResult,
 }
 
 impl Document {
@@ -74,7 +80,9 @@ impl Document {
 }
 
 pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, args.explain, args.front)?.with_certificates(args.certificate.is_some());
+    let work = Work::new(&args.work, args.explain, args.front)?
+        .with_certificates(args.certificate.is_some())
+        .with_baseline(args.baseline);
     if args.certificate.is_some() && args.work.waves.is_some() {
         return Err(Failure::Message(
             "--certificate proves that no more waves are possible: it cannot go with --waves".to_string(),
@@ -101,7 +109,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
     }
     let mut claims = Claims::default();
-    let mut document = Document { kernels: Vec::new(), repeated: 0 };
+    let mut document = Document { kernels: Vec::new(), repeated: 0, totals: Totals::default().document() };
     work.for_each_kernel(
         &args.work,
         |_, _, _, result| Ok(result),
@@ -130,6 +138,11 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         },
     )?;
     document.repeated = work.run.statistics().repeated();
+    let mut totals = Totals::default();
+    for kernel in &document.kernels {
+        figures(kernel, &mut totals);
+    }
+    document.totals = totals.document();
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(&args.output, error))?;
     }
@@ -240,7 +253,7 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
     let is_for_throughput = matches!(args.work.goal, GoalArg::Throughput);
-    let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm);
+    let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm, args.work.goal);
     if is_for_throughput {
         summary += &format!("\n{}", total.cycles_in_words());
     }
@@ -287,6 +300,6 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
         rows.add_row(row);
     }
     format!(
-        "{rows}\n\nBounds in brackets, where they are not reached; proven: regions that cannot be better.\n{summary}"
+        "{rows}\n\nBefore -> after, with bounds where they are not reached; proven: regions that cannot be better.\n{summary}"
     )
 }

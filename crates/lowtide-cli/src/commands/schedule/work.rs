@@ -41,9 +41,8 @@ pub(in super::super) struct KernelResult {
     pub(super) filtered: bool,
     /// Estimated cycles of a SIMD for each wave.
     pub(super) cycles_per_wave: f64,
-    /// The sum of lengths, with ten times the weight for each loop around a region, and that of the source order.
-    weighted_length: u64,
-    weighted_length_before: u64,
+    /// The sum of lengths, with ten times the weight for each loop around a region.
+    pub(super) weighted_length: u64,
     /// No schedules need fewer, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cycles_per_wave_bound: Option<f64>,
@@ -55,20 +54,84 @@ pub(in super::super) struct KernelResult {
     /// Proofs for a separate verifier, one line each, if they were asked for, and the number of claims.
     #[serde(skip)]
     pub(super) certificates: Certificates,
-    #[serde(skip)]
+    /// The order that the result is compared with.
+    pub(super) baseline: Baseline,
+    /// The same figures for the source order.
     pub(super) source: Before,
+    /// The same figures for the production order. Regions without one count in their source order. None if no region has one.
+    pub(super) production: Option<Before>,
+}
+
+impl KernelResult {
+    /// Return the figures of the order that the result is compared with.
+    pub(super) fn before(&self) -> &Before {
+        match (self.baseline, &self.production) {
+            (Baseline::Production, Some(production)) => production,
+            _ => &self.source,
+        }
+    }
+}
+
+/// An order that results are compared with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(in super::super) enum Baseline {
+    /// The recorded order of the production compiler, or the source order where none is recorded
+    Production,
+    /// The order of the file
+    Source,
 }
 
 fn as_text<S: Serializer>(latencies: &Latencies, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(latencies)
 }
 
-/// The same figures for the source order.
+/// The figures of a kernel in a given order.
+#[derive(Serialize)]
 pub(super) struct Before {
     pub(super) occupancy: u32,
+    /// Highest peak of the target's first class in any region.
     pub(super) peak: u32,
+    /// Sum of these peaks over all regions.
+    pub(super) peak_sum: u64,
     pub(super) length: u64,
+    pub(super) weighted_length: u64,
     pub(super) cycles_per_wave: f64,
+}
+
+impl Before {
+    /// Measure the schedules that `order` makes of the regions. No more than `most` waves count.
+    fn new(
+        kernel: &Kernel,
+        target: &Target,
+        most: u32,
+        problems: &[Problem],
+        order: impl Fn(&Problem) -> Schedule,
+    ) -> Result<Self, Failure> {
+        let mut figures = Before {
+            occupancy: most,
+            peak: 0,
+            peak_sum: 0,
+            length: 0,
+            weighted_length: 0,
+            cycles_per_wave: 0.0,
+        };
+        let mut measures = Vec::new();
+        for problem in problems {
+            let measure = problem.measure(&order(problem));
+            let peak = measure.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
+            figures.occupancy = figures.occupancy.min(measure.occupancy);
+            figures.peak = figures.peak.max(peak);
+            figures.peak_sum += u64::from(peak);
+            figures.length += u64::from(measure.length);
+            figures.weighted_length += u64::from(loop_weight(problem.region())) * u64::from(measure.length);
+            measures.push(measure);
+        }
+        figures.cycles_per_wave = cycles_per_wave(kernel, target, most, &measures)
+            .map(CyclesPerWave::value)
+            .map_err(Failure::target(&kernel.name))?;
+        Ok(figures)
+    }
 }
 
 /// The schedules of a kernel for a number of waves.
@@ -242,6 +305,7 @@ pub(in super::super) struct Work {
     constraints: Option<Constraints>,
     /// Whether proofs for a separate verifier are made.
     certify: bool,
+    baseline: Baseline,
     known_lengths: KnownLengths,
     pub(super) run: Run,
     /// Totals for the terminal.
@@ -290,7 +354,8 @@ impl Work {
         };
         let known_lengths = KnownLengths::default();
         let (run, so_far) = (Run::new(), Mutex::default());
-        Ok(Work { targets, options, constraints, certify: false, known_lengths, run, so_far })
+        let baseline = Baseline::Production;
+        Ok(Work { targets, options, constraints, certify: false, baseline, known_lengths, run, so_far })
     }
 
     /// Return the targets.
@@ -306,6 +371,12 @@ impl Work {
     ) -> Result<Vec<Problem<'a>>, Failure> {
         let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
         problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))
+    }
+
+    /// Compare results with this order.
+    pub(super) fn with_baseline(mut self, baseline: Baseline) -> Self {
+        self.baseline = baseline;
+        self
     }
 
     /// Make proofs for a separate verifier.
@@ -364,35 +435,25 @@ impl Work {
         };
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let most = most.min(self.options.waves.unwrap_or(u32::MAX));
-        let mut source = Before { occupancy: most, peak: 0, length: 0, cycles_per_wave: 0.0 };
         let mut regions = Vec::new();
-        let mut measures = [Vec::new(), Vec::new()];
-        let mut weighted_lengths = [0, 0];
+        let mut measures: Vec<Measure> = Vec::new();
+        let mut weighted_length = 0;
         for (problem, outcome) in problems.iter().zip(outcome.regions) {
-            let before = problem.measure(&Schedule::source(problem));
-            source.occupancy = source.occupancy.min(before.occupancy);
-            let peak = before.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
-            source.peak = source.peak.max(peak);
-            source.length += u64::from(before.length);
-            let weight = u64::from(loop_weight(problem.region()));
-            weighted_lengths[0] += weight * u64::from(before.length);
-            weighted_lengths[1] += weight * u64::from(outcome.measure.length);
-            measures[0].push(before);
-            measures[1].push(outcome.measure.clone());
+            weighted_length += u64::from(loop_weight(problem.region())) * u64::from(outcome.measure.length);
+            measures.push(outcome.measure.clone());
             regions.push(RegionResult::new(problem, outcome));
         }
-        let cycles = |measures: &[Measure]| {
-            let cycles = cycles_per_wave(kernel, target, most, measures);
-            cycles.map(CyclesPerWave::value).map_err(Failure::target(&kernel.name))
-        };
-        source.cycles_per_wave = cycles(&measures[0])?;
+        let cycles =
+            cycles_per_wave(kernel, target, most, &measures).map_err(Failure::target(&kernel.name))?;
+        let before = |order: fn(&Problem) -> Schedule| Before::new(kernel, target, most, problems, order);
+        let has_production = kernel.regions.iter().any(|region| region.production().is_some());
+        let production = has_production.then(|| before(Schedule::production)).transpose()?;
         let points =
             |front: &Front| front.points.iter().map(|point| PointResult::new(kernel, point)).collect();
         let front = outcome.front.as_ref();
         Ok(KernelResult {
-            cycles_per_wave: cycles(&measures[1])?,
-            weighted_length: weighted_lengths[1],
-            weighted_length_before: weighted_lengths[0],
+            cycles_per_wave: cycles.value(),
+            weighted_length,
             cycles_per_wave_bound: front.map(|front| front.cycles_bound.value()),
             front: front.filter(|_| self.options.front).map(points),
             name: kernel.name.clone(),
@@ -405,7 +466,9 @@ impl Work {
             seconds,
             regions,
             certificates,
-            source,
+            baseline: if has_production { self.baseline } else { Baseline::Source },
+            source: before(Schedule::source)?,
+            production,
         })
     }
 }
