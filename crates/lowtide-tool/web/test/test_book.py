@@ -128,7 +128,7 @@ class Book(unittest.TestCase):
             self.assertEqual(len(points), len(ratios))
             for (_, drawn), expected in zip(points, ratios):
                 self.assertAlmostEqual(drawn, expected, delta=1e-4)
-        sizes = self.chart("minreg", "Sizes of the graphs")
+        sizes = self.chart("minreg", "Sizes of the distinct graphs")
         self.assertEqual(sum(sum(values) for values in sizes.values()), document["regions"])
 
     def test_waves_and_lengths_are_those_of_the_json(self):
