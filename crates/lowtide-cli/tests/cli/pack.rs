@@ -1,26 +1,16 @@
 //! What `lowtide pack` and `lowtide bench pack` promise, asked of the program itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn run(args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_lowtide"))
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
-}
+use crate::common::{Run, lowtide, root};
 
+/// Return the output of a run that must succeed. Its lines fit into the terminal.
 #[track_caller]
 fn ok(args: &[&str]) -> String {
-    let (code, stdout, stderr) = run(args);
-    assert_eq!((code, stderr.as_str()), (0, ""), "stdout: {stdout}");
+    let stdout = lowtide(args).ok();
     for line in stdout.lines() {
         assert!(!line.ends_with(' ') && line.chars().count() <= 100, "{line:?}");
     }
@@ -34,14 +24,7 @@ fn json(args: &[&str]) -> Value {
 
 #[track_caller]
 fn error(args: &[&str]) -> String {
-    let (code, stdout, stderr) = run(args);
-    assert_eq!((code, stdout.as_str()), (1, ""), "stderr: {stderr}");
-    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{stderr}");
-    stderr
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    lowtide(args).error()
 }
 
 fn sample() -> String {
@@ -193,7 +176,8 @@ fn integer_programs_give_the_same_lengths() {
             blocks.iter().map(|block| block["length"].as_u64().expect("a length")).collect();
         (proved, lengths)
     };
-    let (code, _, stderr) = run(&["pack", &sample(), "--kernel", "tiny", "--algorithm", "program"]);
+    let Run { code, stderr, .. } =
+        lowtide(&["pack", &sample(), "--kernel", "tiny", "--algorithm", "program"]);
     if code != 0 && std::env::var_os("CI").is_none() && stderr.contains("not installed") {
         return;
     }
@@ -217,8 +201,9 @@ fn generated_blocks_are_packed_like_files() {
     assert!(sum(&sc, "list_levels") < sum(&path, "list_levels"));
     assert!(sum(&sc, "list_registers") < sum(&path, "list_registers"));
     assert!(sum(&sc, "list_allocated") * 4 >= sum(&sc, "list_registers"));
-    let (code, _, stderr) = run(&["pack", "--generated", "--budget", "1ms", "--block-budget", "1s"]);
+    let Run { code, stderr, .. } =
+        lowtide(&["pack", "--generated", "--budget", "1ms", "--block-budget", "1s"]);
     assert!(code == 2 && stderr.contains("--block-budget"), "{stderr}");
-    let (code, ..) = run(&["pack"]);
+    let Run { code, .. } = lowtide(&["pack"]);
     assert_eq!(code, 2, "files or --generated");
 }

@@ -2,40 +2,21 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn run(args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_lowtide"))
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    (output.status.code().expect("it ends by itself"), text(output.stdout), text(output.stderr))
-}
+use crate::common::{lowtide, root};
 
 #[track_caller]
 fn ok(args: &[&str]) -> String {
-    let (code, stdout, stderr) = run(args);
-    assert_eq!((code, stderr.as_str()), (0, ""), "stdout: {stdout}");
-    stdout
+    lowtide(args).ok()
 }
 
 #[track_caller]
 fn error(args: &[&str]) -> String {
-    let (code, stdout, stderr) = run(args);
-    assert_eq!((code, stdout.as_str()), (1, ""), "stderr: {stderr}");
-    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{stderr}");
-    stderr
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    lowtide(args).error()
 }
 
 fn corpus() -> String {

@@ -134,19 +134,23 @@ pub fn pack_like_sc(problem: &PackProblem) -> Packing {
         if !now.is_empty() {
             in_group = now.iter().any(|at| problem.operations()[*at].is_load);
         }
-        let units = Taken::assign(now.iter().map(|at| problem.operations()[*at].kind));
-        let issued = now.iter().zip(units);
-        placed.extend(issued.map(|(&at, units)| Placed {
-            cycle,
-            instr: InstrId::at(at),
-            format: 0,
-            part: 0,
-            units,
-        }));
+        place(problem, cycle, &now, &mut placed);
         let ready = left.iter().filter(|at| waiting[**at] == 0).map(|at| available[*at]).min();
         cycle = ready.unwrap_or(0).max(cycle + 1);
     }
     Packing::new(placed)
+}
+
+/// Give the operations of a cycle their units.
+fn place(problem: &PackProblem, cycle: u32, now: &[usize], placed: &mut Vec<Placed>) {
+    let units = Taken::assign(now.iter().map(|at| problem.operations()[*at].kind));
+    placed.extend(now.iter().zip(units).map(|(&at, units)| Placed {
+        cycle,
+        instr: InstrId::at(at),
+        format: 0,
+        part: 0,
+        units,
+    }));
 }
 
 /// Pack by priority, the highest first. Source order breaks ties.
@@ -185,15 +189,7 @@ pub(super) fn pack_by<K: Ord>(problem: &PackProblem, priority: impl Fn(usize) ->
                 break;
             }
         }
-        let units = Taken::assign(now.iter().map(|at| problem.operations()[*at].kind));
-        let issued = now.iter().zip(units);
-        placed.extend(issued.map(|(&at, units)| Placed {
-            cycle,
-            instr: InstrId::at(at),
-            format: 0,
-            part: 0,
-            units,
-        }));
+        place(problem, cycle, &now, &mut placed);
         let ready = by_priority.iter().filter(|at| waiting[**at] == 0).map(|at| available[*at]).min();
         cycle = ready.unwrap_or(0).max(cycle + 1);
     }
