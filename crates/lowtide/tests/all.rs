@@ -3,6 +3,7 @@
 mod fuzzed;
 mod made;
 mod pack_cases;
+mod pass_cases;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 
@@ -15,6 +16,7 @@ mod groups;
 mod kernel;
 mod latencies;
 mod list;
+mod long_runs;
 mod model;
 mod occupancy;
 mod pack;

@@ -29,28 +29,28 @@ use lowtide::{ClassId, RegisterId};
 const GOALS: [Goal; 4] = [Goal::MinReg, Goal::Occupancy, Goal::Length, Goal::Throughput];
 
 /// Choices made by bytes. Where they end, every choice is the first one: each byte that is cut off makes the case simpler.
-struct Choices<'d> {
-    data: &'d [u8],
+pub(crate) struct Choices<'d> {
+    pub(crate) data: &'d [u8],
 }
 
 impl Choices<'_> {
-    fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         let Some((first, rest)) = self.data.split_first() else { return 0 };
         self.data = rest;
         *first
     }
 
     /// A number below another one, which is at most 256.
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::from(self.byte()) % end
     }
 
-    fn pick<T: Copy>(&mut self, among: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, among: &[T]) -> T {
         among[self.below(among.len())]
     }
 
     /// True for so many of 256 bytes, but not for 0.
-    fn chance(&mut self, of_256: u8) -> bool {
+    pub(crate) fn chance(&mut self, of_256: u8) -> bool {
         let byte = self.byte();
         byte != 0 && byte <= of_256
     }
@@ -62,7 +62,7 @@ const MOST_INSTRS: usize = 20;
 /// A region that need not be in single-assignment form. It has registers of several lanes and classes,
 /// partial and repeated writes, and results that nobody needs. It also has values from outside and for
 /// outside, dependences of memory, and units.
-fn region(choices: &mut Choices, name: &str) -> Region {
+pub(crate) fn region(choices: &mut Choices, name: &str, most_instrs: usize) -> Region {
     let mut builder = RegionBuilder::new(name);
     let class_count = choices.pick(&[2, 1, 2, 0]);
     let classes: Vec<ClassId> =
@@ -92,7 +92,7 @@ fn region(choices: &mut Choices, name: &str) -> Region {
     }
     let mut last_store = None;
     let units: [&[(&str, u32)]; 4] = [&[], &[("alu", 1)], &[("mem", 2)], &[("alu", 1), ("mem", 1)]];
-    for _ in 0..1 + choices.below(MOST_INSTRS) {
+    for _ in 0..1 + choices.below(most_instrs) {
         let latency = choices.pick(&[1, 4, 0, 2, 9, 80]);
         let spec = InstrSpec { units: choices.pick(&units), ..InstrSpec::new("op", latency) };
         let instr = builder.instr(spec);
@@ -168,7 +168,7 @@ waves = 6
 classes = [{ name = 'sgpr', max = 8, align = 4 }, { name = 'vgpr', max = 12 }]
 ";
 
-fn target(choices: &mut Choices) -> Target {
+pub(crate) fn target(choices: &mut Choices) -> Target {
     match choices.below(4) {
         0 => Target::builtin("gfx906").expect("built in"),
         1 => Target::builtin("generic").expect("built in"),
@@ -223,7 +223,7 @@ pub(crate) fn schedule(data: &[u8]) -> bool {
     let budget = Budget { nodes: Some(nodes), threads: 1 + choices.below(2), ..Budget::UNLIMITED };
     let registers = choices.chance(60).then(|| 1 + choices.below(12) as u32);
     let waves = choices.chance(60).then(|| 1 + choices.below(10) as u32);
-    let region = region(&mut choices, "fuzz");
+    let region = region(&mut choices, "fuzz", MOST_INSTRS);
     // What holds for every schedule, whoever made it and for whatever goal.
     let mut peak_bounds = vec![0; region.classes().len()];
     let mut lowest_peaks = vec![u32::MAX; region.classes().len()];
@@ -303,7 +303,8 @@ pub(crate) fn kernel(data: &[u8]) -> bool {
     let max_occupancy = choices.chance(60).then(|| 1 + choices.below(10) as u32);
     let filter = choices.chance(128).then(|| Filter { few_cycles: 3, ..Filter::default() });
     let count = 1 + choices.below(3);
-    let regions = (0..count).map(|number| region(&mut choices, &format!("fuzz.{number}"))).collect();
+    let regions =
+        (0..count).map(|number| region(&mut choices, &format!("fuzz.{number}"), MOST_INSTRS)).collect();
     let kernel = Kernel {
         name: "fuzz".to_string(),
         origin: String::new(),
@@ -396,7 +397,7 @@ pub(crate) fn packing(
 pub(crate) fn passes(data: &[u8]) -> bool {
     let mut choices = Choices { data };
     let model = pass_model(&mut choices);
-    let region = shader(&mut choices);
+    let region = shader(&mut choices, 14);
     let budget = Budget { nodes: Some(choices.pick(&[2000, 0, 1, 50])), ..Budget::UNLIMITED };
     // An operation that no pass can have is refused.
     let Ok(problem) = PassProblem::with_model(&region, &model) else { return false };
@@ -430,7 +431,7 @@ pub(crate) fn passes(data: &[u8]) -> bool {
     found.first().is_some_and(|(partition, _)| partition.passes.len() > 1)
 }
 
-fn pass_model(choices: &mut Choices) -> PassModel {
+pub(crate) fn pass_model(choices: &mut Choices) -> PassModel {
     let mut limit = |least: usize, spread: usize| {
         let limit = (least + choices.below(spread)) as u32;
         (!choices.chance(64)).then_some(limit)
@@ -464,7 +465,7 @@ fn pass_model(choices: &mut Choices) -> PassModel {
 }
 
 /// Single-assignment code with texture requests, interpolants, stores in order, and outputs.
-fn shader(choices: &mut Choices) -> Region {
+pub(crate) fn shader(choices: &mut Choices, most_instrs: usize) -> Region {
     let mut builder = RegionBuilder::new("fuzz");
     let class = builder.class("reg");
     let interpolant = builder.class("interpolant");
@@ -475,7 +476,7 @@ fn shader(choices: &mut Choices) -> Region {
         values.push((register, 15));
     }
     let mut last_store = None;
-    for number in 0..1 + choices.below(14) {
+    for number in 0..1 + choices.below(most_instrs) {
         let opcode = choices.pick(&["add", "mad", "tex", "rsq", "st"]);
         let flags = if opcode == "st" { "s" } else { "r" };
         let instr = builder.instr(InstrSpec { flags, ..InstrSpec::new(opcode, 4) });
