@@ -10,11 +10,11 @@ using namespace llvm;
 
 namespace lowtide {
 
-void Dump::record(CodeRegion Region, Owned<lowtide_region> Description) {
+void Dump::record(CodeRegion Region, std::string Name, Owned<lowtide_region> Description) {
   std::vector<unsigned> Opcodes;
   for (const MachineInstr *MI : Region.Instrs)
     Opcodes.push_back(MI->getOpcode());
-  Records.push_back({std::move(Region), std::move(Description), std::move(Opcodes)});
+  Records.push_back({std::move(Region), std::move(Name), std::move(Description), std::move(Opcodes)});
 }
 
 /// Return the order in which the instructions of a region stand now; empty if they are not the recorded ones.
@@ -38,6 +38,29 @@ std::vector<uint32_t> Dump::stockOrder(const Record &Record) {
   if (Order.size() != Instrs.size())
     return {};
   return Order;
+}
+
+std::vector<Order> Dump::ordersFor(ArrayRef<CodeRegion> Now, const Orders &File, StringRef Function,
+                                   std::string &Reason) const {
+  DenseMap<const MachineInstr *, size_t> RegionAt;
+  for (size_t I = 0; I != Now.size(); ++I)
+    RegionAt[Now[I].Instrs.front()] = I;
+  std::vector<Order> Result(Now.size());
+  for (const Record &Record : Records) {
+    const Order *Wanted = File.find(Function, Record.Name);
+    if (!Wanted)
+      continue;
+    Order Stock = stockOrder(Record);
+    auto At = Stock.empty() ? RegionAt.end() : RegionAt.find(Record.Region.Instrs[Stock.front()]);
+    std::string Problem;
+    if (At == RegionAt.end() || Now[At->second].Instrs.size() != Stock.size())
+      Problem = "the stock scheduler has replaced instructions";
+    else
+      Result[At->second] = translate(*Wanted, Stock, Problem);
+    if (!Problem.empty())
+      Reason = "region " + Record.Name + ": " + Problem;
+  }
+  return Result;
 }
 
 void Dump::write(Owned<lowtide_kernel> Kernel, StringRef File, std::string &Reason) {

@@ -16,6 +16,7 @@
 #include "Length.h"
 #include "Model.h"
 #include "Occupancy.h"
+#include "Orders.h"
 #include "RegisterFiles.h"
 #include "Report.h"
 #include "Settings.h"
@@ -130,7 +131,8 @@ public:
   void schedule() override {
     if (!Current)
       openSession();
-    if (Current && !dumpFile().empty() && isWantedFunction(MF.getName()))
+    bool IsNamed = !dumpFile().empty() || (Orders::get() && Orders::get()->hasFunction(MF.getName()));
+    if (Current && IsNamed && isWantedFunction(MF.getName()))
       recordRegion();
     Stock->schedule();
   }
@@ -138,7 +140,7 @@ public:
   // LLVM calls this after the last region of the function.
   void finalizeSchedule() override {
     Stock->finalizeSchedule();
-    if (!Recorded.empty())
+    if (!Recorded.empty() && !dumpFile().empty())
       Recorded.write(newKernel(MF, Current->Name, Waves.most()), dumpFile(), Summary.Reason);
     if (!isWantedFunction(MF.getName()))
       return;
@@ -168,9 +170,10 @@ private:
   }
   void buildGraph(const CodeRegion &Region);
   void addPairs(lowtide_region *Description);
-  Owned<lowtide_region> describeRegion(const CodeRegion &Region, size_t Number,
+  Owned<lowtide_region> describeRegion(const CodeRegion &Region, const std::string &Name,
                                        const std::vector<unsigned> &LiveWeight);
-  Owned<lowtide_kernel> describeKernel();
+  Owned<lowtide_kernel> describeKernel(ArrayRef<Order> Given);
+  bool findOrders(std::vector<Order> &Found);
 
   void improve();
   std::optional<FinalCode> runTrial(const Candidate &Orders);
@@ -247,10 +250,13 @@ void Scheduler::addPairs(lowtide_region *Description) {
         lowtide_region_hint(Description, SU.NodeNum, Dep.getSUnit()->NodeNum, LOWTIDE_CLUSTER, 0);
 }
 
+static std::string nameOf(const CodeRegion &Region, size_t Number) {
+  return "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(Number);
+}
+
 /// Return the description of the region that is being visited. Its graph must be built.
-Owned<lowtide_region> Scheduler::describeRegion(const CodeRegion &Region, size_t Number,
+Owned<lowtide_region> Scheduler::describeRegion(const CodeRegion &Region, const std::string &Name,
                                                 const std::vector<unsigned> &LiveWeight) {
-  std::string Name = "bb" + std::to_string(Region.Block->getNumber()) + "." + std::to_string(Number);
   unsigned Depth = MLI ? MLI->getLoopDepth(Region.Block) : 0;
   Owned<lowtide_region> Description =
       describe(Region, Name, Depth, Frequencies[Region.Block->getNumber()], LiveWeight, Files, *this);
@@ -258,7 +264,7 @@ Owned<lowtide_region> Scheduler::describeRegion(const CodeRegion &Region, size_t
   return Description;
 }
 
-/// Record the region that the stock scheduler is about to schedule, for the dump.
+/// Record the region that the stock scheduler is about to schedule, for the dump and for orders from a file.
 void Scheduler::recordRegion() {
   CodeRegion Region{BB, RegionBegin, RegionEnd, {}};
   for (MachineInstr &MI : make_range(RegionBegin, RegionEnd))
@@ -268,24 +274,40 @@ void Scheduler::recordRegion() {
     return;
   LiveWeights Live({Region}, Files, MRI, *LIS);
   buildGraph(Region);
-  Owned<lowtide_region> Description = describeRegion(Region, Recorded.size(), Live.at(0));
-  Recorded.record(std::move(Region), std::move(Description));
+  std::string Name = nameOf(Region, Recorded.size());
+  Owned<lowtide_region> Description = describeRegion(Region, Name, Live.at(0));
+  Recorded.record(std::move(Region), std::move(Name), std::move(Description));
 }
 
-/// Return the description of all regions; nullptr, with a reason in the report, if one is invalid.
-Owned<lowtide_kernel> Scheduler::describeKernel() {
+/// Return the description of all regions, with orders for those that have one given; nullptr, with a reason in the
+/// report, if one is invalid.
+Owned<lowtide_kernel> Scheduler::describeKernel(ArrayRef<Order> Given) {
   Owned<lowtide_kernel> Kernel = newKernel(MF, Current->Name, Waves.most());
   LiveWeights Live(Regions, Files, MRI, *LIS);
   for (size_t I = 0; I != Regions.size(); ++I) {
     Owned<lowtide_region> Description;
     visit(Regions[I], [&] {
       buildGraph(Regions[I]);
-      Description = describeRegion(Regions[I], I, Live.at(I));
+      Description = describeRegion(Regions[I], nameOf(Regions[I], I), Live.at(I));
     });
+    if (!Given.empty() && !Given[I].empty())
+      lowtide_region_production(Description.get(), "file", Given[I].data(), Given[I].size());
     if (!addRegion(Kernel.get(), std::move(Description), Summary.Reason))
       return nullptr;
   }
   return Kernel;
+}
+
+/// Find the orders of -lowtide-orders. Return false, with a reason in the report, if the file has none for the function.
+bool Scheduler::findOrders(std::vector<Order> &Found) {
+  std::string Misfit;
+  Found = Recorded.ordersFor(Regions, *Orders::get(), MF.getName(), Misfit);
+  if (!Misfit.empty())
+    warn(ordersFile() + " does not fit " + MF.getName() + ": " + Misfit);
+  bool HasOrders = any_of(Found, [](const Order &One) { return !One.empty(); });
+  if (!HasOrders)
+    Summary.Reason = "no orders in " + ordersFile().str();
+  return HasOrders;
 }
 
 /// Look for better orders, and apply the accepted ones.
@@ -298,12 +320,22 @@ void Scheduler::improve() {
     Summary.Reason = "called by other functions";
     return;
   }
-  Owned<lowtide_kernel> Kernel = describeKernel();
-  if (!Kernel)
+  lowtide_options Options = schedulingOptions();
+  std::vector<Order> Given;
+  if (Orders::get()) {
+    if (!findOrders(Given))
+      return;
+    // The orders of the file are described as those of a production compiler.
+    Options.algorithm = "production";
+  }
+  Owned<lowtide_kernel> Kernel = describeKernel(Given);
+  if (!Kernel) {
+    if (Orders::get())
+      warn(ordersFile() + " does not fit " + MF.getName() + ": " + Summary.Reason);
     return;
+  }
   Summary.addTime(Summary.DescribeSeconds);
 
-  lowtide_options Options = schedulingOptions();
   Rules Rules = {lowtide_goal(Options.goal), bool(Options.filter)};
   Improvement Loop(Current->Handle, Kernel.get(), Waves, Rules, Summary);
   const char *Obstacle = isTrialWanted() ? Trial::obstacle() : nullptr;

@@ -45,6 +45,9 @@ static cl::opt<std::string> Report("lowtide-report", cl::cat(Category), cl::valu
 static cl::opt<std::string> Dump("lowtide-dump", cl::cat(Category), cl::value_desc("file"),
                                  cl::desc("Append all regions to a region file, with the order of the stock "
                                           "scheduler"));
+static cl::opt<std::string> OrdersFile("lowtide-orders", cl::cat(Category), cl::value_desc("file"),
+                                       cl::desc("Take the orders from a schedule file instead of a search. `lowtide "
+                                                "schedule -o` writes it from a file of -lowtide-dump"));
 static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_desc("name"),
                                  cl::desc("Schedule only this function with Lowtide"));
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),
@@ -65,9 +68,9 @@ bool isWantedFunction(StringRef Name) { return Only.empty() || Name == Only; }
 bool isTrialWanted() { return Trials; }
 StringRef reportFile() { return Report; }
 StringRef dumpFile() { return Dump; }
+StringRef ordersFile() { return OrdersFile; }
 
-/// Print a message and exit.
-[[noreturn]] static void stop(const Twine &Message) {
+void stop(const Twine &Message) {
   errs() << "lowtide: " << Message << "\n";
   exit(1);
 }
@@ -211,9 +214,11 @@ const Session *findSession(const MachineFunction &MF, const RegisterFiles &Files
   return &At->second.View;
 }
 
+void warn(const Twine &Message) { errs() << "lowtide: warning: " + Message.str() + "\n"; }
+
 void warnOnce(const Twine &Message) {
   static std::once_flag Once;
-  std::call_once(Once, [&] { errs() << "lowtide: warning: " << Message << "\n"; });
+  std::call_once(Once, [&] { warn(Message); });
 }
 
 void append(StringRef File, StringRef Text) {

@@ -38,6 +38,9 @@ llvm::StringRef reportFile();
 /// Return the file for regions; empty for none.
 llvm::StringRef dumpFile();
 
+/// Return the schedule file that has the orders; empty for none.
+llvm::StringRef ordersFile();
+
 /// A target, and the cache of results that all functions for it share.
 struct Session {
   const lowtide_target *Target = nullptr;
@@ -49,6 +52,12 @@ struct Session {
 /// Return the session for the processor of a function. Return nullptr and set `Reason` if there is no target for it.
 const Session *findSession(const llvm::MachineFunction &MF, const RegisterFiles &Files, unsigned IssueWidth,
                            std::string &Reason);
+
+/// Print a message and exit.
+[[noreturn]] void stop(const llvm::Twine &Message);
+
+/// Print a warning.
+void warn(const llvm::Twine &Message);
 
 /// Print a warning, once per process.
 void warnOnce(const llvm::Twine &Message);
