@@ -16,7 +16,13 @@ pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = (&'t Targ
         .into_iter()
         .map(|(target, latencies)| {
             let files = target.files().iter().map(|file| {
-                let classes = file.classes.iter().map(|class| json!({"name": class.name, "max": class.max}));
+                let classes = file.classes.iter().map(|class| {
+                    let mut json = json!({"name": class.name, "max": class.max});
+                    if class.align > 1 {
+                        json["align"] = class.align.into();
+                    }
+                    json
+                });
                 json!({
                     "size": file.size,
                     "granule": file.granule,
@@ -154,6 +160,11 @@ fn proof_as_json(region: &Region, proof: &Proof) -> Value {
                 search["class"] = (*region.classes()[class.index()]).into();
             }
             json!({"search": search})
+        }
+        Proof::Split { class, at, below, above } => {
+            let class = &*region.classes()[class.index()];
+            let [below, above] = [below, above].map(|proof| proof_as_json(region, proof));
+            json!({"split": {"class": class, "at": at, "below": below, "above": above}})
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof, refuse};
+use crate::proof::{self, Failure, Proof, Split, refuse};
 use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
 use serde::de::IgnoredAny;
@@ -79,6 +79,8 @@ pub struct Class {
     pub name: String,
     /// Most registers of the class that a wave can address.
     pub max: u32,
+    /// The next class of the file starts at a multiple of this.
+    pub align: Option<u32>,
 }
 
 impl RegisterFile {
@@ -86,6 +88,24 @@ impl RegisterFile {
     fn waves(&self, x: i64) -> u64 {
         let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule));
         u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
+    }
+
+    /// Return the registers of a wave, with `peak` of each class. Those that cannot be addressed are spilled.
+    fn used(&self, peak: impl Fn(&str) -> i64) -> i64 {
+        let add = |(used, align): (u64, u64), class: &Class| match u64::try_from(peak(&class.name)) {
+            Ok(own @ 1..) => {
+                (used.next_multiple_of(align) + own.min(class.max.into()), class.align.unwrap_or(1).into())
+            }
+            _ => (used, align),
+        };
+        self.classes.iter().fold((0, 1), add).0.cast_signed()
+    }
+
+    /// Return the most registers of a class if a wave has `x` of another one. None if all fit that it can address.
+    fn rest(&self, another: &str, x: i64, class: &Class, waves: u64) -> Option<i64> {
+        let peak = |y| move |name: &str| if name == another { x } else { y * i64::from(name == class.name) };
+        let mut most = (0..=i64::from(class.max)).rev();
+        most.find(|y| self.waves(self.used(peak(*y))) >= waves).filter(|y| *y < class.max.into())
     }
 
     /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
@@ -276,6 +296,9 @@ fn check_target(name: &str, target: &Target) -> Result<(), String> {
         if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
             return Err(format!("target {name:?}: a register file has no size, granule, waves or classes"));
         }
+        if file.classes.iter().any(|class| class.align == Some(0)) {
+            return Err(format!("target {name:?}: an alignment is 0"));
+        }
         if let Some(twice) = file.classes.iter().find(|class| !classes.insert(class.name.as_str())) {
             return Err(format!("target {name:?} has the class {:?} twice", twice.name));
         }
@@ -303,7 +326,7 @@ fn check_claim(
     let proofs: Proofs = serde_json::from_slice(line).map_err(misread)?;
     if let Some(names) = proofs.proof
         && let Some(name) = names.keys().next()
-        && !names.keys().any(|name| ["cut", "search", "bound"].contains(&name.as_str()))
+        && !names.keys().any(|name| ["cut", "search", "bound", "split"].contains(&name.as_str()))
     {
         return unsupported(format!("proof {name:?}"));
     }
@@ -407,56 +430,61 @@ fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Wave
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
     most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
     let mut reached = most;
-    let mut shared: BTreeSet<(usize, &str)> = BTreeSet::new();
     for region in &kernel.regions {
         let (graph, schedule) = scheduled(region)?;
-        for (name, &peak) in graph.classes.iter().zip(&schedule.peaks) {
-            let Some((number, file, class)) = find_class(target, name) else {
-                return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
-            };
-            if peak > 0 {
-                shared.insert((number, name));
-                // Registers that cannot be addressed are spilled.
-                reached = reached.min(file.waves(peak.min(class.max.into())));
-            }
+        if let Some(name) = graph.classes.iter().find(|name| find_class(target, name).is_none()) {
+            return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
         }
-    }
-    let used = |file: usize, name: &str| shared.contains(&(file, name));
-    for (number, file) in target.files.iter().enumerate() {
-        if file.classes.iter().filter(|class| used(number, &class.name)).count() > 1 {
-            return unsupported("waves: several classes share a register file");
-        }
+        let peak = |name: &str| graph.classes.iter().position(|c| c == name).map_or(0, |c| schedule.peaks[c]);
+        reached = target.files.iter().map(|file| file.waves(file.used(peak))).fold(reached, u64::min);
     }
     let claimed = u64::from(claim.most);
-    if reached > claimed {
-        return refuse(format!("the schedules are better than the claim: {reached} waves, not {claimed}"));
-    }
-    if reached < claimed {
-        return refuse(format!("the schedules do not reach the claim: {reached} waves, not {claimed}"));
+    if reached != claimed {
+        let how = if reached > claimed { "are better than" } else { "do not reach" };
+        return refuse(format!("the schedules {how} the claim: {reached} waves, not {claimed}"));
     }
     match (&claim.region, &claim.proof) {
         (None, None) if claimed == most => Ok(()),
         (None, None) => refuse(format!("register files and max_occupancy allow {most} waves, not {claimed}")),
         (Some(name), Some(proof)) => {
             let (graph, _) = scheduled(region(kernel, name)?)?;
-            // Of classes that share a file, at most one is used, and only this class has a limit.
-            let limits: Vec<_> = graph
-                .classes
-                .iter()
-                .map(|name| {
-                    let (number, file, class) = find_class(target, name)?;
-                    let counts = file.classes.len() == 1 || used(number, name);
-                    counts.then(|| file.limit(class, claimed + 1)).flatten()
-                })
-                .collect();
-            proof::check(graph, proof, &limits)
+            // Each class of a file needs its own registers at least.
+            let limit = |name: &String| {
+                find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1))
+            };
+            let limits: Vec<_> = graph.classes.iter().map(limit).collect();
+            match proof {
+                Proof::Split(split) => check_split(graph, target, split, &limits, claimed + 1),
+                proof => proof::check(graph, proof, &limits),
+            }
         }
         _ => refuse("the claim has a region without a proof, or a proof without a region"),
     }
 }
 
-/// Return the number of the file that has a class, the file, and the class.
-fn find_class<'t>(target: &'t Target, name: &str) -> Option<(usize, &'t RegisterFile, &'t Class)> {
-    let mut files = target.files.iter().enumerate();
-    files.find_map(|(number, file)| Some((number, file, file.classes.iter().find(|c| c.name == name)?)))
+/// Check orders with at most so many registers of a class, and all others: they leave less to the classes of the same file.
+fn check_split(
+    graph: &Graph,
+    target: &Target,
+    split: &Split,
+    limits: &[Option<i64>],
+    waves: u64,
+) -> Result<(), Failure> {
+    let Split { class, at, below, above } = split;
+    let Some((file, _)) = find_class(target, class).filter(|(_, class)| *at < class.max) else {
+        return refuse(format!("a wave cannot address more than {at} registers of class {class:?}"));
+    };
+    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Option<i64>> {
+        let classes = graph.classes.iter().zip(limits);
+        classes.map(|(name, old)| [*old, new(name)].into_iter().flatten().min()).collect()
+    };
+    let at = i64::from(*at);
+    proof::check(graph, below, &with(&|name| (name == class).then_some(at)))?;
+    let rest = |name: &str| file.rest(class, at + 1, file.classes.iter().find(|c| c.name == name)?, waves);
+    proof::check(graph, above, &with(&|name| rest(name).filter(|_| name != class)))
+}
+
+/// Return the file that has a class, and the class.
+fn find_class<'t>(target: &'t Target, name: &str) -> Option<(&'t RegisterFile, &'t Class)> {
+    target.files.iter().find_map(|file| Some((file, file.classes.iter().find(|c| c.name == name)?)))
 }

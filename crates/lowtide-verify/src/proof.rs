@@ -25,6 +25,19 @@ pub enum Proof {
     Cut(Cut),
     /// The states that can be reached within the limits.
     Search(Search),
+    /// Two proofs for orders with few registers of a class, and with more. Only for waves.
+    Split(Box<Split>),
+}
+
+/// What `Proof::Split` has: orders with at most `at` registers of a class are `below`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Split {
+    pub class: String,
+    pub at: u32,
+    pub below: Proof,
+    pub above: Proof,
 }
 
 /// The moment and the flow of a cut.
@@ -112,6 +125,7 @@ pub fn check(graph: &Graph, proof: &Proof, limits: &[Option<i64>]) -> Result<(),
     match proof {
         Proof::Cut(cut) => check_cut(graph, cut, limits),
         Proof::Search(search) => check_search(graph, search, limits),
+        Proof::Split(_) => refuse("a split is no proof of registers, and has none inside"),
     }
 }
 

@@ -281,10 +281,25 @@ fn waves() {
     // Of 13 registers, one is spilled: 12 for 2 waves, and 8 for 3.
     assert_eq!(wave(&[flat("r", 13, 1)], "t", 2, Some(("r", start("v")))), "accepted");
     refused(&wave(&[flat("r", 13, 1)], "t", 1, Some(("r", start("v")))), "2 waves, not 1");
-    unsupported(&wave(&[flat("r", 1, 1)], "joint", 8, None), "several classes share");
-    unsupported(&wave(&[flat("r", 1, 0), flat("q", 0, 1)], "joint", 8, None), "several classes share");
+    // Two classes share a file, and the second starts at a multiple of 3.
+    assert_eq!(wave(&[flat("r", 1, 0), flat("q", 0, 1)], "joint", 8, None), "accepted");
+    refused(&wave(&[flat("r", 1, 1)], "joint", 8, None), "do not reach the claim: 6 waves");
+    let split = |class, at, below, above| {
+        let split =
+            json!({"split": {"class": class, "at": at, "below": start(below), "above": start(above)}});
+        wave(&[flat("r", 1, 1)], "joint", 6, Some(("r", split)))
+    };
+    assert_eq!(split("v", 0, "v", "s"), "accepted");
+    assert_eq!(split("s", 0, "s", "v"), "accepted");
+    refused(&split("v", 1, "v", "s"), "the cut proves 1, not more than 1");
+    refused(&split("v", 0, "v", "v"), "the cut proves 1, not more than 2");
+    refused(&split("v", 12, "v", "s"), "cannot address more than 12");
+    refused(&split("x", 0, "v", "s"), "cannot address");
+    let inside = json!({"split": {"class": "v", "at": 0, "below": start("v"), "above": start("s")}});
+    let twice = json!({"split": {"class": "v", "at": 0, "below": inside, "above": start("s")}});
+    refused(&wave(&[flat("r", 1, 1)], "joint", 6, Some(("r", twice))), "a split is no proof");
     assert_eq!(wave(&[flat("r", 3, 0)], "joint", 6, Some(("r", start("v")))), "accepted");
-    refused(&wave(&[flat("r", 3, 0)], "joint", 6, Some(("r", start("s")))), "no limit");
+    refused(&wave(&[flat("r", 3, 0)], "joint", 6, Some(("r", start("s")))), "the cut proves 0");
     let half = json!({"kernel": "k", "claim": "waves", "target": "t", "most": 8, "region": "r"});
     refused(&answer(&[flat("r", 1, 1)], &orders, &half), "without a proof");
     let claim = json!({"kernel": "k", "claim": "waves", "target": "t", "most": 8});

@@ -50,6 +50,32 @@ fn other_goals_have_no_certificates() {
     assert!(folder.names().is_empty());
 }
 
+/// Vector and accumulation registers share a file: 120 are too many for five waves, though each class alone would fit.
+#[test]
+fn classes_that_share_a_file_have_a_split() {
+    let region = r#"{"lowtide": 1, "kernel": "k", "target": "gfx90a", "region": "r", "classes": ["vgpr", "agpr"],
+        "registers": [{"name": "a", "class": "vgpr"}, {"name": "b", "class": "agpr"}], "through": {"vgpr": 59, "agpr": 59},
+        "instructions": [{"op": "x", "latency": 1, "defs": ["a"]}, {"op": "y", "latency": 1, "uses": ["a"], "defs": ["b"]},
+        {"op": "z", "latency": 1, "uses": ["b"]}], "deps": [[0, 1, "data", 1], [1, 2, "data", 1]]}"#;
+    let folder = Folder::new();
+    let [regions, schedules, proofs] = ["r.jsonl", "s.jsonl", "p.jsonl"].map(|name| folder.path(name));
+    write(&regions, region.replace('\n', " ") + "\n").expect("written");
+    let line = "schedule {} --goal occupancy --nodes 20000 --summary -o {} --certificate {}";
+    run(line, &[&regions, &schedules, &proofs]).ok();
+    let text = read_to_string(&proofs).expect("a file");
+    let claims: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let waves = claims.iter().find(|claim| claim["claim"] == "waves").expect("a claim about waves");
+    assert_eq!(waves["most"], 4);
+    assert_eq!(waves["proof"]["split"]["class"], "vgpr", "{waves}");
+    let report = verify(&regions, &schedules, &proofs).expect("well-formed files");
+    assert_eq!(
+        (report.accepted, report.refused, report.unsupported),
+        (report.claims, 0, 0),
+        "{:?}",
+        report.refusals
+    );
+}
+
 /// Three loads, and then their uses: with two registers, a load has to wait for the use of an earlier one.
 const LOADS: &str = r#"{"lowtide": 1, "kernel": "k", "target": "gfx906", "region": "r", "classes": ["vgpr"],
 "registers": [{"name": "a", "class": "vgpr"}, {"name": "b", "class": "vgpr"}, {"name": "c", "class": "vgpr"}],

@@ -44,7 +44,7 @@ pub(crate) fn header() -> Value {
         "small": {"files": [{"size": 24, "granule": 1, "waves": 8, "classes": [{"name": "v", "max": 1}]}]},
         "other": {"files": [{"size": 24, "granule": 1, "waves": 8, "classes": [{"name": "s", "max": 9}]}]},
         "joint": {"files": [{"size": 24, "granule": 2, "waves": 8,
-                             "classes": [{"name": "v", "max": 12}, {"name": "s", "max": 12}]}]}}})
+                             "classes": [{"name": "v", "max": 12, "align": 3}, {"name": "s", "max": 12}]}]}}})
 }
 
 /// A schedule of a region of kernel `k`.

@@ -60,6 +60,17 @@ pub enum Proof {
         /// For each state but the first: the state before it, and the instruction that leads to it before free moves.
         states: Vec<(u32, InstrId)>,
     },
+    /// Two proofs about waves: of orders with few registers of a class, and of those with more.
+    Split {
+        /// The class, whose file has other classes.
+        class: ClassId,
+        /// The most registers of the first orders.
+        at: u32,
+        /// Why the first orders are not within the limits.
+        below: Box<Proof>,
+        /// Why the other orders are not within what they leave to the other classes.
+        above: Box<Proof>,
+    },
 }
 
 /// A moment of every order.
@@ -134,8 +145,7 @@ pub fn registers(
     Some(Claim::Registers { region: position, class, least, proof })
 }
 
-/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found. Of classes that share a register file,
-/// the kernel may use only one.
+/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found.
 pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<Claim> {
     let most = outcome.occupancy;
     if outcome.occupancy_bound > most || outcome.is_filtered {
@@ -154,38 +164,53 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
     if regions().filter_map(without_lanes).min().is_none_or(|waves| waves > most) {
         return None;
     }
-    let is_used = |name: &str| {
-        regions().any(|(region, outcome)| {
-            let mut classes = region.classes().iter().zip(&outcome.measure.peaks);
-            classes.any(|(class, peak)| **class == *name && peak.between > 0)
-        })
-    };
-    let limits = |region: &Region| -> Option<Vec<Option<u32>>> {
-        let registers = target.registers(region.classes()).ok()?;
-        let mut limits = vec![None; region.classes().len()];
-        for bound in registers.files() {
-            let is_shared = bound.file.classes.len() > 1;
-            if bound.file.classes.iter().filter(|class| is_used(&class.name)).count() > 1 {
-                return None;
-            }
-            for (id, class) in &bound.classes {
-                // Beyond the addressable registers, there are spills, but not fewer waves.
-                let limit = bound.file.limit(most + 1);
-                if limit < class.max && (!is_shared || is_used(&class.name)) {
-                    limits[id.index()] = Some(limit);
-                }
-            }
-        }
-        Some(limits)
-    };
     // Small regions first: their proofs are short.
     let mut candidates: Vec<_> =
         regions().enumerate().filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
     candidates.sort_by_key(|(_, (region, _))| region.len());
     candidates.into_iter().find_map(|(position, (region, outcome))| {
-        let proof = refute(region, &limits(region)?, &outcome.bounds, MOST_WAVE_STATES)?;
+        let proof = refute_waves(region, target, most + 1, &outcome.bounds)?;
         Some(Claim::Waves { most, by: Some((position, proof)) })
     })
+}
+
+/// Return a proof that no order allows so many waves, if one is found.
+fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -> Option<Proof> {
+    let registers = target.registers(region.classes()).ok()?;
+    let mut limits = vec![None; region.classes().len()];
+    for bound in registers.files() {
+        let limit = bound.file.limit(waves);
+        for (id, class) in &bound.classes {
+            // Beyond the addressable registers, there are spills, but not fewer waves.
+            limits[id.index()] = (limit < class.max).then_some(limit);
+        }
+    }
+    if let Some(proof) = refute(region, &limits, bounds, MOST_WAVE_STATES) {
+        return Some(proof);
+    }
+    // Each class alone fits into its file. Together they may not.
+    let shared = registers.files().iter().filter(|bound| bound.classes.len() > 1);
+    shared.flat_map(|bound| bound.classes.iter().map(move |(id, _)| (bound, *id))).find_map(
+        |(bound, split)| {
+            let least = bounds.peaks[split.index()];
+            let at = least.checked_sub(1)?;
+            let mut below = limits.clone();
+            below[split.index()] = Some(at.min(below[split.index()].unwrap_or(at)));
+            let mut above = limits.clone();
+            for (id, class) in bound.classes.iter().filter(|(id, _)| *id != split) {
+                let mut peaks = vec![0; limits.len()];
+                peaks[split.index()] = least;
+                let mut fits = |own: &u32| {
+                    peaks[id.index()] = *own;
+                    bound.file.waves(bound.used(&peaks)) >= waves
+                };
+                above[id.index()] = (0..=class.max).rev().find(&mut fits).filter(|most| *most < class.max);
+            }
+            let below = Box::new(refute(region, &below, bounds, MOST_WAVE_STATES)?);
+            let above = Box::new(refute(region, &above, bounds, MOST_WAVE_STATES)?);
+            Some(Proof::Split { class: split, at, below, above })
+        },
+    )
 }
 
 /// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found. It is the shortest of all, or
