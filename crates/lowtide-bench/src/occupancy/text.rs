@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use lowtide::algorithm::Algorithm;
+use lowtide_tool::names::{readable, shortened};
 use lowtide_tool::progress;
-use lowtide_tool::table::{grouped, shorten, table, trimmed};
+use lowtide_tool::table::{grouped, table, trimmed};
 
 use super::counts::{COUNTS, Counts, SIZES};
 use super::document::{Better, Document, FILTERED, OTHERS, TWO_PASSES};
@@ -111,7 +112,7 @@ fn better_in_words(document: &Document) -> String {
     let mut rows = table(2, &["kernel", "algorithm", "waves", "twopass", "length", "twopass"]);
     for Better { kernel, algorithm, waves, length } in &document.better {
         rows.add_row([
-            shorten(kernel, 50),
+            shortened(&readable(kernel), 50),
             (*algorithm).to_string(),
             waves[0].to_string(),
             waves[1].to_string(),

@@ -34,6 +34,33 @@ fn every_command_says_what_it_does() {
     }
 }
 
+/// A help text that cites a paper by its number explains the number.
+#[test]
+fn cited_papers_are_explained() {
+    let mut citing = 0;
+    let commands = COMMANDS.map(str::to_string).into_iter().chain([String::new()]);
+    let benches =
+        ["minreg", "occupancy", "colony", "pack", "passes", "all"].map(|name| format!("bench {name}"));
+    for command in commands.chain(benches) {
+        for help in ["--help", "-h"] {
+            let text = run(&format!("{command} {help}"), &[]).ok();
+            for number in 1..=5 {
+                let is_cited = text.contains(&format!("paper {number}"));
+                assert!(!is_cited || text.contains(&format!("\nPaper {number}: ")), "{command}: {text}");
+                citing += u32::from(is_cited);
+            }
+        }
+    }
+    assert!(citing >= 10, "{citing}");
+    let table = run("algorithms", &[]).ok();
+    for (paper, words) in [(1, "Gang Chen"), (2, "2020"), (3, "Fayyazi"), (4, "2024"), (5, "2005")] {
+        let line =
+            table.lines().position(|line| line.starts_with(&format!("Paper {paper}: "))).expect("a line");
+        let entry: Vec<&str> = table.lines().skip(line).take(2).collect();
+        assert!(entry.join(" ").contains(words), "{table}");
+    }
+}
+
 #[test]
 fn examples_are_where_they_help_most() {
     for (command, example) in [
