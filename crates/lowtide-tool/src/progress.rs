@@ -155,8 +155,9 @@ fn tell(event: &Event) {
         TERMINAL.suspend(|| eprintln!("{:>9}  {titles}", "time"));
     }
     print_lines(|| {
-        let since_start = elapsed().saturating_sub(event.step().time);
-        lines.into_iter().map(|(time, line)| (since_start + time, line)).collect()
+        // The last step has happened just now.
+        let (now, last) = (elapsed(), event.step().time);
+        lines.into_iter().map(|(time, line)| (now.saturating_sub(last - time), line)).collect()
     });
 }
 
@@ -219,7 +220,7 @@ pub fn summary(facts: &[String]) {
             command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
         ),
     ];
-    lines.extend(facts.iter().cloned());
+    lines.extend(facts.iter().map(|fact| wrapped(fact, width())));
     TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
 }
 

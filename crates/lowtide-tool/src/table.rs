@@ -75,14 +75,15 @@ impl Sheet {
         };
         let name = longest(&mut self.names.iter().map(String::as_str).chain([self.title]));
         let mut shown: Vec<&Column> = self.columns.iter().collect();
-        let mut left_out = Vec::new();
         let shortest = name.min(self.shortest);
         while shortest + shown.iter().map(taken).sum::<usize>() > width {
             // Of equal ranks, the last column.
             let highest = (0..shown.len()).max_by_key(|&place| (shown[place].rank, place));
             let Some(place) = highest.filter(|&place| shown[place].rank > 0) else { break };
-            left_out.push(shown.remove(place).title);
+            shown.remove(place);
         }
+        let is_shown = |column: &&Column| shown.iter().any(|one| std::ptr::eq(*one, *column));
+        let left_out = self.columns.iter().filter(|column| !is_shown(column)).map(|column| column.title);
         let rest = width.saturating_sub(shown.iter().map(taken).sum());
         let name_width = rest.max(shortest);
         let titles: Vec<&str> = [self.title].into_iter().chain(shown.iter().map(|one| one.title)).collect();
@@ -92,8 +93,7 @@ impl Sheet {
             let figures = shown.iter().map(|column| column.cells[number].clone());
             rows.add_row([shortened(name, name_width)].into_iter().chain(figures));
         }
-        left_out.reverse();
-        (trimmed(&rows), left_out)
+        (trimmed(&rows), left_out.collect())
     }
 
     /// Return the text of the table on the standard output. A last line names the columns that are left out.

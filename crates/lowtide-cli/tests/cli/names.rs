@@ -6,7 +6,7 @@ use crate::common::{Folder, kernel_names, run, tiny};
 
 const MANGLED: &str = "_ZN3gpu4sortILj256EiEEvPT0_";
 const READABLE: &str = "gpu::sort<256, int>";
-const RUST: &str = "_ZN7kernels4scan17h0123456789abcdefE";
+const RUST: &str = "_RNvCs1234_7kernels4scan";
 
 fn file(folder: &Folder) -> PathBuf {
     folder.regions("k.jsonl", &[tiny(MANGLED, "r"), tiny(RUST, "r"), tiny("plain", "r")])

@@ -115,7 +115,7 @@ fn the_terminal_decides_on_the_width() {
     let file = corpus().join("rocprim.jsonl.gz");
     let line = "schedule {} --nodes 200";
     let mut longest = Vec::new();
-    for columns in [60, 80, 140] {
+    for columns in [72, 80, 140] {
         let Some(lines) = watched_in(&format!("stty cols {columns} rows 40;"), line, &file) else { return };
         let all = lines.join("\n");
         let rule = lines.iter().find(|line| line.starts_with('─')).expect(&all);

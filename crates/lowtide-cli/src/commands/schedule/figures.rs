@@ -84,11 +84,14 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// Return whether the result is better than the baseline for the goal, and its figures in one line.
+    /// Return the figures of the goal in one line, or none if the result is not better than the baseline.
     pub(super) fn improvement(&self, goal: Goal) -> Option<String> {
         let waves = || with_bound(self.waves, '≤');
         let length = || with_bound(self.length, '≥');
         let text = match goal {
+            Goal::MinReg if self.peak[0] == self.peak[1] => {
+                format!("registers {} in all regions together", with_bound(self.peak_sum, '≥'))
+            }
             Goal::MinReg => format!("registers {}", with_bound(self.peak, '≥')),
             Goal::Length => format!("length {}", length()),
             Goal::Occupancy => format!("waves {}, length {}", waves(), length()),
@@ -133,10 +136,10 @@ pub(super) fn sheet(kernels: &[Figures], goal: Goal) -> Sheet {
     sheet.column(waves, "waves", column(&|one| with_bound(one.waves, '≤')));
     sheet.column(peak, "peak", column(&|one| with_bound(one.peak, '≥')));
     sheet.column(length, "length", column(&|one| with_bound(one.length, '≥')));
+    sheet.column(1, "proven", column(&|one| format!("{}/{}", one.proven, one.kernel.regions.len())));
     if goal == Goal::Throughput {
         sheet.column(0, "cycles/wave", column(&|one| one.cycles()));
     }
-    sheet.column(1, "proven", column(&|one| format!("{}/{}", one.proven, one.kernel.regions.len())));
     // Of one width, so that the layout does not change from run to run.
     sheet.column(6, "ms", column(&|one| format!("{:6.1}", one.kernel.seconds * 1e3)));
     sheet
