@@ -293,14 +293,14 @@ fn as_table(document: &Document, with_regions: bool) -> String {
     let waits = |part: fn(&StallResult) -> f64| column(&|row| grouped(part(&row.4).round() as u64));
     let mut sheet = Sheet::new("kernel", names);
     sheet.column(0, "waves", column(&|row| row.0.clone()));
-    sheet.column(3, "clocks", column(&|row| grouped(row.1)));
+    sheet.column(4, "clocks", column(&|row| grouped(row.1)));
     sheet.column(0, "per wave", column(&|row| format!("{:.1}", row.2)));
     sheet.column(1, "issue %", column(&|row| format!("{:.1}", 100.0 * row.3)));
     sheet.column(1, "memory", waits(|stalls| stalls.memory));
     sheet.column(2, "local", waits(|stalls| stalls.local));
     sheet.column(2, "scalar", waits(|stalls| stalls.scalar));
-    sheet.column(2, "dependence", waits(|stalls| stalls.dependence));
-    sheet.column(4, "unit", waits(|stalls| stalls.issue));
+    sheet.column(3, "dependence", waits(|stalls| stalls.dependence));
+    sheet.column(1, "unit", waits(|stalls| stalls.issue));
     let notes = format!(
         "Order: {}. Clocks are those in which all waves pass the kernel, each region times its frequency (a region: once).\n\
          \"issue %\": rounds in which an instruction issues. memory to unit: clocks that a wave waits, on average, by reason.\n\

@@ -1,7 +1,7 @@
 //! The trade-off between waves and length of a kernel, as a table.
 
-use lowtide_tool::names::readable;
-use lowtide_tool::table::{grouped, shorten, table, trimmed, width};
+use lowtide_tool::names::{readable, shortened};
+use lowtide_tool::table::{grouped, table, trimmed, width};
 
 use super::figures::in_tenths;
 use super::work::{KernelResult, PointResult};
@@ -18,7 +18,7 @@ cycles/wave: estimated cycles of a SIMD for each wave. * marks the fewest";
 pub(super) fn as_table(kernel: &KernelResult) -> String {
     let points = kernel.front.as_deref().unwrap_or_default();
     let rest = width().saturating_sub(kernel.target.chars().count() + 3);
-    let name = shorten(&readable(&kernel.name), rest.max(1));
+    let name = shortened(&readable(&kernel.name), rest.max(1));
     let title = format!("{name} ({})", kernel.target);
     if points.is_empty() {
         return format!("{title}\nno schedules are known for any number of waves\n");
