@@ -113,16 +113,20 @@ mod tests {
         assert_eq!(shortened("a_name_without_namespaces", 10), "a_name…ces");
     }
 
-    /// Each substitution holds the one before it twice.
+    /// Each parameter holds the one before it twice: the text doubles with every 11 characters of the name.
     #[test]
     fn a_short_name_cannot_fill_the_memory() {
-        let mut name = "_Z1fI1aS_".to_string();
-        for number in 0..30u32 {
-            let digit = std::char::from_digit(number % 36, 36).map(|c| c.to_ascii_uppercase());
-            let last = format!("S{}_", digit.expect("a digit"));
-            name += &format!("1tI{last}{last}E");
-        }
-        name += "Evv";
-        assert!(demangled(&name).is_none_or(|text| text.len() <= MOST));
+        let name = |count: u32| {
+            let mut name = "_Z1fI1a1tIS0_S0_E".to_string();
+            for last in 2..2 + count {
+                let digit = std::char::from_digit(last, 36).expect("a digit").to_ascii_uppercase();
+                name += &format!("S1_IS{digit}_S{digit}_E");
+            }
+            name + "Evv"
+        };
+        let lengths: Vec<Option<usize>> =
+            (0..30).map(|count| demangled(&name(count)).map(|text| text.len())).collect();
+        assert!(lengths[4] > lengths[3].map(|length| length * 3 / 2), "{lengths:?}");
+        assert!(lengths.iter().all(|length| *length <= Some(MOST)) && lengths[29].is_none(), "{lengths:?}");
     }
 }

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn long_lines_continue_behind_their_label() {
         assert_eq!(
-            wrapped("waves:  7 are more than enough\nshort", 18),
+            wrapped("waves:  7 are more than enough\nshort", 19),
             "waves:  7 are more\n        than enough\nshort"
         );
         assert_eq!(wrapped("name  two words", 12), "name  two\n      words");
