@@ -77,7 +77,8 @@ pub(super) fn text(document: &Document) -> String {
          Pass 1 searches a graph if its known orders have fewer waves than the rest of the kernel allows.\n\
          Pass 2 searches a graph if the order of pass 1 is longer than the bound known beforehand.\n\
          Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
-         list takes {:.2} µs per instruction. Its schedules have {:.4} times the length of those of twopass.",
+         list takes {:.2} µs per instruction.\n\
+         Its schedules have {:.4} times the length of those of twopass.",
         grouped(document.kernels),
         grouped(document.regions),
         grouped(document.not_recorded),
