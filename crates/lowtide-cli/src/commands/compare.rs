@@ -168,7 +168,7 @@ impl Document {
         let explanation = format!(
             "{}, {}, {}. Waves are summed over kernels, length and peak over regions; \"by loops\" counts a region ten times \
              for each loop around it. \"proven\" counts regions, and \"best on\" the kernels where no other algorithm is better \
-             for the goal. Each row has the totals of `lowtide schedule --algorithm NAME`.",
+             for the goal. \"ms\" has the time for bounds, too. Each row has the totals of `lowtide schedule --algorithm NAME`.",
             counted(self.kernels, "kernel"),
             counted(self.regions, "region"),
             counted(self.instructions, "instruction"),
