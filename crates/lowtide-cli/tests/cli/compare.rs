@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::common::{Folder, array, corpus, lines, number, program, run, tiny};
 use crate::skip::{Missing, skip};
 
+/// The algorithms that need the constraint solver.
+const SOLVER: [&str; 3] = ["cp", "cp-paper", "ip-paper"];
+
 /// The algorithms of `lowtide algorithms` that schedule kernels.
 fn scheduling() -> Vec<String> {
     let document = run("algorithms --json", &[]).json();
@@ -42,9 +45,8 @@ fn check_totals(names: &[&str], options: &str, file: &Path) {
 fn every_algorithm_has_the_totals_of_schedule() {
     let known = scheduling();
     let file = corpus().join("rocprim.jsonl.gz");
-    let needs_solver = ["cp", "cp-paper", "ip-paper"];
     let plain: Vec<&str> = (known.iter().map(String::as_str))
-        .filter(|name| !name.contains(' ') && !needs_solver.contains(name))
+        .filter(|name| !name.contains(' ') && !SOLVER.contains(name))
         .collect();
     assert!(plain.len() >= 25 && plain.contains(&"auto") && plain.contains(&"colony"), "{plain:?}");
     for options in
@@ -55,15 +57,19 @@ fn every_algorithm_has_the_totals_of_schedule() {
     for options in ["--nodes 20 --goal length", "--nodes 20 --goal throughput --waves 6"] {
         check_totals(&["production", "list", "twopass", "latency-hiding"], options, &file);
     }
-    // The rest of the list: an algorithm with options of its own, and those of the solver.
+    // The rest of the list: an algorithm with options of its own, and those of the next test.
     assert!(known.contains(&"colony --preset paper".to_string()), "{known:?}");
     check_totals(&["colony"], "--preset paper --nodes 20 --kernel exch", &file);
-    assert_eq!(known.len(), plain.len() + needs_solver.len() + 1, "{known:?}");
+    assert_eq!(known.len(), plain.len() + SOLVER.len() + 1, "{known:?}");
+}
+
+#[test]
+fn the_models_of_the_solver_have_the_totals_of_schedule() {
     match Solver::find() {
         Ok(_) => {
             let folder = Folder::new();
             let small = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("l", "r")]);
-            check_totals(&needs_solver, "--goal minreg --budget 2s", &small);
+            check_totals(&SOLVER, "--goal minreg --budget 2s", &small);
         }
         Err(error @ SolverError::NotInstalled) => skip(Missing::Installable, error),
         Err(error) => panic!("{error}"),
