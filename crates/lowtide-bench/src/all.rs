@@ -12,6 +12,7 @@ use lowtide_tool::args::InputArgs;
 use lowtide_tool::input::{expand, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::pack::packing_targets;
+use lowtide_tool::papers::with_papers;
 use lowtide_tool::table::command_line;
 use serde_json::{Map, Value};
 
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &AllArgs) -> Result<(), Failure> {
     }
     match args.json {
         true => print_json(&json),
-        false => print(&texts.join("\n\n\n")),
+        false => print(&with_papers(texts.join("\n\n\n"))),
     }
 }
 

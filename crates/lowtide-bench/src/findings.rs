@@ -1,6 +1,7 @@
 //! The common shape of all benchmarks: one document, shown in several forms.
 
 use lowtide_tool::output::{print, print_json};
+use lowtide_tool::papers::with_papers;
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ pub(crate) fn show<F: Findings>(
     }
     match json {
         true => print_json(&found)?,
-        false => print(&found.text())?,
+        false => print(&with_papers(found.text()))?,
     }
     progress::summary(&found.facts());
     Ok(())

@@ -8,9 +8,9 @@ use lowtide::twopass::weighted::{Objective, PressureCost};
 use lowtide_cp::Model;
 use lowtide_tool::args::{AntArgs, BudgetArgs, FilterArgs, InputArgs, LatencyArgs, TargetArgs};
 
-/// The kernels to schedule, the goal, and the algorithm.
+/// The kernels to schedule, the goal, and the algorithm. `A` is the option `--algorithm`: one name, or a list of them.
 #[derive(Args)]
-pub(crate) struct WorkArgs {
+pub(crate) struct WorkArgs<A: Args = OneAlgorithm> {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
@@ -26,9 +26,8 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_enum, default_value = "occupancy")]
     pub(crate) goal: GoalArg,
 
-    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp, cp-paper and ip-paper use a solver (scripts/install-ortools)
-    #[arg(long, default_value = "auto", value_parser = parse_method, value_name = "NAME")]
-    pub(crate) algorithm: Method,
+    #[command(flatten)]
+    pub(crate) algorithm: A,
 
     /// Use at most N registers of the target's first class. The goal length keeps the limit if any order does. The goal occupancy
     /// keeps it where a known order does so without losing waves (algorithms auto, list, waves, twopass and colony)
@@ -48,6 +47,70 @@ pub(crate) struct WorkArgs {
 
     #[command(flatten)]
     pub(crate) tuning: TuningArgs,
+}
+
+/// The algorithm of the commands that run one.
+#[derive(Args)]
+pub(crate) struct OneAlgorithm {
+    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp, cp-paper and ip-paper use a solver (scripts/install-ortools)
+    #[arg(long = "algorithm", default_value = "auto", value_parser = parse_method, value_name = "NAME")]
+    pub(crate) method: Method,
+}
+
+impl OneAlgorithm {
+    /// Return the name on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        self.method.name()
+    }
+}
+
+/// The algorithms of `lowtide compare`.
+#[derive(Args)]
+pub(crate) struct ManyAlgorithms {
+    /// Compare these algorithms of `lowtide algorithms`, separated by commas. `all` are all that need no solver [default: source,
+    /// production, and all that work for the goal]
+    #[arg(long = "algorithm", value_parser = parse_choice, value_name = "NAME,...", value_delimiter = ',')]
+    choices: Vec<Choice>,
+}
+
+/// An algorithm, or all of the library.
+#[derive(Clone, Copy)]
+enum Choice {
+    All,
+    One(Method),
+}
+
+impl ManyAlgorithms {
+    /// Return the algorithms, each once. Those that are named keep their order.
+    pub(crate) fn methods(&self, goal: Goal) -> Vec<Method> {
+        let all = || Algorithm::ALL.iter().copied();
+        let fits = |one: &Algorithm| one.goals().contains(&goal);
+        let mut methods: Vec<Method> = Vec::new();
+        let mut add = |method: Method| {
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
+        };
+        for choice in &self.choices {
+            match choice {
+                Choice::All => all().map(Method::Algorithm).for_each(&mut add),
+                Choice::One(method) => add(*method),
+            }
+        }
+        if self.choices.is_empty() {
+            // The orders to compare with come first. Both work for every goal.
+            let first = [Algorithm::SOURCE, Algorithm::PRODUCTION];
+            first.into_iter().chain(all().filter(fits)).map(Method::Algorithm).for_each(&mut add);
+        }
+        methods
+    }
+}
+
+fn parse_choice(name: &str) -> Result<Choice, String> {
+    match name {
+        "all" => Ok(Choice::All),
+        _ => parse_method(name).map(Choice::One),
+    }
 }
 
 /// The parameters of published methods.

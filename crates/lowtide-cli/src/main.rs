@@ -12,8 +12,9 @@ mod commands;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::Parser;
-use lowtide_tool::progress;
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use lowtide_tool::papers::cited_in;
+use lowtide_tool::{names, progress};
 use mimalloc::MiMalloc;
 
 /// Regions are many small arrays, read by several threads: this allocator takes a tenth less time for them than the one of the system.
@@ -44,11 +45,43 @@ struct Args {
     /// Limit the worker threads [default: one for each core]. Results do not depend on their number
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+
+    /// Print names of C++ and Rust kernels as they are in the file, instead of demangled
+    #[arg(long, global = true)]
+    mangled: bool,
+}
+
+/// Return the description of the command line. The help of a command ends with the papers that it cites.
+pub(crate) fn command() -> Command {
+    with_papers(Args::command())
+}
+
+fn with_papers(command: Command) -> Command {
+    let command = command.mut_subcommands(with_papers);
+    let mut texts: Vec<String> = Vec::new();
+    texts.extend(
+        [command.get_about(), command.get_long_about()].into_iter().flatten().map(ToString::to_string),
+    );
+    for arg in command.get_arguments() {
+        texts.extend([arg.get_help(), arg.get_long_help()].into_iter().flatten().map(ToString::to_string));
+        for value in arg.get_possible_values() {
+            texts.extend(value.get_help().map(ToString::to_string));
+        }
+    }
+    // A list of commands cites what each of them says in its first line.
+    texts.extend(command.get_subcommands().filter_map(Command::get_about).map(ToString::to_string));
+    match cited_in(&texts.join("\n")) {
+        Some(papers) => command.after_help(papers),
+        None => command,
+    }
 }
 
 fn main() -> ExitCode {
     progress::start();
-    let args = Args::parse();
+    let args = Args::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    if args.mangled {
+        names::keep_mangled();
+    }
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
         if let Err(error) = pool {
@@ -69,10 +102,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     #[test]
     fn the_command_line_is_consistent() {
-        super::Args::command().debug_assert();
+        super::command().debug_assert();
     }
 }

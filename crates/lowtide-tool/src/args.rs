@@ -18,7 +18,7 @@ pub struct InputArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Process only kernels whose name contains TEXT
+    /// Process only kernels whose name contains TEXT, mangled or demangled
     #[arg(long, value_name = "TEXT")]
     pub kernel: Option<String>,
 }
@@ -28,6 +28,18 @@ impl InputArgs {
     pub fn all_of(files: &[PathBuf]) -> Self {
         InputArgs { files: files.to_vec(), kernel: None }
     }
+}
+
+/// The form of the result.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
+pub struct FormatArgs {
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print the rows of the table as CSV, with all columns and plain numbers
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
 }
 
 /// The GPU to schedule for.

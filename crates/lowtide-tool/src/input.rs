@@ -16,7 +16,7 @@ use lowtide_io::{KernelReader, ReadError, ShaderLanguage, read_shader};
 use rayon::prelude::*;
 
 use crate::args::{InputArgs, TargetArgs};
-use crate::{Failure, progress};
+use crate::{Failure, names, progress};
 
 /// The instructions of a group of kernels that are in memory at the same time: enough work for all cores.
 const GROUP: usize = 50_000;
@@ -49,7 +49,7 @@ pub fn for_each_kernel<T: Send>(
     for file in &files {
         for kernel in progress.open(file)? {
             let kernel = kernel?;
-            if input.kernel.as_ref().is_some_and(|text| !kernel.name.contains(text.as_str())) {
+            if input.kernel.as_ref().is_some_and(|text| !names::contains(&kernel.name, text)) {
                 continue;
             }
             found = true;
@@ -111,13 +111,15 @@ struct Progress {
     read: Arc<AtomicU64>,
     /// Bytes of the groups that are done.
     done: AtomicU64,
+    /// The largest position so far: threads finish in any order, and the bar never goes back.
+    furthest: AtomicU64,
 }
 
 impl Progress {
     fn new(files: &[PathBuf]) -> Self {
         let total = files.iter().map(|file| file.metadata().map_or(0, |data| data.len())).sum();
         let bar = progress::bar(total, "{bar:40} {percent}% of {total_bytes}, {elapsed}, {eta} left");
-        Progress { bar, read: Arc::default(), done: AtomicU64::new(0) }
+        Progress { bar, read: Arc::default(), done: AtomicU64::new(0), furthest: AtomicU64::new(0) }
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Iterator<Item = Result<Kernel, ReadError>>>, ReadError> {
@@ -140,7 +142,8 @@ impl Progress {
     /// Note that `kernels` of the `of` kernels of the current group are done.
     fn update(&self, kernels: u64, of: u64) {
         let (done, read) = (self.done.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
-        self.bar.set_position(done + (read - done) * kernels / of);
+        let position = done + (read - done) * kernels / of;
+        self.bar.set_position(position.max(self.furthest.fetch_max(position, Ordering::Relaxed)));
     }
 
     fn end_group(&self) {

@@ -2,7 +2,7 @@
 //!
 //! A command reads kernels ([`input`]), asks the library for schedules ([`solve`], [`pack`], [`passes`], [`ants`]), and
 //! prints a result ([`output`], [`table`], [`page`]). While it runs, [`progress`] prints to the terminal. Every error becomes a
-//! [`Failure`]. Groups of arguments that several commands accept are in [`args`].
+//! [`Failure`]. [`names`] makes names of kernels readable, and [`papers`] explains the papers that texts cite. Groups of arguments that several commands accept are in [`args`].
 //!
 //! Only [`solve`] knows how the library keeps results across regions; all other modules receive them from there.
 
@@ -11,9 +11,11 @@ pub mod ants;
 pub mod args;
 mod failure;
 pub mod input;
+pub mod names;
 pub mod output;
 pub mod pack;
 pub mod page;
+pub mod papers;
 pub mod passes;
 pub mod progress;
 pub mod solve;

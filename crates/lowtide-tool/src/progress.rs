@@ -2,7 +2,8 @@
 //!
 //! Progress is printed to the standard error, and only if it is a terminal. The first second of a command
 //! prints nothing, nor does the first second of a search. Of thousands of regions, only those with a long
-//! search get a line.
+//! search get a line. Lines fit into the terminal. Their times never go back: a step that is printed later than it
+//! happened has no time, if the line above has a later one.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ use lowtide::budget::Budget;
 use lowtide::progress::{Event, Log, Observed, Observer, Phase, Quantity, Step};
 use lowtide::region::Region;
 
-use crate::table::{command_line, grouped, shorten};
+use crate::names::{readable, shortened};
+use crate::table::{WIDTH, command_line, grouped, wrapped};
 
 /// A command or search that takes no longer prints no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,12 +28,23 @@ const AT_ONCE: &str = "LOWTIDE_PROGRESS_AT_ONCE";
 /// The most steps of the first second of a search that are printed: the last ones.
 const MOST_EARLIER: usize = 20;
 
-/// Columns for the name of a kernel and region.
-const NAME: usize = 42;
+/// Columns of a line before its text, for the time.
+const TIME: usize = 11;
+
+/// Columns of a line of a search behind the name: quantity, best, bound, gap and end.
+const FIGURES: usize = 47;
+
+/// The fewest columns for a name, in a terminal of any width.
+const SHORTEST_NAME: usize = 12;
+
+/// The most columns for a name: figures should stand near it.
+const LONGEST_NAME: usize = 60;
 
 /// All threads write to the one terminal through this.
 static TERMINAL: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 static START: OnceLock<Instant> = OnceLock::new();
+/// The time of the last line that has one.
+static LAST: Mutex<Duration> = Mutex::new(Duration::ZERO);
 /// The bar that is shown now.
 static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
@@ -47,6 +60,11 @@ fn elapsed() -> Duration {
 fn has_terminal() -> bool {
     static ANSWER: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
     *ANSWER
+}
+
+/// Return the columns of the terminal.
+fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(WIDTH, |(columns, _)| columns.0.into())
 }
 
 /// Return the time that a command or search takes before it prints progress.
@@ -66,7 +84,8 @@ pub fn is_watched() -> bool {
 /// Show a bar on the terminal. Without a terminal, the bar is hidden.
 pub fn bar(total: u64, template: &str) -> ProgressBar {
     let bar = match has_terminal() {
-        true => TERMINAL.add(ProgressBar::new(total)),
+        // The bar shows the time since the start of the command, as the lines do.
+        true => TERMINAL.add(ProgressBar::new(total).with_elapsed(elapsed())),
         false => ProgressBar::hidden(),
     };
     let style = ProgressStyle::with_template(&format!("{template}{{msg}}"));
@@ -79,18 +98,35 @@ pub fn bar(total: u64, template: &str) -> ProgressBar {
 /// Show the totals so far below the bar.
 pub fn totals(text: &str) {
     if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
-        bar.set_message(format!("\n{text}"));
+        bar.set_message(format!("\n{}", wrapped(text, width())));
     }
 }
 
-/// Print a line with the time above the bars, if progress is printed.
-pub fn line(text: &str) {
-    line_at(elapsed(), text);
+/// Print a line about a kernel with the time above the bars, if progress is printed.
+pub fn line(kernel: &str, figures: &str) {
+    if is_watched() {
+        let rest = width().saturating_sub(TIME + 2 + figures.chars().count()).max(SHORTEST_NAME);
+        let text = format!("{}: {figures}", shortened(&readable(kernel), rest));
+        print_lines(|| vec![(elapsed(), text)]);
+    }
 }
 
-fn line_at(time: Duration, text: &str) {
-    if is_watched() {
-        TERMINAL.suspend(|| eprintln!("{:>7.1} s  {text}", time.as_secs_f64()));
+/// Print lines with their times. A time before that of an earlier line is left out.
+fn print_lines(lines: impl FnOnce() -> Vec<(Duration, String)>) {
+    // The clock is read under the lock, so that other threads print nothing later in between.
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines: Vec<String> = lines().into_iter().map(|(time, text)| stamp(&mut last, time) + &text).collect();
+    TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
+}
+
+/// Return the start of a line: its time, or blanks if the last time is later.
+fn stamp(last: &mut Duration, time: Duration) -> String {
+    match time >= *last {
+        true => {
+            *last = time;
+            format!("{:>7.1} s  ", time.as_secs_f64())
+        }
+        false => " ".repeat(TIME),
     }
 }
 
@@ -110,26 +146,28 @@ pub fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'
 /// Print a line for each improvement of a long search, and for its end. The first line is preceded by the steps of the first second.
 fn tell(event: &Event) {
     static HAS_HEADER: AtomicBool = AtomicBool::new(false);
-    let lines = lines(event, patience());
+    let lines = lines(event, patience(), width());
     if lines.is_empty() || !is_watched() {
         return;
     }
     if !HAS_HEADER.swap(true, Ordering::Relaxed) {
-        let titles = columns("region", "of", ["best", "bound", "gap"], "");
+        let titles = columns("region", "of", ["best", "bound", "gap"], "", width());
         TERMINAL.suspend(|| eprintln!("{:>9}  {titles}", "time"));
     }
-    for (time, line) in lines {
-        line_at(elapsed().saturating_sub(event.step().time - time), &line);
-    }
+    print_lines(|| {
+        // The last step has happened just now.
+        let (now, last) = (elapsed(), event.step().time);
+        lines.into_iter().map(|(time, line)| (now.saturating_sub(last - time), line)).collect()
+    });
 }
 
 /// Return the lines of an event, each with its time since the start of the search. A search that is shorter than `patience` has none.
-fn lines(event: &Event, patience: Duration) -> Vec<(Duration, String)> {
+fn lines(event: &Event, patience: Duration, width: usize) -> Vec<(Duration, String)> {
     if event.step().time < patience {
         return Vec::new();
     }
     let name = match event.kernel {
-        Some(kernel) => format!("{kernel} {}", event.region.name()),
+        Some(kernel) => format!("{} {}", readable(kernel), event.region.name()),
         None => event.region.name().to_string(),
     };
     let earlier = event.steps.len() - 1;
@@ -150,13 +188,15 @@ fn lines(event: &Event, patience: Duration) -> Vec<(Duration, String)> {
         };
         let figures = [grouped(step.best), grouped(step.bound), gap(step.best, step.bound)];
         let figures = figures.each_ref().map(String::as_str);
-        (step.time, columns(&name, event.quantity.name(), figures, end))
+        (step.time, columns(&name, event.quantity.name(), figures, end, width))
     };
     event.steps.iter().enumerate().skip(first).map(line).collect()
 }
 
-fn columns(name: &str, of: &str, [best, bound, gap]: [&str; 3], end: &str) -> String {
-    let line = format!("{:<NAME$}  {of:<6} {best:>10} {bound:>10} {gap:>8}  {end}", shorten(name, NAME));
+/// Return the line of a search for a terminal of `width` columns, without its time.
+fn columns(name: &str, of: &str, [best, bound, gap]: [&str; 3], end: &str, width: usize) -> String {
+    let names = width.saturating_sub(TIME + FIGURES).clamp(SHORTEST_NAME, LONGEST_NAME);
+    let line = format!("{:<names$}  {of:<6} {best:>10} {bound:>10} {gap:>8}  {end}", shortened(name, names));
     line.trim_end().to_string()
 }
 
@@ -180,7 +220,7 @@ pub fn summary(facts: &[String]) {
             command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
         ),
     ];
-    lines.extend(facts.iter().cloned());
+    lines.extend(facts.iter().map(|fact| wrapped(fact, width())));
     TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
 }
 
@@ -202,10 +242,23 @@ mod tests {
     #[test]
     fn lines_have_columns_and_fit() {
         let name = "a kernel with a name that is longer than a line can have".repeat(3);
-        let header = columns("region", "of", ["best", "bound", "gap"], "");
-        let full = columns(&name, "excess", ["1,000,000", "1,000,000", &gap(1, 1000)], "proven");
-        assert!(!header.ends_with(' ') && full.chars().count() + 11 <= 100, "{full}");
-        assert_eq!(header.find("bound"), Some(NAME + 2 + 6 + 1 + 10 + 1 + 5));
+        for width in [80, 100, 140] {
+            let header = columns("region", "of", ["best", "bound", "gap"], "", width);
+            let full = columns(&name, "excess", ["1,000,000", "1,000,000", &gap(1, 1000)], "proven", width);
+            let length = TIME + full.chars().count();
+            assert!(!header.ends_with(' ') && length == width.min(TIME + FIGURES + LONGEST_NAME), "{full}");
+            let names = length - TIME - FIGURES;
+            assert_eq!(header.find("bound"), Some(names + 2 + 6 + 1 + 10 + 1 + 5));
+        }
+    }
+
+    #[test]
+    fn times_never_go_back() {
+        let mut last = Duration::ZERO;
+        let times = [0, 1500, 1200, 1499, 1500, 9000].map(Duration::from_millis);
+        let stamps = times.map(|time| stamp(&mut last, time).trim().to_string());
+        assert_eq!(stamps, ["0.0 s", "1.5 s", "", "", "1.5 s", "9.0 s"]);
+        assert!(times.iter().all(|time| stamp(&mut last, *time).chars().count() == TIME));
     }
 
     /// The lines of a search with steps at these times, in milliseconds, at each of its steps.
@@ -231,7 +284,8 @@ mod tests {
                 _ => Phase::Improvement,
             };
             let (quantity, steps) = (Quantity::Peak, &all[..count]);
-            let told = lines(&Event { kernel: Some("k"), region: &region, quantity, phase, steps }, patience);
+            let event = Event { kernel: Some("k"), region: &region, quantity, phase, steps };
+            let told = lines(&event, patience, 100);
             // The bound names the step.
             let word = |(_, line): (_, String)| {
                 line.split_whitespace().skip(4).step_by(3).collect::<Vec<_>>().join(" ")

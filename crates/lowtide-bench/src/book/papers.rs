@@ -16,12 +16,14 @@ pub(crate) struct Paper {
 pub(crate) mod chen {
     use lowtide::algorithm::Algorithm;
 
+    use lowtide_tool::papers::PAPERS;
+
     use super::Paper;
 
     pub(crate) const PAPER: Paper = Paper {
-        number: 1,
-        authors: "Gang Chen (Intel)",
-        title: "Optimal and heuristic min-reg scheduling algorithms for GPU programs",
+        number: PAPERS[0].number,
+        authors: PAPERS[0].authors,
+        title: PAPERS[0].title,
         setting: "The paper has 4,437 basic blocks of shaders for rendering, taken from a GPU compiler. It counts only \
                   blocks whose optimum a constraint solver proved within two hours. The input here is other code, from \
                   another compiler, for other GPUs. The ranking of the algorithms can be compared, and roughly their \
@@ -90,12 +92,14 @@ pub(crate) mod chen {
 
 /// Paper 2.
 pub(crate) mod shobaki_2020 {
+    use lowtide_tool::papers::PAPERS;
+
     use super::Paper;
 
     pub(crate) const PAPER: Paper = Paper {
-        number: 2,
-        authors: "Ghassan Shobaki, Austin Kerbow, Stanislav Mekhanoshin",
-        title: "Optimizing occupancy and ILP on the GPU using a combinatorial approach",
+        number: PAPERS[1].number,
+        authors: PAPERS[1].authors,
+        title: PAPERS[1].title,
         setting: "The paper compiles 13 programs for machine learning (PlaidML) with LLVM 9 for an AMD Vega 64. It counts \
                   every region, and its searches start from another heuristic. Here the input is other code, from a later \
                   LLVM, and each graph counts once. `production` is the scheduler of the compiler that made the regions, \
@@ -182,12 +186,14 @@ pub(crate) mod shobaki_2020 {
 
 /// Paper 3.
 pub(crate) mod fayyazi {
+    use lowtide_tool::papers::PAPERS;
+
     use super::Paper;
 
     pub(crate) const PAPER: Paper = Paper {
-        number: 3,
-        authors: "Morteza Fayyazi, Norman Rubin, Chris Reeve (Northeastern University, ATI Research)",
-        title: "Integrating splitting transformations into an ILP instruction scheduler",
+        number: PAPERS[2].number,
+        authors: PAPERS[2].authors,
+        title: PAPERS[2].title,
         setting: "The paper packs 568 shaders of games and tools, which are not public. Its target is an ATI GPU with a \
                   vector and a scalar unit, and it starts from the schedule of ATI's production compiler. The generated \
                   blocks here have the number and sizes of those shaders, and are packed for a GPU with the same description \
@@ -271,12 +277,14 @@ pub(crate) mod fayyazi {
 
 /// Paper 4.
 pub(crate) mod shobaki_2024 {
+    use lowtide_tool::papers::PAPERS;
+
     use super::Paper;
 
     pub(crate) const PAPER: Paper = Paper {
-        number: 4,
-        authors: "Ghassan Shobaki, Pinar Muyan-Özçelik, Josh Hutton, Bruce Linck and others",
-        title: "Instruction scheduling for the GPU on the GPU",
+        number: PAPERS[3].number,
+        authors: PAPERS[3].authors,
+        title: PAPERS[3].title,
         setting: "The paper compiles 341 benchmarks of rocPRIM with LLVM 15 for an AMD Radeon VII. The same GPU runs the \
                   ants, one region at a time. The single core is that of a Threadripper 1950X. Here all regions of a pass go \
                   to the GPU at once, and both sides do exactly the same work with the same result. The paper compares runs \
@@ -379,12 +387,14 @@ pub(crate) mod shobaki_2024 {
 
 /// Paper 5.
 pub(crate) mod heirich {
+    use lowtide_tool::papers::PAPERS;
+
     use super::Paper;
 
     pub(crate) const PAPER: Paper = Paper {
-        number: 5,
-        authors: "Alan Heirich (Sony)",
-        title: "Optimal automatic multi-pass shader partitioning by dynamic programming",
+        number: PAPERS[4].number,
+        authors: PAPERS[4].authors,
+        title: PAPERS[4].title,
         setting: "The paper partitions 10 vertex and 3 fragment shaders. It neither names its GPU nor prints its cost \
                   function. It reports branching factors only, and neither costs nor passes. The shaders here are other \
                   ones, for a GPU described in this repository.",

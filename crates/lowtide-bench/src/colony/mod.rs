@@ -19,6 +19,7 @@ pub use args::ColonyArgs;
 use document::Document;
 use lowtide_tool::Failure;
 use lowtide_tool::output::{print, print_json};
+use lowtide_tool::papers::with_papers;
 
 use crate::book::Chapter;
 use crate::findings::{Findings, show};
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &ColonyArgs) -> Result<(), Failure> {
         (true, _) => show(args.json, &args.book, || sweep::measure(args)),
         (_, true) => {
             let found = techniques::measure(args)?;
-            if args.json { print_json(&found.rows) } else { print(&techniques::text(&found)) }
+            if args.json { print_json(&found.rows) } else { print(&with_papers(techniques::text(&found))) }
         }
         _ => show(args.json, &args.book, || measure(args)),
     }

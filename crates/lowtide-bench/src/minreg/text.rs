@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lowtide::algorithm::Algorithm;
+use lowtide_tool::names::{readable, shortened};
 use lowtide_tool::table::{grouped, shorten, table};
 
 use super::constraints;
@@ -182,7 +183,7 @@ fn open_table(open: &[Open]) -> String {
     let mut lines = table(2, &["kernel", "region", "size", "bound", "best"]);
     for Open { kernel, region, size, bound, best } in open {
         lines.add_row([
-            shorten(kernel, 60),
+            shortened(&readable(kernel), 40),
             shorten(region, 20),
             grouped(*size as u64),
             bound.to_string(),

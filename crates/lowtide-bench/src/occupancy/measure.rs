@@ -248,7 +248,7 @@ impl Made {
         bar.finish_and_clear();
         let filter = if filter.is_some() { " with the filter" } else { "" };
         let (waves, length) = (grouped(made.occupancy()), grouped(made.length()));
-        progress::line(&format!("{}{filter}: waves {waves}, length {length}", algorithm.name()));
+        progress::line(&format!("{}{filter}", algorithm.name()), &format!("waves {waves}, length {length}"));
         input
             .kernels
             .par_iter()

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use lowtide::algorithm::Algorithm;
+use lowtide_tool::names::{readable, shortened};
 use lowtide_tool::progress;
-use lowtide_tool::table::{grouped, shorten, table, trimmed};
+use lowtide_tool::table::{grouped, table, trimmed};
 
 use super::counts::{COUNTS, Counts, SIZES};
 use super::document::{Better, Document, FILTERED, OTHERS, TWO_PASSES};
@@ -76,7 +77,8 @@ pub(super) fn text(document: &Document) -> String {
          Pass 1 searches a graph if its known orders have fewer waves than the rest of the kernel allows.\n\
          Pass 2 searches a graph if the order of pass 1 is longer than the bound known beforehand.\n\
          Pass 1 took {:.2} s of all threads, {first} states per second; pass 2 {:.2} s, {second}.\n\
-         list takes {:.2} µs per instruction. Its schedules have {:.4} times the length of those of twopass.",
+         list takes {:.2} µs per instruction.\n\
+         Its schedules have {:.4} times the length of those of twopass.",
         grouped(document.kernels),
         grouped(document.regions),
         grouped(document.not_recorded),
@@ -111,7 +113,7 @@ fn better_in_words(document: &Document) -> String {
     let mut rows = table(2, &["kernel", "algorithm", "waves", "twopass", "length", "twopass"]);
     for Better { kernel, algorithm, waves, length } in &document.better {
         rows.add_row([
-            shorten(kernel, 50),
+            shortened(&readable(kernel), 50),
             (*algorithm).to_string(),
             waves[0].to_string(),
             waves[1].to_string(),

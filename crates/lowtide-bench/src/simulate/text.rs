@@ -1,6 +1,7 @@
 //! The tables of `lowtide bench simulate` for the terminal.
 
-use lowtide_tool::table::{grouped, shorten, table, trimmed};
+use lowtide_tool::names::{readable, shortened};
+use lowtide_tool::table::{grouped, table, trimmed};
 
 use super::measure::Document;
 
@@ -25,7 +26,7 @@ pub(super) fn text(document: &Document, with_variants: bool) -> String {
         for kernel in &document.kernels {
             for variant in &kernel.variants {
                 rows.add_row([
-                    shorten(&kernel.name, 40),
+                    shortened(&readable(&kernel.name), 36),
                     variant.name.to_string(),
                     variant.waves.to_string(),
                     format!("{:.1}", variant.clocks),
@@ -37,7 +38,7 @@ pub(super) fn text(document: &Document, with_variants: bool) -> String {
     }
     let mut rows = table(1, &["kernel", "Kendall's tau"]);
     for kernel in &document.kernels {
-        rows.add_row([shorten(&kernel.name, 60), tau(kernel.tau)]);
+        rows.add_row([shortened(&readable(&kernel.name), 60), tau(kernel.tau)]);
     }
     parts.push(trimmed(&rows));
     let agreement = &document.agreement;

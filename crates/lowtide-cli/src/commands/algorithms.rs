@@ -4,16 +4,17 @@ use lowtide::algorithm::Algorithm;
 use lowtide::problem::Goal;
 use lowtide_cp::Model;
 use lowtide_tool::Failure;
-use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{table, trimmed};
+use lowtide_tool::args::FormatArgs;
+use lowtide_tool::output::{print, print_csv, print_json};
+use lowtide_tool::papers::with_papers;
+use lowtide_tool::table::{width, wrapped};
 use serde::Serialize;
 
 /// The arguments of `lowtide algorithms`.
 #[derive(clap::Args)]
 pub(crate) struct AlgorithmsArgs {
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 const SCHEDULE: &str = "schedule";
@@ -97,6 +98,18 @@ impl Row {
         }
     }
 
+    fn csv(&self) -> Vec<String> {
+        vec![
+            self.name.to_string(),
+            self.command.to_string(),
+            self.alias.unwrap_or_default().to_string(),
+            self.goals.join(" "),
+            self.paper.map_or_else(String::new, |paper| paper.to_string()),
+            self.section.unwrap_or_default().to_string(),
+            self.summary.to_string(),
+        ]
+    }
+
     fn source(&self) -> String {
         match (self.paper, self.section) {
             // The remark behind the colon is for --json.
@@ -120,29 +133,41 @@ pub(crate) fn run(args: &AlgorithmsArgs) -> Result<(), Failure> {
         goals: Vec::new(),
     });
     let rows: Vec<Row> = own.chain(Model::ALL.into_iter().map(Row::of_solver)).chain(others).collect();
-    match args.json {
-        true => print_json(&rows),
-        false => print(&as_table(&rows)),
+    if args.format.json {
+        return print_json(&rows);
     }
+    if args.format.csv {
+        return print_csv(&CSV, rows.iter().map(Row::csv));
+    }
+    print(&with_papers(as_text(&rows)))
 }
 
-fn as_table(rows: &[Row]) -> String {
-    let mut text = table(4, &["algorithm", "goals", "from", "summary"]);
+/// The columns of `--csv`.
+const CSV: [&str; 7] = ["algorithm", "command", "alias", "goals", "paper", "section", "summary"];
+
+/// Columns for the name of an algorithm.
+const NAME: usize = 29;
+
+fn as_text(rows: &[Row]) -> String {
+    let entry = |row: &Row| {
+        let place = match row.command {
+            SCHEDULE => row.goals.join(", "),
+            command => command.to_string(),
+        };
+        let facts: Vec<String> = [place, row.source()].into_iter().filter(|fact| !fact.is_empty()).collect();
+        format!("{:<NAME$}{}\n  {}", row.name, facts.join("; "), row.summary)
+    };
     let (scheduling, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.command == SCHEDULE);
-    for row in scheduling {
-        text.add_row([row.name, &row.goals.join(", "), &row.source(), row.summary]);
-    }
-    let mut other_text = table(4, &["algorithm", "command", "from", "summary"]);
-    for row in others {
-        other_text.add_row([row.name, row.command, &row.source(), row.summary]);
-    }
+    let list = |rows: &[&Row]| rows.iter().map(|row| entry(row)).collect::<Vec<_>>().join("\n");
     let aliases =
         rows.iter().filter_map(|row| Some(format!("`{}` is another name of `{}`", row.alias?, row.name)));
-    let notes = aliases.collect::<Vec<_>>().join(". ");
-    format!(
-        "{}\n\n`lowtide schedule --algorithm NAME` runs one of them; `goals` are those that it works for. {notes}. Papers: docs/architecture.md.\n\n{}\n\n\
+    let text = format!(
+        "{}\n\n`lowtide schedule --algorithm NAME` runs one of these, and `lowtide compare` several. Behind each name \
+         stand the goals that it works for, and the paper that it comes from. {}.\n\n{}\n\n\
          `lowtide pack --algorithm NAME` and `lowtide passes --algorithm NAME` run these.",
-        trimmed(&text),
-        trimmed(&other_text)
-    )
+        list(&scheduling),
+        aliases.collect::<Vec<_>>().join(". "),
+        list(&others)
+    );
+    wrapped(&text, width())
 }

@@ -11,7 +11,7 @@ use lowtide_tool::Failure;
 use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{counted, grouped, table};
+use lowtide_tool::table::{counted, grouped, table, width, wrapped};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -402,12 +402,13 @@ impl RecordedDocument {
         text += &format!("{rows}\n\nEvery order was measured by the checker and by the tracker.");
         let changed = self.production_changed;
         if changed.regions > 0 {
-            text += &format!(
-                "\nNot compared: {} of kernels whose instructions the production compiler changed. Its figures are for other code; \
+            let note = format!(
+                "Not compared: {} of kernels whose instructions the production compiler changed. Its figures are for other code; \
                  they differ in {}.",
                 counted(changed.regions, "production order"),
                 grouped(changed.mismatches)
             );
+            text += &format!("\n{}", wrapped(&note, width()));
         }
         text
     }

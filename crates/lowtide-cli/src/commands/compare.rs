@@ -1,180 +1,206 @@
-//! `lowtide compare`: all algorithms on the same input.
+//! `lowtide compare`: several algorithms on the same input.
+//!
+//! Each algorithm does the work of `lowtide schedule --algorithm NAME` with the same options, in a session of its own. So its totals
+//! are those of `schedule`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
-use lowtide::problem::Problem;
-use lowtide::target::Latencies;
-use lowtide::throughput::loop_weight;
-use lowtide_tool::args::{BudgetArgs, InputArgs, LatencyArgs, TargetArgs, name_of};
-use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::output::{print, print_json};
-use lowtide_tool::solve::Run;
-use lowtide_tool::table::{grouped, table};
+use lowtide::problem::Goal;
+use lowtide_tool::args::{FormatArgs, name_of};
+use lowtide_tool::input::for_each_kernel;
+use lowtide_tool::output::{print, print_csv, print_json};
+use lowtide_tool::table::{Sheet, counted, grouped, width, wrapped};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
-use crate::args::GoalArg;
+use super::schedule::{Figures, KernelResult, Totals, TotalsResult, Work};
+use crate::args::{ManyAlgorithms, Method, WorkArgs};
 
 /// The arguments of `lowtide compare`.
 #[derive(clap::Args)]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
-    input: InputArgs,
-    #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    latencies: LatencyArgs,
-
-    /// Optimize for this goal
-    #[arg(long, value_enum, default_value = "occupancy")]
-    goal: GoalArg,
+    work: WorkArgs<ManyAlgorithms>,
 
     #[command(flatten)]
-    budget: BudgetArgs,
-
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    format: FormatArgs,
 }
 
-#[derive(Serialize, Default)]
+#[derive(Serialize)]
 struct Document {
     kernels: u64,
     regions: u64,
     instructions: u64,
     /// The latencies used: several if the targets differ.
     latencies: BTreeSet<String>,
-    algorithms: BTreeMap<&'static str, Totals>,
+    algorithms: BTreeMap<&'static str, Row>,
 }
 
-/// The sums of one algorithm over the whole input.
-#[derive(Serialize, Default, Clone)]
-struct Totals {
-    /// Sum over kernels.
+/// The figures of one algorithm over the whole input.
+#[derive(Serialize)]
+struct Row {
+    /// Waves, summed over kernels.
     occupancy: u64,
-    /// Sum over regions.
+    /// Lengths, summed over regions.
     length: u64,
     /// The same with ten times the weight for each loop around a region.
     weighted_length: u64,
-    /// Sum over regions of the peak of the target's first class.
+    /// Peaks of the target's first class, summed over regions.
     peak: u64,
-    /// Regions where no other algorithm is better for the goal.
+    /// Regions that are proven to be optimal for the goal.
+    proven: u64,
+    /// Kernels where no other algorithm is better for the goal.
+    best: u64,
+    seconds: f64,
+    /// The totals of `lowtide schedule --algorithm NAME --json`.
+    totals: TotalsResult,
+}
+
+/// The sums of one algorithm so far.
+#[derive(Default)]
+struct Sums {
+    totals: Totals,
     best: u64,
     seconds: f64,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
-    let targets = Targets::new(&args.target)?.with_latencies(latencies);
-    let goal = args.goal.into();
-    let budget = args.budget.budget();
-    let mut document = Document::default();
+    let goal = Goal::from(args.work.goal);
+    let methods = args.work.algorithm.methods(goal);
+    let works = methods.iter().map(|method| Work::by(*method, &args.work, false, false));
+    let works: Vec<Work> = works.collect::<Result<_, _>>()?;
+    works.iter().try_for_each(|work| work.start(&args.work))?;
+    let mut sums: Vec<Sums> = works.iter().map(|_| Sums::default()).collect();
+    let mut latencies = BTreeSet::new();
     for_each_kernel(
-        &args.input,
+        &args.work.input,
         |kernel| {
-            let (kernel, target) = targets.prepare(kernel)?;
-            let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-            let mut totals = vec![Totals::default(); Algorithm::ALL.len()];
-            let mut occupancy = vec![most; Algorithm::ALL.len()];
-            for region in &kernel.regions {
-                let problem = Problem::new(region, target, goal).map_err(Failure::target(&kernel.name))?;
-                let mut costs = Vec::new();
-                for (position, algorithm) in Algorithm::ALL.iter().copied().enumerate() {
-                    let start = Instant::now();
-                    let schedule = Run::new().schedule(&kernel.name, &problem, algorithm, budget)?;
-                    totals[position].seconds += start.elapsed().as_secs_f64();
-                    let measure = problem.measure(&schedule);
-                    let peak = measure.peaks.get(problem.primary_class().index());
-                    totals[position].length += u64::from(measure.length);
-                    totals[position].weighted_length +=
-                        u64::from(loop_weight(region)) * u64::from(measure.length);
-                    totals[position].peak += u64::from(peak.map_or(0, |peak| peak.between));
-                    occupancy[position] = occupancy[position].min(measure.occupancy);
-                    costs.push(problem.cost(&measure));
-                }
-                let best = costs.iter().min();
-                for (totals, cost) in totals.iter_mut().zip(&costs) {
-                    totals.best += u64::from(Some(cost) == best);
-                }
-            }
-            for (totals, occupancy) in totals.iter_mut().zip(occupancy) {
-                totals.occupancy = u64::from(occupancy);
-            }
-            Ok((kernel.regions.len(), kernel.instr_count(), targets.latencies_on(target), totals))
+            // The target does not depend on the algorithm.
+            let (kernel, target) = works[0].targets().prepare(kernel)?;
+            let problems = works[0].problems(&kernel, target)?;
+            let results = works.iter().map(|work| work.schedule(&kernel, target, &problems));
+            results.collect::<Result<Vec<KernelResult>, Failure>>()
         },
-        |(regions, instructions, latencies, totals)| {
-            document.latencies.insert(latencies.to_string());
-            document.kernels += 1;
-            document.regions += regions as u64;
-            document.instructions += instructions as u64;
-            for (algorithm, part) in Algorithm::ALL.iter().copied().zip(totals) {
-                let sum = document.algorithms.entry(algorithm.name()).or_default();
-                sum.occupancy += part.occupancy;
-                sum.length += part.length;
-                sum.weighted_length += part.weighted_length;
-                sum.peak += part.peak;
-                sum.best += part.best;
-                sum.seconds += part.seconds;
+        |results| {
+            let figures: Vec<Figures> = results.iter().map(Figures::new).collect();
+            let costs = || figures.iter().map(|figures| figures.cost(goal));
+            let best = costs().min_by(|one, other| one.partial_cmp(other).expect("costs are numbers"));
+            for (sums, figures) in sums.iter_mut().zip(&figures) {
+                latencies.insert(figures.kernel.latencies.to_string());
+                sums.totals.add(figures);
+                sums.best += u64::from(Some(figures.cost(goal)) == best);
+                sums.seconds += figures.kernel.seconds;
             }
             Ok(())
         },
     )?;
-    match args.json {
-        true => print_json(&document)?,
-        false => print(&as_table(&document))?,
+    works.iter().for_each(Work::finish);
+    let document = Document::new(&methods, &sums, latencies);
+    if args.format.json {
+        print_json(&document)?;
+    } else if args.format.csv {
+        print_csv(&CSV, methods.iter().map(|method| document.csv_row(*method)))?;
+    } else {
+        print(&document.as_table(&methods))?;
     }
-    progress::summary(&facts(&document, args));
+    progress::summary(&document.facts(args));
     Ok(())
 }
 
-/// Return the lines of the summary.
-fn facts(document: &Document, args: &CompareArgs) -> Vec<String> {
-    let budget = progress::budget_in_words(args.budget.budget(), "instruction and pass", "region and pass");
-    let mut facts = vec![
-        format!("goal {}, {budget}", name_of(&args.goal)),
-        format!(
-            "{} kernels, {} regions, {} instructions",
-            grouped(document.kernels),
-            grouped(document.regions),
-            grouped(document.instructions)
-        ),
-    ];
-    for algorithm in [Algorithm::SOURCE, Algorithm::PRODUCTION, Algorithm::AUTO] {
-        if let Some(totals) = document.algorithms.get(algorithm.name()) {
-            facts.push(format!(
-                "{}: waves {}, length {}, peak {}, best on {}",
-                algorithm.name(),
-                grouped(totals.occupancy),
-                grouped(totals.length),
-                grouped(totals.peak),
-                grouped(totals.best)
-            ));
+/// The columns of `--csv`.
+const CSV: [&str; 8] =
+    ["algorithm", "waves", "length", "weighted_length", "peak", "proven", "best", "seconds"];
+
+impl Document {
+    fn new(methods: &[Method], sums: &[Sums], latencies: BTreeSet<String>) -> Self {
+        let row = |sums: &Sums| {
+            let totals = sums.totals.document();
+            Row {
+                occupancy: totals.after.occupancy,
+                length: totals.after.length,
+                weighted_length: totals.weighted_length,
+                peak: totals.after.peak_sum,
+                proven: totals.proven,
+                best: sums.best,
+                seconds: sums.seconds,
+                totals,
+            }
+        };
+        // All algorithms have the same kernels.
+        let first = sums.first().map(|sums| sums.totals.document());
+        Document {
+            kernels: sums.first().map_or(0, |sums| sums.totals.kernels),
+            regions: first.as_ref().map_or(0, |totals| totals.regions),
+            instructions: first.as_ref().map_or(0, |totals| totals.instructions),
+            latencies,
+            algorithms: methods.iter().map(|method| method.name()).zip(sums.iter().map(row)).collect(),
         }
     }
-    facts
-}
 
-fn as_table(document: &Document) -> String {
-    let mut rows = table(1, &["algorithm", "waves", "length", "by loops", "peak", "best on", "ms"]);
-    for &algorithm in Algorithm::ALL {
-        let Some(totals) = document.algorithms.get(algorithm.name()) else { continue };
-        rows.add_row([
-            algorithm.name().to_string(),
-            grouped(totals.occupancy),
-            grouped(totals.length),
-            grouped(totals.weighted_length),
-            grouped(totals.peak),
-            grouped(totals.best),
-            format!("{:.0}", totals.seconds * 1e3),
-        ]);
+    /// Return the rows in the order of the algorithms.
+    fn rows(&self, methods: &[Method]) -> Vec<(&'static str, &Row)> {
+        let row = |method: &Method| Some((method.name(), self.algorithms.get(method.name())?));
+        methods.iter().filter_map(row).collect()
     }
-    format!(
-        "{rows}\n\n{} kernels, {} regions, {} instructions. Waves are summed over kernels, length and peak \
-         over regions;\n\"by loops\" counts a region ten times for each loop around it;\n\"best on\" counts the regions where no other algorithm is better for the goal.",
-        grouped(document.kernels),
-        grouped(document.regions),
-        grouped(document.instructions),
-    )
+
+    fn csv_row(&self, method: Method) -> Vec<String> {
+        let row = &self.algorithms[method.name()];
+        let figures = [row.occupancy, row.length, row.weighted_length, row.peak, row.proven, row.best];
+        let mut cells = vec![method.name().to_string()];
+        cells.extend(figures.map(|figure| figure.to_string()));
+        cells.push(row.seconds.to_string());
+        cells
+    }
+
+    fn as_table(&self, methods: &[Method]) -> String {
+        let rows = self.rows(methods);
+        let column = |cell: &dyn Fn(&Row) -> String| rows.iter().map(|(_, row)| cell(row)).collect();
+        let names = rows.iter().map(|(name, _)| (*name).to_string()).collect();
+        let mut sheet = Sheet::new("algorithm", names).with_whole_names();
+        sheet.column(0, "waves", column(&|row| grouped(row.occupancy)));
+        sheet.column(0, "length", column(&|row| grouped(row.length)));
+        sheet.column(3, "by loops", column(&|row| grouped(row.weighted_length)));
+        sheet.column(0, "peak", column(&|row| grouped(row.peak)));
+        sheet.column(1, "proven", column(&|row| grouped(row.proven)));
+        sheet.column(1, "best on", column(&|row| grouped(row.best)));
+        sheet.column(2, "ms", column(&|row| format!("{:.0}", row.seconds * 1e3)));
+        let explanation = format!(
+            "{}, {}, {}. Waves are summed over kernels, length and peak over regions; \"by loops\" counts a region ten times \
+             for each loop around it. \"proven\" counts regions, and \"best on\" the kernels where no other algorithm is better \
+             for the goal. \"ms\" has the time for bounds, too. Each row has the totals of `lowtide schedule --algorithm NAME`.",
+            counted(self.kernels, "kernel"),
+            counted(self.regions, "region"),
+            counted(self.instructions, "instruction"),
+        );
+        format!("{}\n\n{}", sheet.text(), wrapped(&explanation, width()))
+    }
+
+    /// Return the lines of the summary.
+    fn facts(&self, args: &CompareArgs) -> Vec<String> {
+        let budget =
+            progress::budget_in_words(args.work.budget.budget(), "instruction and pass", "region and pass");
+        let mut facts = vec![
+            format!("goal {}, {budget}", name_of(&args.work.goal)),
+            format!(
+                "{}, {}, {}",
+                counted(self.kernels, "kernel"),
+                counted(self.regions, "region"),
+                counted(self.instructions, "instruction")
+            ),
+        ];
+        for algorithm in [Algorithm::SOURCE, Algorithm::PRODUCTION, Algorithm::AUTO] {
+            if let Some(row) = self.algorithms.get(algorithm.name()) {
+                facts.push(format!(
+                    "{}: waves {}, length {}, peak {}, best on {}",
+                    algorithm.name(),
+                    grouped(row.occupancy),
+                    grouped(row.length),
+                    grouped(row.peak),
+                    grouped(row.best)
+                ));
+            }
+        }
+        facts
+    }
 }

@@ -10,8 +10,9 @@ use lowtide::schedule::Schedule;
 use lowtide::target::Target;
 use lowtide_tool::Failure;
 use lowtide_tool::input::for_each_kernel;
+use lowtide_tool::names::readable;
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{change, counted, shorten};
+use lowtide_tool::table::{change, counted, shorten, width, wrapped};
 use serde::Serialize;
 
 use super::orders::{moves, pressures};
@@ -222,7 +223,7 @@ fn as_text(pairs: &[Pair]) -> String {
     let legend =
         "Pressure after each instruction; * marks its peak. \"up 3\": three positions earlier than before.";
     if !changed.is_empty() {
-        text.push(legend.to_string());
+        text.push(wrapped(legend, width()));
     }
     if !same.is_empty() {
         text.push(format!("Same order before and after: {}.", counted(same.len() as u64, "region")));
@@ -234,7 +235,7 @@ impl Pair {
     fn as_text(&self) -> String {
         let moved = self.moved.iter().flatten().count();
         let mut lines = vec![
-            format!("kernel {}, region {}", self.kernel, self.region),
+            wrapped(&format!("kernel {}, region {}", readable(&self.kernel), self.region), width()),
             format!(
                 "{} peak {}, length {}; {} of {} instructions moved",
                 self.class,

@@ -6,10 +6,10 @@ use std::time::Instant;
 use lowtide::region::{DepKind, Kernel, Region};
 use lowtide::target::Latencies;
 use lowtide_tool::Failure;
-use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
+use lowtide_tool::args::{FormatArgs, InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{grouped, table};
+use lowtide_tool::output::{print, print_csv, print_json};
+use lowtide_tool::table::{grouped, table, width, wrapped};
 use serde::Serialize;
 
 /// The arguments of `lowtide info`.
@@ -22,9 +22,8 @@ pub(crate) struct InfoArgs {
     #[command(flatten)]
     latencies: LatencyArgs,
 
-    /// Print JSON instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// The first size of each range.
@@ -81,6 +80,15 @@ impl Info {
             info.sizes[range].instructions += size;
         }
         info
+    }
+
+    /// Return the ranges of sizes. The last one has no end.
+    fn csv_rows(&self) -> Vec<Vec<String>> {
+        let ends = SIZES[1..].iter().map(|next| (next - 1).to_string()).chain([String::new()]);
+        let row = |(size, end): (&Size, String)| {
+            vec![size.from.to_string(), end, size.regions.to_string(), size.instructions.to_string()]
+        };
+        self.sizes.iter().zip(ends).map(row).collect()
     }
 
     fn add(&mut self, other: Info) {
@@ -147,10 +155,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
         },
     )?;
     info.seconds = start.elapsed().as_secs_f64();
-    match args.json {
-        true => print_json(&info),
-        false => print(&as_text(&info)),
+    if args.format.json {
+        return print_json(&info);
     }
+    if args.format.csv {
+        return print_csv(&["from", "to", "regions", "instructions"], info.csv_rows());
+    }
+    print(&wrapped(&as_text(&info), width()))
 }
 
 fn as_text(info: &Info) -> String {

@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use lowtide_tool::Failure;
 use lowtide_tool::output::print;
 
-use crate::Args;
+use crate::command;
 
 /// The arguments of `lowtide install`.
 #[derive(clap::Args)]
@@ -46,13 +45,13 @@ fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
 pub(super) fn completions(shell: Shell) -> Vec<u8> {
     // In memory first, since the generator panics if its output cannot be written.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "lowtide", &mut script);
+    clap_complete::generate(shell, &mut command(), "lowtide", &mut script);
     script
 }
 
 /// Return a manual page for the program, for each command and for each command below it.
 fn pages() -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
-    let mut program = Args::command();
+    let mut program = command();
     program.build();
     let mut pages = Vec::new();
     let mut open = vec![(program, "lowtide".to_string())];

@@ -43,7 +43,9 @@ pub(crate) enum Command {
     ///
     /// Example: lowtide diff kernels.jsonl.gz --kernel sort
     Diff(diff::DiffArgs),
-    /// Run all algorithms on the same input, beside the source order and the recorded production order
+    /// Schedule kernels by several algorithms, beside the source order and the recorded production order
+    ///
+    /// Each row has the totals of `lowtide schedule` with the same options. Example: lowtide compare corpus/ --algorithm production,list,auto
     Compare(compare::CompareArgs),
     /// Pack two operations of a shader or region into each cycle, for a target that issues two
     ///

@@ -10,9 +10,10 @@ use lowtide::region::Region;
 use lowtide::target::Target;
 use lowtide_tool::args::{InputArgs, TargetArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel, load_target};
+use lowtide_tool::names::{readable, shortened};
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::pack::{ListMethod, PackBudgetArgs, PackMethod, Packer, checked, problem};
-use lowtide_tool::table::{change, grouped, shorten, table, trimmed};
+use lowtide_tool::table::{Sheet, change, counted, grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
 
@@ -275,39 +276,43 @@ impl Document {
     }
 
     fn as_table(&self, limit: Option<u32>) -> String {
-        let header =
-            ["kernel", "region", "n", "cycles", "bound", "proven by", "splits", "registers", "levels", "ms"];
-        let mut rows = table(2, &header);
-        let (mut blocks, mut proved, mut list, mut best) = (0, 0, 0, 0);
-        for kernel in &self.kernels {
-            for block in &kernel.regions {
-                blocks += 1;
-                proved += u64::from(block.proof != Proof::Open.name());
-                list += u64::from(block.list_length);
-                best += u64::from(block.length);
-                let between = |before: u32, after: u32| change(before.into(), after.into());
+        let blocks: Vec<(&KernelResult, &BlockResult)> = (self.kernels.iter())
+            .flat_map(|kernel| kernel.regions.iter().map(move |block| (kernel, block)))
+            .collect();
+        let column = |cell: &dyn Fn(&BlockResult) -> String| {
+            blocks.iter().map(|(_, block)| cell(block)).collect::<Vec<_>>()
+        };
+        let between = |before: u32, after: u32| change(before.into(), after.into());
+        let names = blocks.iter().map(|(kernel, _)| readable(&kernel.name).into_owned()).collect();
+        let mut sheet = Sheet::new("kernel", names);
+        sheet.words(0, "region", column(&|block| shorten(&block.name, 16)));
+        sheet.column(4, "n", column(&|block| block.n.to_string()));
+        sheet.column(0, "cycles", column(&|block| between(block.list_length, block.length)));
+        sheet.column(0, "bound", column(&|block| block.length_bound.to_string()));
+        sheet.column(1, "proven by", column(&|block| block.proof.to_string()));
+        sheet.column(2, "splits", column(&|block| block.splits.to_string()));
+        sheet.column(
+            // With a limit, a mark at the registers tells that they are too many.
+            if limit.is_some() { 0 } else { 3 },
+            "registers",
+            column(&|block| {
                 let over = if block.fits { "" } else { "!" };
-                rows.add_row([
-                    shorten(&kernel.name, 16),
-                    shorten(&block.name, 16),
-                    block.n.to_string(),
-                    between(block.list_length, block.length),
-                    block.length_bound.to_string(),
-                    block.proof.to_string(),
-                    block.splits.to_string(),
-                    format!("{}{over}", between(block.list_registers, block.registers)),
-                    between(block.list_levels, block.levels),
-                    format!("{:.1}", 1e3 * block.seconds),
-                ]);
-            }
-        }
+                format!("{}{over}", between(block.list_registers, block.registers))
+            }),
+        );
+        sheet.column(5, "levels", column(&|block| between(block.list_levels, block.levels)));
+        sheet.column(6, "ms", column(&|block| format!("{:.1}", 1e3 * block.seconds)));
+        let proved = blocks.iter().filter(|(_, block)| block.proof != Proof::Open.name()).count();
+        let sum = |cycles: fn(&BlockResult) -> u32| -> u64 {
+            blocks.iter().map(|(_, block)| u64::from(cycles(block))).sum()
+        };
         let mut text = format!(
-            "{rows}\n\n{} {}, {} proven; {} cycles (list schedule: {}).\nArrows lead from the list schedule to the best.",
-            grouped(blocks),
-            if blocks == 1 { "block" } else { "blocks" },
-            grouped(proved),
-            grouped(best),
-            grouped(list)
+            "{}\n\n{}, {} proven; {} cycles (list schedule: {}).\nArrows lead from the list schedule to the best.",
+            sheet.text(),
+            counted(blocks.len() as u64, "block"),
+            grouped(proved as u64),
+            grouped(sum(|block| block.length)),
+            grouped(sum(|block| block.list_length))
         );
         let over = self.kernels.iter().flat_map(|kernel| &kernel.regions).filter(|block| !block.fits);
         let over = over.count();
@@ -325,7 +330,7 @@ impl Document {
             for block in &kernel.regions {
                 parts.push(format!(
                     "kernel {}, region {}: {} operations in {} cycles\n(list: {}, at least {}, {})\n{}",
-                    shorten(&kernel.name, 16),
+                    shortened(&readable(&kernel.name), 24),
                     shorten(&block.name, 16),
                     block.n,
                     block.length,

@@ -13,8 +13,9 @@ use lowtide_io::ScheduleReader;
 use lowtide_tool::Failure;
 use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::names::readable;
 use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{grouped, shorten, table};
+use lowtide_tool::table::{Sheet, grouped, width, wrapped};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -269,43 +270,17 @@ impl KernelResult {
     }
 }
 
-const NAME_WIDTH: usize = 32;
-
 fn as_table(document: &Document, with_regions: bool) -> String {
-    let mut rows = table(
-        1,
-        &[
-            "kernel",
-            "waves",
-            "clocks",
-            "per wave",
-            "issue %",
-            "memory",
-            "local",
-            "scalar",
-            "dependence",
-            "unit",
-        ],
-    );
-    let row = |name: String, waves: String, clocks: u64, per_wave: f64, used: f64, stalls: StallResult| {
-        let StallResult { memory, local, scalar, dependence, issue } = stalls;
-        let mut row =
-            vec![name, waves, grouped(clocks), format!("{per_wave:.1}"), format!("{:.1}", 100.0 * used)];
-        row.extend([memory, local, scalar, dependence, issue].map(|clocks| grouped(clocks.round() as u64)));
-        row
-    };
+    /// Waves, clocks, clocks for each wave, and the share of rounds that issue.
+    type Figures = (String, u64, f64, f64, StallResult);
+    let (mut names, mut rows): (Vec<String>, Vec<Figures>) = (Vec::new(), Vec::new());
     for kernel in &document.kernels {
-        rows.add_row(row(
-            shorten(&kernel.name, NAME_WIDTH),
-            kernel.waves.to_string(),
-            kernel.clocks,
-            kernel.clocks_per_wave,
-            kernel.utilisation,
-            kernel.stalls,
-        ));
+        let waves = kernel.waves.to_string();
+        names.push(readable(&kernel.name).into_owned());
+        rows.push((waves, kernel.clocks, kernel.clocks_per_wave, kernel.utilisation, kernel.stalls));
         for region in kernel.regions.iter().filter(|_| with_regions) {
-            rows.add_row(row(
-                format!("  {} x{}", shorten(&region.name, NAME_WIDTH - 8), region.frequency),
+            names.push(format!("  {} x{}", region.name, region.frequency));
+            rows.push((
                 String::new(),
                 region.clocks,
                 region.clocks_per_wave,
@@ -314,12 +289,25 @@ fn as_table(document: &Document, with_regions: bool) -> String {
             ));
         }
     }
-    format!(
-        "{rows}\n\nOrder: {}. Clocks are those in which all waves pass the kernel, each region times its frequency (a region: once).\n\
-         \"issue %\": rounds in which an instruction issues. The last five columns: clocks that a wave waits, on average, by reason.\n\
+    let column = |cell: &dyn Fn(&Figures) -> String| rows.iter().map(cell).collect::<Vec<_>>();
+    let waits = |part: fn(&StallResult) -> f64| column(&|row| grouped(part(&row.4).round() as u64));
+    let mut sheet = Sheet::new("kernel", names);
+    sheet.column(0, "waves", column(&|row| row.0.clone()));
+    sheet.column(4, "clocks", column(&|row| grouped(row.1)));
+    sheet.column(0, "per wave", column(&|row| format!("{:.1}", row.2)));
+    sheet.column(1, "issue %", column(&|row| format!("{:.1}", 100.0 * row.3)));
+    sheet.column(1, "memory", waits(|stalls| stalls.memory));
+    sheet.column(2, "local", waits(|stalls| stalls.local));
+    sheet.column(2, "scalar", waits(|stalls| stalls.scalar));
+    sheet.column(3, "dependence", waits(|stalls| stalls.dependence));
+    sheet.column(1, "unit", waits(|stalls| stalls.issue));
+    let notes = format!(
+        "Order: {}. Clocks are those in which all waves pass the kernel, each region times its frequency (a region: once).\n\
+         \"issue %\": rounds in which an instruction issues. memory to unit: clocks that a wave waits, on average, by reason.\n\
          {} kernels, {:.1} clocks for one wave of each",
         document.order,
         grouped(document.kernels.len() as u64),
         document.clocks_per_wave,
-    )
+    );
+    format!("{}\n\n{}", sheet.text(), wrapped(&notes, width()))
 }

@@ -13,9 +13,10 @@ use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_tool::Failure;
 use lowtide_tool::args::{BudgetArgs, InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::names::readable;
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::solve::Run;
-use lowtide_tool::table::{command_line, counted, grouped};
+use lowtide_tool::table::{command_line, counted, grouped, width, wrapped};
 use serde::Serialize;
 
 use super::orders::{moves, pressures, value_name};
@@ -171,8 +172,10 @@ pub(crate) fn run(args: &WhyArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
-    if answers.iter().any(|answer| answer.kernel == args.kernel) {
-        answers.retain(|answer| answer.kernel == args.kernel);
+    let is_named =
+        |answer: &Answer| answer.kernel == args.kernel || *readable(&answer.kernel) == *args.kernel;
+    if answers.iter().any(is_named) {
+        answers.retain(is_named);
     }
     let mut names: Vec<&str> = answers.iter().map(|answer| answer.kernel.as_str()).collect();
     names.sort_unstable();
@@ -391,8 +394,12 @@ impl Worst {
 impl Answer {
     fn in_words(&self, args: &WhyArgs) -> String {
         let Answer { waves, most_waves, .. } = self;
-        let mut text =
-            vec![format!("{} on {}: {}", self.kernel, self.target, counted((*waves).into(), "wave"))];
+        let mut text = vec![format!(
+            "{} on {}: {}",
+            readable(&self.kernel),
+            self.target,
+            counted((*waves).into(), "wave")
+        )];
         text.push(match &self.next {
             None if self.is_kernel_limit => format!(
                 "More are impossible: the kernel is limited to {most_waves} waves by other things than registers, such as local memory."
@@ -418,12 +425,11 @@ impl Answer {
         }
         text.push(String::new());
         text.extend(self.compared());
-        text.push(String::new());
         let files = args.files.iter().map(|file| file.display().to_string());
         let words = ["diff".to_string()].into_iter().chain(files);
         let line = command_line(words.chain(["--kernel".to_string(), self.kernel.clone()]));
-        text.push(format!("Both orders side by side: {line}"));
-        text.join("\n")
+        // A command stays in one line, so that it can be copied.
+        format!("{}\n\nBoth orders side by side:\n{line}", wrapped(&text.join("\n"), width()))
     }
 
     /// Return the lines on the other order.

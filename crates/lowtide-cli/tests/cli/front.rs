@@ -213,11 +213,11 @@ fn throughput_has_a_column_and_a_line() {
     let header = table.lines().next().expect("a header");
     assert!(header.ends_with("cycles/wave"), "{header}");
     let widest = table.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(100), "{widest:?}: {table}");
+    assert!(widest <= Some(80), "{widest:?}: {table}");
     let summary = run("schedule {} --nodes 100 --goal throughput --summary", &[&corpus()]).ok();
-    let lines: Vec<&str> = summary.lines().collect();
-    assert_eq!(lines.len(), 8, "{summary}");
-    assert!(lines[7].starts_with("cycles: "), "{summary}");
+    let labels: Vec<&str> =
+        summary.lines().filter_map(|line| line.split_once(": ")).map(|(label, _)| label).collect();
+    assert_eq!(labels, ["run", "before", "waves", "length", "loops", "proven", "new", "cycles"], "{summary}");
     let other = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
     assert!(!other.contains("cycles: "), "{other}");
 }

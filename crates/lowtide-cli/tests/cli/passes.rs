@@ -179,7 +179,7 @@ fn other_commands_read_shaders() {
     assert_eq!(document["kernels"][0]["name"], "main");
     assert!(run("info @").contains("kernels"));
     assert!(run("convert @refraction_pool.spv").starts_with("{\"lowtide\":1,"));
-    assert!(run("compare @toon.wgsl --nodes 1000").contains("exact"));
+    assert!(run("compare @toon.wgsl --nodes 1000 --goal minreg").contains("exact"));
 }
 
 #[test]

@@ -17,9 +17,9 @@ fn the_table_ends_in_totals() {
         assert!(table.contains(part), "{part}: {table}");
     }
     let widest = table.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(100), "{widest:?}");
+    assert!(widest <= Some(80), "{widest:?}");
     let summary = run("schedule {} --nodes 100 --summary", &[&corpus()]).ok();
-    assert_eq!(summary.lines().count(), 7, "{summary}");
+    assert_eq!(summary.lines().count(), 8, "{summary}");
 }
 
 #[test]

@@ -38,6 +38,37 @@ fn the_steps_of_vega_are_those_of_the_literature() {
     }
 }
 
+/// What each target can do: commands, latencies, spills, shared files.
+#[test]
+fn targets_say_what_they_support() {
+    let document = run("targets --json", &[]).json();
+    let of = |name: &str| array(&document).iter().find(|target| target["name"] == name).expect("a target");
+    assert_eq!(of("gfx1100")["commands"], json!(["schedule", "pack", "simulate"]));
+    assert_eq!(of("ps14")["commands"], json!(["schedule", "passes"]));
+    assert_eq!(of("sm_90")["commands"], json!(["schedule"]));
+    assert_eq!(
+        of("gfx906")["files"][0]["spills"],
+        json!([{"class": "vgpr", "max": 256, "into": null, "lanes": null, "cycles": 20}])
+    );
+    assert_eq!(
+        of("gfx906")["files"][1]["spills"],
+        json!([{"class": "sgpr", "max": 102, "into": "vgpr", "lanes": 64, "cycles": null}])
+    );
+    let table = run("targets", &[]).ok();
+    let words = |start: &[&str]| -> Vec<String> {
+        let lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut found = lines.filter(|line| line.starts_with(start));
+        found.next().expect("a line").into_iter().map(String::from).collect()
+    };
+    assert_eq!(words(&["gfx1100"])[..5], ["gfx1100", "16", "table", "pack,", "simulate"]);
+    assert_eq!(words(&["xe-hpg"])[..3], ["xe-hpg", "8", "recorded"]);
+    assert_eq!(words(&["gfx906", "vgpr"]).join(" "), "gfx906 vgpr 256 256/4 memory, 20 cycles each");
+    assert_eq!(words(&["gfx906", "sgpr"]).join(" "), "gfx906 sgpr 102 800/4 lanes of vgpr, 64 in each");
+    assert!(words(&["gfx90a", "agpr"]).join(" ").contains("512/8, shared with vgpr"), "{table}");
+    let own = run("targets gfx90a", &[]).ok();
+    assert!(own.contains("sgpr over 102 are spilled to lanes of vgpr, 64 in each"), "{own}");
+}
+
 #[test]
 fn a_file_can_be_a_target() {
     let file = root().join("crates/lowtide/targets/gfx90a.toml");

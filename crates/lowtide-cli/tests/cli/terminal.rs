@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use lowtide::generate::families;
 use lowtide::region::{Kernel, Region};
 
-use crate::common::{Folder, finish, program, run};
+use crate::common::{Folder, corpus, finish, program, run};
 use crate::skip::{Missing, skip};
 
 /// Progress is printed from the start: whether a search takes a second depends on the machine.
@@ -14,8 +14,13 @@ const AT_ONCE: &str = "LOWTIDE_PROGRESS_AT_ONCE";
 
 /// The lines of both outputs, without what controls the terminal and without bars.
 fn watched(line: &str, file: &Path) -> Option<Vec<String>> {
-    let command =
-        format!("{} {line}", env!("CARGO_BIN_EXE_lowtide")).replace("{}", &file.display().to_string());
+    watched_in("", line, file)
+}
+
+/// The same, after a command that sets up the terminal.
+fn watched_in(setup: &str, line: &str, file: &Path) -> Option<Vec<String>> {
+    let command = format!("{setup} {} {line}", env!("CARGO_BIN_EXE_lowtide"));
+    let command = command.replace("{}", &file.display().to_string());
     let run = Command::new("script")
         .args(["-qec", &command, "/dev/null"])
         .env("TERM", "xterm")
@@ -77,7 +82,10 @@ fn a_search_is_told_while_it_runs() {
     // The start, the first bound, which takes no search, and the end, which repeats the last figures.
     assert!(told.len() >= 3 && told[0][5..7] != last[5..7], "from the start: {all}");
     assert_eq!(told[told.len() - 2][5..9], last[5..9], "{all}");
-    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{all}");
+    let is_wide = |line: &&String| line.chars().count() > 80 && !line.starts_with("command: ");
+    assert_eq!(lines.iter().find(is_wide), None, "{all}");
+    let seconds: Vec<f64> = told.iter().map(|words| figure(words, 0)).collect();
+    assert!(seconds.is_sorted(), "times go forwards: {all}");
 
     let result = run(&format!("{line} --json"), &[&file]).json();
     let result = &result["kernels"][0]["regions"][0];
@@ -92,10 +100,49 @@ fn a_search_is_told_while_it_runs() {
     assert!(facts[1].starts_with("command: lowtide schedule /") && facts[1].ends_with(" 2000"), "{all}");
     assert_eq!(facts[2], "target gfx906, goal minreg, algorithm auto, 2,000 steps for each region and pass");
     assert_eq!(facts[3], format!("1 kernel, 1 region, {size} instructions"));
-    assert!(facts[4].starts_with("waves ") && facts[4].contains("length "), "{all}");
+    // The goal is about registers, and so are the totals.
+    assert!(facts[4].starts_with("registers "), "{all}");
+    let found = format!(" -> {} (at least {}, gap ", last[5], last[6]);
+    assert!(facts[4].contains(&found), "{all}");
     let proven = if proven { "proven: 1 of 1 regions (100.0 %)" } else { "proven: 0 of 1 regions (0.0 %)" };
     assert_eq!((facts[5].as_str(), facts.len()), (proven, 7), "{all}");
     assert_eq!(facts[6], "latencies: target", "{all}");
+}
+
+/// Tables and progress are as wide as the terminal.
+#[test]
+fn the_terminal_decides_on_the_width() {
+    let file = corpus().join("rocprim.jsonl.gz");
+    let line = "schedule {} --nodes 200";
+    let mut longest = Vec::new();
+    for columns in [72, 80, 140] {
+        let Some(lines) = watched_in(&format!("stty cols {columns} rows 40;"), line, &file) else { return };
+        let all = lines.join("\n");
+        let rule = lines.iter().find(|line| line.starts_with('─')).expect(&all);
+        let rule = rule.chars().count();
+        assert!(rule <= columns, "{columns}: {all}");
+        let is_wide = |line: &&String| line.chars().count() > columns && !line.starts_with("command: ");
+        assert_eq!(lines.iter().find(is_wide), None, "{columns}: {all}");
+        // A kernel that improved has a line, with the name that the table has.
+        assert!(
+            lines.iter().any(|line| line.contains(" s  ") && line.contains("srt<256, 4>: waves")),
+            "{all}"
+        );
+        longest.push((rule, all.contains("(no room for: ")));
+    }
+    assert!(longest[0].0 < longest[1].0 && longest[1].0 < longest[2].0, "{longest:?}");
+    assert_eq!((longest[0].1, longest[2].1), (true, false));
+}
+
+/// Searches of several regions run at the same time, and no time is before that of a line above.
+#[test]
+fn times_go_forwards() {
+    let Some(lines) = watched("schedule {} --nodes 3000 --goal minreg --threads 4", &corpus()) else {
+        return;
+    };
+    let time = |line: &String| line.split_once(" s  ").and_then(|(time, _)| time.trim().parse::<f64>().ok());
+    let times: Vec<f64> = lines.iter().filter_map(time).collect();
+    assert!(times.len() > 5 && times.is_sorted(), "{times:?}");
 }
 
 /// The same without a terminal: results, and nothing else.

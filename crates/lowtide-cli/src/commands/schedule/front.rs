@@ -1,8 +1,9 @@
 //! The trade-off between waves and length of a kernel, as a table.
 
-use lowtide_tool::table::{grouped, shorten, table, trimmed};
+use lowtide_tool::names::{readable, shortened};
+use lowtide_tool::table::{grouped, table, trimmed, width};
 
-use super::totals::in_tenths;
+use super::figures::in_tenths;
 use super::work::{KernelResult, PointResult};
 
 /// The meaning of the columns.
@@ -13,13 +14,11 @@ length:      cycles of all regions. (≥N): a proven lower bound for these waves
 proven:      regions with the least length that these waves allow
 cycles/wave: estimated cycles of a SIMD for each wave. * marks the fewest";
 
-/// The width of the table, as wide as a small terminal.
-const WIDTH: usize = 80;
-
 /// Return the table of a kernel: one row for each number of waves, most waves first.
 pub(super) fn as_table(kernel: &KernelResult) -> String {
     let points = kernel.front.as_deref().unwrap_or_default();
-    let name = shorten(&kernel.name, WIDTH - kernel.target.chars().count() - 3);
+    let rest = width().saturating_sub(kernel.target.chars().count() + 3);
+    let name = shortened(&readable(&kernel.name), rest.max(1));
     let title = format!("{name} ({})", kernel.target);
     if points.is_empty() {
         return format!("{title}\nno schedules are known for any number of waves\n");
@@ -60,4 +59,37 @@ fn with_bound(figure: String, bound: &str) -> String {
         true => figure,
         false => format!("{figure} (≥{bound})"),
     }
+}
+
+/// The columns of `--csv`.
+pub(super) const CSV: [&str; 10] = [
+    "kernel",
+    "readable_name",
+    "target",
+    "waves",
+    "length",
+    "length_bound",
+    "regions",
+    "proven",
+    "spilled",
+    "cycles_per_wave",
+];
+
+/// Return the rows of a kernel for `--csv`: one for each number of waves, most waves first.
+pub(super) fn csv_rows(kernel: &KernelResult) -> Vec<Vec<String>> {
+    let row = |point: &PointResult| {
+        vec![
+            kernel.name.clone(),
+            kernel.readable_name.clone(),
+            kernel.target.clone(),
+            point.waves.to_string(),
+            point.length().to_string(),
+            point.length_bound().to_string(),
+            point.count().to_string(),
+            point.proven().to_string(),
+            point.spilled().to_string(),
+            point.cycles_per_wave.to_string(),
+        ]
+    };
+    kernel.front.as_deref().unwrap_or_default().iter().rev().map(row).collect()
 }

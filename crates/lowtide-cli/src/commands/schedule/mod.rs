@@ -1,10 +1,13 @@
 //! `lowtide schedule`: the main command.
 
 mod certificates;
+mod figures;
 mod front;
 mod totals;
 mod work;
 
+pub(super) use figures::Figures;
+pub(super) use totals::{Totals, TotalsResult};
 use work::Baseline;
 pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Work};
 
@@ -13,14 +16,14 @@ use std::path::{Path, PathBuf};
 use certificates::Claims;
 use lowtide::algorithm::Algorithm;
 use lowtide::pipeline::{Options, explain};
+use lowtide::problem::Goal;
 use lowtide_io::{LineWriter, format_certificate_header, format_schedule};
-use lowtide_tool::args::name_of;
+use lowtide_tool::args::{FormatArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel};
-use lowtide_tool::output::{print, print_json};
-use lowtide_tool::table::{counted, grouped, shorten, table};
+use lowtide_tool::output::{print, print_csv, print_json};
+use lowtide_tool::table::{counted, grouped, width, wrapped};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
-use totals::{FIGURES, Totals, TotalsResult, cycles_figure, figures};
 
 use crate::args::{GoalArg, WorkArgs};
 
@@ -31,7 +34,7 @@ pub(crate) struct ScheduleArgs {
     work: WorkArgs,
 
     /// Print the reason for each choice of an instruction, instead of the table
-    #[arg(long, conflicts_with_all = ["json", "output", "summary"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "output", "summary"])]
     explain: bool,
 
     /// Find the shortest schedules for every number of waves, and print this trade-off for each kernel (goals occupancy and throughput)
@@ -51,12 +54,11 @@ pub(crate) struct ScheduleArgs {
     baseline: Baseline,
 
     /// Print only the totals
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     summary: bool,
 
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// The result of the command.
@@ -139,9 +141,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     )?;
     document.repeated = work.run.statistics().repeated();
     let mut totals = Totals::default();
-    for kernel in &document.kernels {
-        figures(kernel, &mut totals);
-    }
+    document.kernels.iter().for_each(|kernel| totals.add(&Figures::new(kernel)));
     document.totals = totals.document();
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(&args.output, error))?;
@@ -151,12 +151,15 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     }
     if args.output.as_deref() == Some(Path::new("-")) {
         // The standard output has the schedules.
-    } else if args.json {
+    } else if args.format.json {
         print_json(&document)?;
+    } else if args.format.csv {
+        print_table_as_csv(&document, args)?;
     } else {
         print(&as_table(&document, args))?;
     }
-    if args.certificate.is_some() && !args.json && args.output.as_deref() != Some(Path::new("-")) {
+    let has_text = !args.format.json && !args.format.csv;
+    if args.certificate.is_some() && has_text && args.output.as_deref() != Some(Path::new("-")) {
         print(&claims.in_words())?;
     }
     progress::summary(&facts(&document, args));
@@ -166,9 +169,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
 /// Return the lines of the summary.
 fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
     let mut total = Totals::new(document.repeated);
-    document.kernels.iter().for_each(|kernel| {
-        figures(kernel, &mut total);
-    });
+    document.kernels.iter().for_each(|kernel| total.add(&Figures::new(kernel)));
     let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
     targets.sort_unstable();
     targets.dedup();
@@ -187,7 +188,7 @@ fn facts(document: &Document, args: &ScheduleArgs) -> Vec<String> {
             counted(total.regions, "region"),
             counted(total.instructions, "instruction")
         ),
-        total.in_short(),
+        total.in_short(args.work.goal.into()),
         format!(
             "proven: {} of {} regions ({:.1} %)",
             grouped(total.proven),
@@ -241,65 +242,38 @@ fn write_failure(file: &Option<PathBuf>, error: std::io::Error) -> Failure {
     Failure::Write { file, error }
 }
 
-/// The width of the table. Names keep at least `SHORTEST_NAME` columns.
-const WIDTH: usize = 100;
-const SHORTEST_NAME: usize = 20;
-/// Blanks between two columns.
-const GAP: usize = 3;
-
 fn as_table(document: &Document, args: &ScheduleArgs) -> String {
+    let goal = args.work.goal.into();
+    let figures: Vec<Figures> = document.kernels.iter().map(Figures::new).collect();
     let mut total = Totals::new(document.repeated);
-    let figures: Vec<_> = document.kernels.iter().map(|kernel| figures(kernel, &mut total)).collect();
-    let mut targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
-    let one_target = targets.windows(2).all(|pair| pair[0] == pair[1]);
-    let is_for_throughput = matches!(args.work.goal, GoalArg::Throughput);
-    let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm, args.work.goal);
-    if is_for_throughput {
+    figures.iter().for_each(|figures| total.add(figures));
+    let targets: Vec<&str> = document.kernels.iter().map(|kernel| kernel.target.as_str()).collect();
+    let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm.name(), goal);
+    if goal == Goal::Throughput {
         summary += &format!("\n{}", total.cycles_in_words());
     }
+    let summary = wrapped(&summary, width());
     if args.summary {
         return summary;
     }
     if args.front {
-        let fronts = document.kernels.iter().map(front::as_table).collect::<Vec<_>>().join("\n");
-        return format!("{fronts}\n{}\n{summary}", front::EXPLANATION);
+        let tables: Vec<String> = document.kernels.iter().map(front::as_table).collect();
+        return format!("{}\n{}\n{summary}", tables.join("\n"), front::EXPLANATION);
     }
-    if one_target {
-        // The summary names the target.
-        targets.clear();
+    let explanation = wrapped(EXPLANATION, width());
+    format!("{}\n\n{explanation}\n{summary}", figures::sheet(&figures, goal).text())
+}
+
+/// The meaning of the columns.
+const EXPLANATION: &str = "Before -> after, with bounds where they are not reached; proven: regions that cannot be better. \
+                           Changed kernels come first, the largest gain at the top.";
+
+fn print_table_as_csv(document: &Document, args: &ScheduleArgs) -> Result<(), Failure> {
+    match args.front {
+        true => print_csv(&front::CSV, document.kernels.iter().flat_map(front::csv_rows)),
+        false => print_csv(
+            &figures::CSV,
+            document.kernels.iter().map(|kernel| figures::csv_row(&Figures::new(kernel))),
+        ),
     }
-    let width = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max();
-    let mut taken = width(&mut targets.iter().copied().chain(["target"])).unwrap_or(0) + GAP;
-    if one_target {
-        taken = 0;
-    }
-    // Cycles for each wave take the place of the peak and the time, so that lines do not wrap.
-    let mut titles = FIGURES.to_vec();
-    let mut columns: Vec<Vec<String>> = (0..FIGURES.len())
-        .map(|position| figures.iter().map(|row| row[position].clone()).collect())
-        .collect();
-    if is_for_throughput {
-        for title in ["peak", "ms"] {
-            let position = titles.iter().position(|known| *known == title).unwrap_or(0);
-            titles.remove(position);
-            columns.remove(position);
-        }
-        titles.push("cycles/wave");
-        columns.push(document.kernels.iter().map(cycles_figure).collect());
-    }
-    for (column, title) in columns.iter().zip(&titles) {
-        taken += width(&mut column.iter().map(String::as_str).chain([*title])).unwrap_or(0) + GAP;
-    }
-    let names: &[&str] = if one_target { &["kernel"] } else { &["kernel", "target"] };
-    let name_width = WIDTH.saturating_sub(taken).max(SHORTEST_NAME);
-    let mut rows = table(names.len(), &[names, &titles].concat());
-    for (number, kernel) in document.kernels.iter().enumerate() {
-        let mut row = vec![shorten(&kernel.name, name_width)];
-        row.extend((!one_target).then(|| kernel.target.clone()));
-        row.extend(columns.iter().map(|column| column[number].clone()));
-        rows.add_row(row);
-    }
-    format!(
-        "{rows}\n\nBefore -> after, with bounds where they are not reached; proven: regions that cannot be better.\n{summary}"
-    )
 }

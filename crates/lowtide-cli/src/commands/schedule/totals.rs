@@ -1,111 +1,31 @@
-//! The figures of a kernel, and their sums over all kernels.
+//! The sums of figures over all kernels.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use lowtide::problem::Goal;
 use lowtide::target::Latencies;
 use lowtide_tool::progress;
-use lowtide_tool::table::{change, counted, grouped, shorten};
+use lowtide_tool::table::{counted, grouped};
 use serde::Serialize;
 
-use super::work::{Baseline, KernelResult};
-use crate::args::{GoalArg, Method};
-
-/// The titles of the figures.
-pub(super) const FIGURES: [&str; 6] = ["size", "waves", "peak", "length", "proven", "ms"];
+use super::figures::Figures;
+use super::work::{Baseline, KernelResult, RegionResult};
 
 /// Print a line for an improved kernel, and the totals so far.
-pub(super) fn tell_kernel(kernel: &KernelResult, so_far: &Mutex<Totals>) {
-    let [_, waves, _, length, ..] = figures(kernel, &mut Totals::default());
+pub(super) fn tell_kernel(kernel: &KernelResult, goal: Goal, so_far: &Mutex<Totals>) {
+    let figures = Figures::new(kernel);
     let mut total = so_far.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = total.length;
-    figures(kernel, &mut total);
-    let [old, now, _] = [0, 1, 2].map(|place| total.length[place] - before[place]);
-    let waves_before = kernel.before().occupancy;
-    if kernel.occupancy > waves_before || kernel.occupancy == waves_before && now < old {
-        progress::line(&format!("{}: waves {waves}, length {length}", shorten(&kernel.name, 40)));
+    total.add(&figures);
+    if let Some(text) = figures.improvement(goal) {
+        progress::line(&kernel.name, &text);
     }
-    progress::totals(&total.in_short());
-}
-
-/// Return the figures of a kernel, and add them to the totals.
-pub(super) fn figures(kernel: &KernelResult, total: &mut Totals) -> [String; FIGURES.len()] {
-    let before = kernel.before();
-    let peak = kernel.regions.iter().map(|region| region.primary.0).max().unwrap_or(0);
-    let peak_bound = kernel.regions.iter().map(|region| region.primary.1).max().unwrap_or(0);
-    let length: u64 = kernel.regions.iter().map(|region| u64::from(region.length)).sum();
-    let length_bound: u64 = kernel.regions.iter().map(|region| u64::from(region.length_bound)).sum();
-    let instructions: usize = kernel.regions.iter().map(|region| region.n).sum();
-    let proven = kernel.regions.iter().filter(|region| region.optimal).count();
-    total.regions += kernel.regions.len() as u64;
-    total.proven += proven as u64;
-    total.proven_waves += kernel.regions.iter().filter(|region| region.proven_waves).count() as u64;
-    total.proven_length += kernel.regions.iter().filter(|region| region.proven_length).count() as u64;
-    total.filtered += u64::from(kernel.filtered);
-    total.instructions += instructions as u64;
-    total.baselines.insert(kernel.baseline);
-    total.occupancy[0] += u64::from(before.occupancy);
-    total.occupancy[1] += u64::from(kernel.occupancy);
-    total.occupancy[2] += u64::from(kernel.occupancy_bound);
-    total.length[0] += before.length;
-    total.length[1] += length;
-    total.length[2] += length_bound;
-    total.weighted_length[0] += before.weighted_length;
-    total.weighted_length[1] += kernel.weighted_length;
-    total.peak[0] += before.peak_sum;
-    total.peak[1] += kernel.regions.iter().map(|region| u64::from(region.primary.0)).sum::<u64>();
-    total.peak[2] += kernel.regions.iter().map(|region| u64::from(region.primary.1)).sum::<u64>();
-    total.seconds += kernel.seconds;
-    let bound = kernel.cycles_per_wave_bound.unwrap_or(kernel.cycles_per_wave);
-    if kernel.cycles_per_wave > 0.0 && before.cycles_per_wave > 0.0 && bound > 0.0 {
-        total.kernels += 1;
-        total.faster += u64::from(kernel.cycles_per_wave < before.cycles_per_wave);
-        total.proven_cycles += u64::from(bound >= kernel.cycles_per_wave);
-        total.log_change += (kernel.cycles_per_wave / before.cycles_per_wave).ln();
-        total.log_gap += (kernel.cycles_per_wave / bound).ln();
-    }
-    [
-        instructions.to_string(),
-        with_bound(before.occupancy.into(), kernel.occupancy.into(), '≤', kernel.occupancy_bound.into()),
-        with_bound(before.peak.into(), peak.into(), '≥', peak_bound.into()),
-        with_bound(before.length, length, '≥', length_bound),
-        format!("{proven}/{}", kernel.regions.len()),
-        // Of one width, so that the layout does not change from run to run.
-        format!("{:6.1}", kernel.seconds * 1e3),
-    ]
-}
-
-/// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`. Large numbers have no digits after the point.
-pub(super) fn cycles_figure(kernel: &KernelResult) -> String {
-    let is_large = kernel.before().cycles_per_wave.max(kernel.cycles_per_wave) >= 1000.0;
-    let short = |cycles: f64| if is_large { grouped(cycles.round() as u64) } else { in_tenths(cycles) };
-    let [before, after] = [kernel.before().cycles_per_wave, kernel.cycles_per_wave].map(short);
-    let bound = kernel.cycles_per_wave_bound.map(short).filter(|bound| *bound != after);
-    let bound = bound.map(|bound| format!(" (≥{bound})")).unwrap_or_default();
-    match before == after {
-        true => format!("{after}{bound}"),
-        false => format!("{before} -> {after}{bound}"),
-    }
-}
-
-/// Return cycles with one digit after the point, as `1,234.5`.
-pub(super) fn in_tenths(cycles: f64) -> String {
-    let tenths = (cycles * 10.0).round() as u64;
-    format!("{}.{}", grouped(tenths / 10), tenths % 10)
-}
-
-/// Return `7 -> 9 (≤10)`. The bound is left out where the result meets it.
-fn with_bound(before: u64, after: u64, relation: char, bound: u64) -> String {
-    let text = change(before, after);
-    match after == bound {
-        true => text,
-        false => format!("{text} ({relation}{bound})"),
-    }
+    progress::totals(&total.in_short(goal));
 }
 
 /// Sums over all kernels.
 #[derive(Default)]
-pub(super) struct Totals {
+pub(in super::super) struct Totals {
     pub(super) regions: u64,
     repeated: u64,
     pub(super) proven: u64,
@@ -123,8 +43,9 @@ pub(super) struct Totals {
     /// Of the baseline and of the result: lengths with ten times the weight for each loop.
     weighted_length: [u64; 2],
     seconds: f64,
+    pub(in super::super) kernels: u64,
     /// Kernels with an estimate of cycles, with fewer of them than the baseline, and with proven ones.
-    kernels: u64,
+    estimated: u64,
     faster: u64,
     proven_cycles: u64,
     /// Sums of logarithms: cycles after to before, and cycles to their bound.
@@ -134,53 +55,88 @@ pub(super) struct Totals {
 
 /// The sums over all kernels, as `--json` prints them.
 #[derive(Serialize)]
-pub(super) struct TotalsResult {
-    regions: u64,
-    instructions: u64,
+pub(in super::super) struct TotalsResult {
+    pub(in super::super) regions: u64,
+    pub(in super::super) instructions: u64,
     /// Regions that are optimal for the goal, and those whose waves and length are.
-    proven: u64,
+    pub(in super::super) proven: u64,
     proven_waves: u64,
     proven_length: u64,
     /// Of the baseline of each kernel, of the result, and the bounds on it.
     before: Sums,
-    after: Sums,
+    pub(in super::super) after: Sums,
     bound: Sums,
     weighted_length_before: u64,
-    weighted_length: u64,
+    pub(in super::super) weighted_length: u64,
 }
 
 /// Waves over kernels; peaks of the first class, and lengths, over regions.
 #[derive(Serialize)]
-struct Sums {
-    occupancy: u64,
-    peak_sum: u64,
-    length: u64,
+pub(in super::super) struct Sums {
+    pub(in super::super) occupancy: u64,
+    pub(in super::super) peak_sum: u64,
+    pub(in super::super) length: u64,
 }
 
 impl Totals {
+    /// Add the figures of a kernel.
+    pub(in super::super) fn add(&mut self, figures: &Figures) {
+        let kernel = figures.kernel;
+        let count = |is: &dyn Fn(&RegionResult) -> bool| {
+            kernel.regions.iter().filter(|region| is(region)).count() as u64
+        };
+        self.kernels += 1;
+        self.regions += kernel.regions.len() as u64;
+        self.instructions += figures.instructions;
+        self.proven += figures.proven;
+        self.proven_waves += count(&|region| region.proven_waves);
+        self.proven_length += count(&|region| region.proven_length);
+        self.filtered += u64::from(kernel.filtered);
+        self.baselines.insert(kernel.baseline);
+        for (sum, figure) in [
+            (&mut self.occupancy, figures.waves),
+            (&mut self.length, figures.length),
+            (&mut self.peak, figures.peak_sum),
+        ] {
+            sum.iter_mut().zip(figure).for_each(|(sum, figure)| *sum += figure);
+        }
+        self.weighted_length.iter_mut().zip(figures.weighted_length).for_each(|(sum, figure)| *sum += figure);
+        self.seconds += kernel.seconds;
+        let [before, after] = figures.cycles_per_wave;
+        let bound = kernel.cycles_per_wave_bound.unwrap_or(after);
+        if after > 0.0 && before > 0.0 && bound > 0.0 {
+            self.estimated += 1;
+            self.faster += u64::from(after < before);
+            self.proven_cycles += u64::from(bound >= after);
+            self.log_change += (after / before).ln();
+            self.log_gap += (after / bound).ln();
+        }
+    }
+
     /// Return empty sums. `repeated` regions have the graph of another one.
     pub(super) fn new(repeated: u64) -> Self {
         Totals { repeated, ..Totals::default() }
     }
 
-    /// Describe waves and length with their bounds in one line.
-    pub(super) fn in_short(&self) -> String {
-        let [waves_before, waves, waves_bound] = self.occupancy;
-        let [length_before, length, length_bound] = self.length;
-        format!(
-            "waves {} -> {} (at most {}), length {} -> {} (at least {}, gap {})",
-            grouped(waves_before),
-            grouped(waves),
-            grouped(waves_bound),
-            grouped(length_before),
-            grouped(length),
-            grouped(length_bound),
-            progress::gap(length, length_bound)
-        )
+    /// Describe the figures of the goal with their bounds in one line.
+    pub(super) fn in_short(&self, goal: Goal) -> String {
+        let least = |[before, after, bound]: [u64; 3]| {
+            let gap = progress::gap(after, bound);
+            format!("{} -> {} (at least {}, gap {gap})", grouped(before), grouped(after), grouped(bound))
+        };
+        let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
+        match goal {
+            Goal::MinReg => format!("registers {}", least(self.peak)),
+            Goal::Length => format!("length {}", least(self.length)),
+            Goal::Occupancy | Goal::Throughput => format!(
+                "waves {waves_before} -> {waves} (at most {waves_bound}), length {}",
+                least(self.length)
+            ),
+        }
     }
 
     /// Return the sums for `--json`.
-    pub(super) fn document(&self) -> TotalsResult {
+    pub(in super::super) fn document(&self) -> TotalsResult {
         let sums = |place: usize| Sums {
             occupancy: self.occupancy[place],
             peak_sum: self.peak[place],
@@ -203,7 +159,7 @@ impl Totals {
     /// Describe the cycles for each wave in one line.
     pub(super) fn cycles_in_words(&self) -> String {
         let mean = |sum: f64, count: u64| 100.0 * ((sum / count.max(1) as f64).exp() - 1.0);
-        let open = self.kernels - self.proven_cycles;
+        let open = self.estimated - self.proven_cycles;
         let proof = match open {
             0 => "all are proven to be the fewest".to_string(),
             _ => format!(
@@ -214,9 +170,9 @@ impl Totals {
         };
         format!(
             "cycles: {:+.1} % for each wave (mean), fewer in {} of {}; {proof}",
-            mean(self.log_change, self.kernels),
+            mean(self.log_change, self.estimated),
             grouped(self.faster),
-            counted(self.kernels, "kernel"),
+            counted(self.estimated, "kernel"),
         )
     }
 
@@ -235,8 +191,8 @@ impl Totals {
         &self,
         targets: &[&str],
         latencies: &[String],
-        algorithm: Method,
-        goal: GoalArg,
+        algorithm: &str,
+        goal: Goal,
     ) -> String {
         let [waves_before, waves, waves_bound] = self.occupancy.map(grouped);
         let [length_before, length, length_bound] = self.length.map(grouped);
@@ -252,7 +208,7 @@ impl Totals {
         let share = |count: u64| 100.0 * count as f64 / self.regions.max(1) as f64;
         let count = |count: u64| format!("{} regions ({:.1} %)", grouped(count), share(count));
         let (waves_goal, length_goal, peak_line, proven) = match goal {
-            GoalArg::Minreg => (
+            Goal::MinReg => (
                 String::new(),
                 String::new(),
                 format!(
@@ -260,18 +216,18 @@ impl Totals {
                 ),
                 format!("{} have the fewest registers possible", count(self.proven)),
             ),
-            GoalArg::Length => (
+            Goal::Length => (
                 String::new(),
                 format!(", at least {length_bound} are needed"),
                 String::new(),
                 format!("{} are as short as possible", count(self.proven)),
             ),
-            GoalArg::Occupancy | GoalArg::Throughput => (
+            Goal::Occupancy | Goal::Throughput => (
                 format!(", at most {waves_bound} are possible"),
                 format!(", at least {length_bound} are needed"),
                 String::new(),
                 format!(
-                    "{} are as good as possible for the goal (waves {:.1} %, length {:.1} %)",
+                    "{} are optimal (waves {:.1} %, length {:.1} %)",
                     count(self.proven),
                     share(self.proven_waves),
                     share(self.proven_length)
@@ -279,19 +235,20 @@ impl Totals {
             ),
         };
         let mut text = format!(
-            "{} kernels, {} regions, {} instructions for {}, algorithm {}, {:.2} s of processor time\n\
+            "{} kernels, {} regions, {} instructions for {}\n\
+             run:    algorithm {}, {:.2} s of processor time\n\
              before: {}\n\
              {peak_line}\
              waves:  {waves_before} -> {waves}{waves_goal}\n\
              length: {length_before} -> {length} cycles{length_goal}{latencies}\n\
-             loops:  {weighted_before} -> {weighted} cycles, where each loop around a region counts ten times\n\
+             loops:  {weighted_before} -> {weighted} cycles; each loop around a region counts ten times\n\
              proven: {proven}\n\
              new:    {}; {} have the graph of another one",
             grouped(targets.len() as u64),
             grouped(self.regions),
             grouped(self.instructions),
             names.join(" and "),
-            algorithm.name(),
+            algorithm,
             self.seconds,
             self.baseline_in_words(),
             counted(self.regions - self.repeated, "region"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use clap::Args;
 use lowtide::algorithm::Algorithm;
 use lowtide::certify::KnownLengths;
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
@@ -18,6 +19,7 @@ use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
 use lowtide_tool::input::{Targets, for_each_kernel};
+use lowtide_tool::names::demangled;
 use lowtide_tool::solve::Run;
 use serde::{Serialize, Serializer};
 
@@ -30,11 +32,13 @@ use crate::commands::constraints::Constraints;
 #[derive(Serialize)]
 pub(in super::super) struct KernelResult {
     pub(super) name: String,
+    /// The name without mangling.
+    pub(super) readable_name: String,
     pub(super) origin: String,
     pub(super) target: String,
     /// `recorded`, `target`, or `target` times a factor.
     #[serde(serialize_with = "as_text")]
-    pub(super) latencies: Latencies,
+    pub(in super::super) latencies: Latencies,
     pub(super) occupancy: u32,
     pub(super) occupancy_bound: u32,
     /// Whether the filter has rejected waves.
@@ -49,7 +53,7 @@ pub(in super::super) struct KernelResult {
     /// The least length for each number of waves, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in super::super) front: Option<Vec<PointResult>>,
-    pub(super) seconds: f64,
+    pub(in super::super) seconds: f64,
     pub(in super::super) regions: Vec<RegionResult>,
     /// Proofs for a separate verifier, one line each, if they were asked for, and the number of claims.
     #[serde(skip)]
@@ -80,6 +84,16 @@ pub(in super::super) enum Baseline {
     Production,
     /// The order of the file
     Source,
+}
+
+impl Baseline {
+    /// Return the name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Baseline::Production => "production",
+            Baseline::Source => "source",
+        }
+    }
 }
 
 fn as_text<S: Serializer>(latencies: &Latencies, serializer: S) -> Result<S::Ok, S::Error> {
@@ -227,6 +241,9 @@ pub(in super::super) struct RegionResult {
     pub(in super::super) searches: Vec<SearchResult>,
     #[serde(skip)]
     pub(super) primary: (u32, u32),
+    /// Registers that are spilled to memory.
+    #[serde(skip)]
+    pub(super) in_memory: u32,
     #[serde(skip)]
     pub(in super::super) schedule: Schedule,
     #[serde(skip)]
@@ -274,6 +291,7 @@ impl RegionResult {
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
         let reasoned = PeakBound::all(region, &bounds);
+        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
         RegionResult {
             name: region.name().to_string(),
             n: region.len(),
@@ -291,6 +309,7 @@ impl RegionResult {
             pairs,
             broken_pairs,
             searches: searches.into_iter().map(SearchResult::from).collect(),
+            in_memory: problem.registers().spilled_to_memory(&peaks),
             primary: (peak, bounds.peaks.get(primary).copied().unwrap_or(0)),
             schedule,
             bounds: reasoned,
@@ -315,6 +334,16 @@ pub(in super::super) struct Work {
 impl Work {
     /// Prepare the work. Arguments that contradict each other are reported before anything is read.
     pub(in super::super) fn new(args: &WorkArgs, explain: bool, front: bool) -> Result<Self, Failure> {
+        Work::by(args.algorithm.method, args, explain, front)
+    }
+
+    /// Prepare the work of a method, as [`Work::new`] does for the one that the arguments name.
+    pub(in super::super) fn by<A: Args>(
+        method: Method,
+        args: &WorkArgs<A>,
+        explain: bool,
+        front: bool,
+    ) -> Result<Self, Failure> {
         if front && !matches!(args.goal, GoalArg::Occupancy | GoalArg::Throughput) {
             return Err(Failure::Message(
                 "--front needs --goal occupancy or --goal throughput: it goes through all numbers of waves"
@@ -322,18 +351,18 @@ impl Work {
             ));
         }
         let goal = args.goal.into();
-        let can_find_front = matches!(args.algorithm, Method::Algorithm(one) if one.can_find_front(goal));
+        let can_find_front = matches!(method, Method::Algorithm(one) if one.can_find_front(goal));
         if front && !can_find_front {
             let able = Algorithm::ALL.iter().filter(|one| one.can_find_front(goal));
             return Err(Failure::Message(format!(
                 "{} has no two passes; --front works with --algorithm {}",
-                args.algorithm.name(),
+                method.name(),
                 able.map(|one| one.name()).collect::<Vec<_>>().join(", ")
             )));
         }
         let latencies = args.latencies.named()?.unwrap_or(Latencies::TARGET);
         let targets = Targets::new(&args.target)?.with_latencies(latencies);
-        let algorithm = match args.algorithm {
+        let algorithm = match method {
             Method::Algorithm(algorithm) => algorithm,
             Method::Constraints(model) => Constraints::start(model),
         };
@@ -348,7 +377,7 @@ impl Work {
             .with_front(front)
             .with_group_price(args.group_price)
             .with_colony(args.ants.parameters());
-        let constraints = match args.algorithm {
+        let constraints = match method {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
@@ -392,6 +421,21 @@ impl Work {
         show: impl Fn(&Kernel, &Target, &[Problem], KernelResult) -> Result<T, Failure> + Sync,
         collect: impl FnMut(T) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        self.start(args)?;
+        let work = |kernel: Kernel| {
+            let (kernel, target) = self.targets.prepare(kernel)?;
+            let problems = self.problems(&kernel, target)?;
+            let result = self.schedule(&kernel, target, &problems)?;
+            tell_kernel(&result, self.options.goal, &self.so_far);
+            show(&kernel, target, &problems, result)
+        };
+        for_each_kernel(&args.input, work, collect)?;
+        self.finish();
+        Ok(())
+    }
+
+    /// Do what must happen before the first kernel: a GPU solves the tasks of all kernels in one batch.
+    pub(in super::super) fn start<A: Args>(&self, args: &WorkArgs<A>) -> Result<(), Failure> {
         if self.options.algorithm == Algorithm::COLONY
             && let Some(gpu) = args.ants.gpu()?
             && let Err(error) = ask_gpu(&gpu, &args.input, &self.targets, &self.options, &self.run)
@@ -401,21 +445,18 @@ impl Work {
             }
             eprintln!("warning: {error}; the processor does the work instead");
         }
-        let work = |kernel: Kernel| {
-            let (kernel, target) = self.targets.prepare(kernel)?;
-            let problems = self.problems(&kernel, target)?;
-            let result = self.schedule(&kernel, target, &problems)?;
-            tell_kernel(&result, &self.so_far);
-            show(&kernel, target, &problems, result)
-        };
-        for_each_kernel(&args.input, work, collect)?;
-        if let Some(constraints) = &self.constraints {
-            constraints.report_too_large();
-        }
         Ok(())
     }
 
-    fn schedule(
+    /// Report what is known only after the last kernel.
+    pub(in super::super) fn finish(&self) {
+        if let Some(constraints) = &self.constraints {
+            constraints.report_too_large();
+        }
+    }
+
+    /// Schedule a kernel that [`Targets::prepare`] has returned with this target.
+    pub(in super::super) fn schedule(
         &self,
         kernel: &Kernel,
         target: &Target,
@@ -457,6 +498,7 @@ impl Work {
             cycles_per_wave_bound: front.map(|front| front.cycles_bound.value()),
             front: front.filter(|_| self.options.front).map(points),
             name: kernel.name.clone(),
+            readable_name: demangled(&kernel.name).unwrap_or_else(|| kernel.name.clone()),
             origin: kernel.origin.clone(),
             target: target.name().to_string(),
             latencies: self.targets.latencies_on(target),
