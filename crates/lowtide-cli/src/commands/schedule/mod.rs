@@ -5,8 +5,7 @@ mod front;
 mod totals;
 mod work;
 
-use work::Baseline;
-pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Work};
+pub(super) use work::{Baseline, KernelResult, PointResult, RegionResult, SearchResult, Work};
 
 use std::path::{Path, PathBuf};
 
