@@ -60,6 +60,7 @@ class Pages(unittest.TestCase):
         lowtide("view", "corpus/", *NODES, "-o", cls.corpus)
         cls.json = json.loads(lowtide("schedule", "corpus/", *NODES, "--json"))
         cls.source = json.loads(lowtide("schedule", "corpus/", "--algorithm", "source", "--json"))
+        cls.production = json.loads(lowtide("schedule", "corpus/", "--algorithm", "production", "--json"))
         cls.browser = Browser()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.addClassCleanup(cls.browser.__exit__)

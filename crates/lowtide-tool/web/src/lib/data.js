@@ -5,12 +5,18 @@ export function readData() {
   return JSON.parse(document.getElementById('data').textContent);
 }
 
+/// Parts that are kept. Reading one again takes some milliseconds; keeping thousands would take gigabytes.
+const KEPT = 8;
 const parts = new Map();
 
 /// A part, by its number: gzip in base64.
 export function readPart(position) {
-  if (!parts.has(position)) parts.set(position, unpack(document.getElementById(`part-${position}`).textContent));
-  return parts.get(position);
+  const part = parts.get(position) ?? unpack(document.getElementById(`part-${position}`).textContent);
+  // The one that was read last is the last one to go.
+  parts.delete(position);
+  parts.set(position, part);
+  if (parts.size > KEPT) parts.delete(parts.keys().next().value);
+  return part;
 }
 
 async function unpack(text) {
