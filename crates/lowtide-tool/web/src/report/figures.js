@@ -21,6 +21,7 @@ export function kernelFigures(kernel) {
     peakBound: most(regions, (region) => peakOf(region.peak_bound, region)),
     length: sum(regions, (region) => region.length),
     lengthBound: sum(regions, (region) => region.length_bound),
+    weightedLength: kernel.weighted_length,
     proven: regions.filter((region) => region.optimal).length,
   };
 }

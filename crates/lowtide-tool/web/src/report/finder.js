@@ -12,12 +12,15 @@ export function findInstructions(model, text) {
   const byNumber = wanted.match(/^#?(\d+)$/);
   const found = new Set();
   if (byNumber && Number(byNumber[1]) < model.n) found.add(Number(byNumber[1]));
-  model.opcode.forEach((opcode, instr) => model.describe(instr).toLowerCase().includes(wanted) && found.add(instr));
-  model.values.name.forEach((name, value) => {
-    if (!name.toLowerCase().includes(wanted)) return;
+  const addValues = (isWanted) => model.values.name.forEach((name, value) => {
+    if (!isWanted(name.toLowerCase())) return;
     if (model.values.def[value] !== null) found.add(model.values.def[value]);
     model.values.uses[value].forEach((instr) => found.add(instr));
   });
+  // A value of just this name comes before all that contain the text.
+  addValues((name) => name === wanted);
+  for (let instr = 0; instr < model.n; instr++) if (model.describe(instr).toLowerCase().includes(wanted)) found.add(instr);
+  addValues((name) => name.includes(wanted));
   return [...found];
 }
 
