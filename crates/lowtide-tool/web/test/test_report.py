@@ -262,22 +262,21 @@ class Report(Pages):
             self.assertAlmostEqual(self.zoom_of(chart)[0], 50, delta=0.5, msg=chart)
             self.browser.key("0")
             self.assertEqual(self.zoom_of(chart)[0], 100)
-            # The wheel zooms a chart that has the focus, and any chart with Ctrl. Otherwise it scrolls the page.
-            self.run_js(f"document.querySelector('#{chart}').scrollIntoView({{ block: 'center' }})")
-            x, y = self.run_js(f"(() => {{ const box = document.querySelector('#{chart}').getBoundingClientRect();"
-                               " return [box.x + box.width / 2, box.y + box.height / 5]; })()")
-            zoomed = f"document.querySelector('#{chart}').chart.getOption().dataZoom.some(({{start, end}}) => end - start < 99)"
-            self.browser.wheel(x, y, -120)
-            self.browser.wait(zoomed)
-            self.browser.key("0")
-            self.run_js("document.activeElement.blur()")
-            top = self.run_js("scrollY")
-            self.browser.wheel(x, y, -120)
-            self.browser.wait(f"scrollY < {top}")
-            self.assertFalse(self.run_js(zoomed), chart)
-            self.run_js(f"document.querySelector('#{chart}').scrollIntoView({{ block: 'center' }})")
-            self.browser.wheel(x, y, -120, modifiers=2)
-            self.browser.wait(zoomed)
+
+    def test_the_wheel_zooms_charts_that_have_the_focus(self):
+        """With Ctrl it zooms any chart; otherwise it scrolls the page."""
+        k, r = self.largest()
+        for tab, chart in (("pressure", "pressure-vgpr"), ("timeline", "timeline"), ("ranges", "ranges")):
+            box = f"document.querySelector('#{chart}')"
+            zoomed = f"{box}.chart.getOption().dataZoom.some(({{start, end}}) => end - start < 99)"
+            for prepare, modifiers, zooms in (("document.activeElement.blur()", 0, False), (f"{box}.focus()", 0, True), ("document.activeElement.blur()", 2, True)):
+                self.open_corpus(f"#k{k}r{r}/{tab}")
+                self.run_js(prepare)
+                self.run_js(f"{box}.scrollIntoView({{ block: 'center' }})")
+                x, y, top = self.run_js(f"(() => {{ const box = {box}.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 5, scrollY]; }})()")
+                self.browser.wheel(x, y, -120, modifiers)
+                self.browser.wait(zoomed if zooms else f"scrollY < {top}")
+                self.assertEqual(self.run_js(zoomed), zooms, chart)
 
     def test_charts_tell_what_is_under_the_pointer(self):
         k, r = self.largest()

@@ -20,10 +20,12 @@ export function listenToKeys(element, press) {
 /// `zoom(factor, event)`: a factor below 1 shows less, and larger.
 export function listenToWheel(element, zoom) {
   element.addEventListener('wheel', (event) => {
-    const hasFocus = element.contains(document.activeElement);
-    if ((!event.ctrlKey && !hasFocus) || event.shiftKey || event.deltaY === 0) return;
-    event.preventDefault();
+    if (event.shiftKey) return;
+    // ECharts would keep the page from scrolling, even where it does not zoom.
     event.stopPropagation();
+    const hasFocus = element.contains(document.activeElement);
+    if ((!event.ctrlKey && !hasFocus) || event.deltaY === 0) return;
+    event.preventDefault();
     zoom(2 ** (Math.sign(event.deltaY) * Math.min(Math.abs(event.deltaY), 120) / 240), event);
   }, { passive: false, capture: true });
 }
