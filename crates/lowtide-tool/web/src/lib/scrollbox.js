@@ -8,7 +8,7 @@ export function scrollBox(content, label) {
     const isWide = scroll.scrollWidth > scroll.clientWidth + 1;
     hint.hidden = !isWide;
     // Only what scrolls has to be reached by Tab.
-    if (isWide) scroll.tabIndex = 0;
+    if (isWide || scroll.scrollHeight > scroll.clientHeight + 1) scroll.tabIndex = 0;
     else scroll.removeAttribute('tabindex');
     scroll.classList.toggle('more-left', isWide && scroll.scrollLeft > 1);
     scroll.classList.toggle('more-right', isWide && scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1);
