@@ -1,11 +1,9 @@
 // Charts by ECharts, with only the modules that the pages need, in the colours of the page.
-import { BarChart, BoxplotChart, CustomChart, LineChart, LinesChart, ScatterChart } from 'echarts/charts';
+import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
-  AriaComponent, DataZoomComponent, DatasetComponent, GridComponent, LegendComponent, MarkAreaComponent,
-  MarkLineComponent, MarkPointComponent, TooltipComponent,
+  AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent,
 } from 'echarts/components';
 import * as echarts from 'echarts/core';
-import { LabelLayout } from 'echarts/features';
 import { CanvasRenderer } from 'echarts/renderers';
 import { el } from './dom.js';
 import { number } from './format.js';
@@ -13,9 +11,8 @@ import { colour, onThemeChange } from './theme.js';
 import { listenToKeys, listenToWheel, zoomCaption } from './zoomcontrols.js';
 
 echarts.use([
-  AriaComponent, BarChart, BoxplotChart, CanvasRenderer, CustomChart, DataZoomComponent, DatasetComponent,
-  GridComponent, LabelLayout, LegendComponent, LineChart, LinesChart, MarkAreaComponent, MarkLineComponent, MarkPointComponent,
-  ScatterChart, TooltipComponent,
+  AriaComponent, BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, LegendComponent, LineChart,
+  MarkLineComponent, MarkPointComponent, ScatterChart, TooltipComponent,
 ]);
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';

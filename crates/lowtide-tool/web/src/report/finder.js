@@ -1,6 +1,5 @@
 // The search box of a region, and what is known about the selected instruction. Both stand above the tabs.
-import { counted, el, number } from '../lib/index.js';
-import { follow } from './selection.js';
+import { el, number } from '../lib/index.js';
 
 /// Matches that are listed. More of them are counted.
 const LISTED = 12;
@@ -41,7 +40,7 @@ export function finder({ model, selection }) {
     selection.select(instr);
   };
   const show = (found) => {
-    status.textContent = field.value.trim() === '' ? '' : counted(found.length, 'match').replace('matchs', 'matches');
+    status.textContent = field.value.trim() === '' ? '' : `${number(found.length)} ${found.length === 1 ? 'match' : 'matches'}`;
     list.replaceChildren(...found.slice(0, LISTED).map((instr) =>
       el('li', {}, el('button', { type: 'button', class: 'plain', onclick: () => choose(instr) }, model.describe(instr)))));
     if (found.length > LISTED) list.append(el('li', { class: 'muted' }, `${number(found.length - LISTED)} more`));
@@ -56,7 +55,7 @@ export function finder({ model, selection }) {
   }, el('label', { class: 'control' }, 'Find an instruction ', field), status);
   const about = el('div', { id: 'selected', class: 'selected', role: 'status' });
   const update = () => about.replaceChildren(...selected(model, selection));
-  follow(about, selection, update);
+  selection.subscribe(update);
   update();
   return el('section', { 'aria-label': 'Instruction', class: 'finder' }, form, list, about);
 }

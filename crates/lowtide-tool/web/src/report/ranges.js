@@ -85,7 +85,7 @@ function option(model, { schedule, classNumber, selection: { instr: selected } }
       markLine: {
         silent: true,
         symbol: 'none',
-        data: [...(selected === null ? [] : [{ xAxis: schedule.position[selected] + 0.5, lineStyle: { color: colour('ink'), type: 'solid', width: 1.5 }, label: { formatter: () => `#${selected}`, color: colour('ink'), position: 'end', distance: 4, rotate: 0 } }]), { xAxis: boundary, lineStyle: { color: colour('peak'), type: [4, 3], width: 1.5 }, label: { formatter: () => `peak ${number(peak)}`, color: colour('peak'), position: 'start', distance: 4, rotate: 0 } }],
+        data: [...(selected === null ? [] : [{ xAxis: schedule.position[selected] + 0.5, lineStyle: { color: colour('ink'), type: 'solid', width: 1.5 }, label: { show: false } }]), { xAxis: boundary, lineStyle: { color: colour('peak'), type: [4, 3], width: 1.5 }, label: { formatter: () => `peak ${number(peak)}`, color: colour('peak'), position: 'start', distance: 4, rotate: 0 } }],
       },
     }],
     tooltip: { trigger: 'item', formatter: ({ data }) => (data?.of === undefined ? '' : tooltip(model, data)) },

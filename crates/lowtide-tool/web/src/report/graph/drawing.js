@@ -3,7 +3,7 @@ import { svg } from '../../lib/index.js';
 
 const KINDS = ['data', 'order', 'hot', 'chosen'];
 
-/// `placed`: see layout.js. `texts`: by instruction. `remarks`: by instruction, what is not shown (may be missing).
+/// `placed`: see layout.js. `texts`: by instruction.
 /// Gives the element, `boxes` (by instruction) and `lines` (by edge), whose classes say how they look.
 export function draw(model, placed, texts, label) {
   const { width, height } = placed;
