@@ -33,8 +33,13 @@ pub struct Part(String);
 impl Part {
     /// Compress data.
     pub fn pack(data: &impl Serialize) -> Result<Self, Failure> {
+        Part::of_json(&json(data)?)
+    }
+
+    /// Compress a text that is JSON already.
+    pub fn of_json(text: &str) -> Result<Self, Failure> {
         let mut packer = GzEncoder::new(Vec::new(), Compression::new(9));
-        let packed = packer.write_all(json(data)?.as_bytes()).and_then(|()| packer.finish());
+        let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish());
         let packed =
             packed.map_err(|error| Failure::Message(format!("the page cannot be compressed: {error}")))?;
         Ok(Part(base64(&packed)))

@@ -3,7 +3,7 @@
 //   lib.js     what all pages share (src/lib), with ECharts; it becomes the global `lowtide`
 //   NAME.js    one page (src/NAME.js), which takes what it needs from that global
 //   style.css  the style of all pages
-//   LICENSES.txt  the licences of what is in lib.js
+//   LICENSES.txt  the licences of what is in these scripts
 //
 // `node build.mjs FOLDER` writes to another folder, for a comparison.
 import { build } from 'esbuild';
@@ -36,24 +36,26 @@ const library = await build({
   outfile: `${out}/lib.js`,
   metafile: true,
 });
+const scripts = [library];
 const pages = readdirSync('src').filter((name) => name.endsWith('.js'));
 for (const page of pages) {
-  await build({
+  scripts.push(await build({
     ...shared,
     entryPoints: [`src/${page}`],
     outfile: `${out}/${page}`,
     plugins: [libraryIsGlobal],
-  });
+    metafile: true,
+  }));
 }
 await build({ ...shared, entryPoints: ['src/style.css'], outfile: `${out}/style.css` });
 
-// The licence of every package that is in the library, in full.
+// The licence of every package that is in a script, in full.
 const packages = new Set();
-for (const input of Object.keys(library.metafile.inputs)) {
+for (const input of scripts.flatMap((script) => Object.keys(script.metafile.inputs))) {
   const inside = input.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//);
   if (inside) packages.add(inside[1]);
 }
-let licences = 'lib.js contains parts of these packages.\n';
+let licences = 'The scripts of this page contain parts of these packages.\n';
 for (const name of [...packages].sort()) {
   const folder = `node_modules/${name}`;
   const { version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));

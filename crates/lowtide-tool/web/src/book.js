@@ -1,13 +1,15 @@
 // The experiment book of `lowtide bench --html`: tables and charts are ready to be shown, here they are only drawn.
-import { axis, chart, colour, el, number, readData, tabs, themeSwitch, zoom } from './lib/index.js';
+import { axis, chart, colour, el, number, readData, scrollBox, tabs, themeSwitch, zoom } from './lib/index.js';
 
 const book = readData();
 const SERIES = 9;
 
-/// Colours that both themes have, and dashes for those who do not tell them apart.
+/// Curves differ by colour, dashes and marks. No two of the first nine have the same dashes and marks.
 const seriesColour = (position) => colour(`series-${(position % SERIES) + 1}`);
-const DASHES = ['solid', 'dashed', 'dotted'];
+const DASHES = ['solid', [9, 4], [3, 3], [12, 3, 3, 3], [6, 2]];
 const MARKS = ['circle', 'rect', 'triangle', 'diamond'];
+/// Marks of a curve over its whole length.
+const MARKED_POINTS = 12;
 
 function facts(pairs) {
   return el('dl', { class: 'facts' }, pairs.flatMap(([name, value]) => [el('dt', {}, ...marked(name)), el('dd', {}, value)]));
@@ -27,8 +29,7 @@ function tableOf({ columns, rows }, label) {
   const body = rows.map((row) => el('tr', {}, row.map((text, position) => (position === 0
     ? el('th', { scope: 'row' }, text)
     : cell('td', columns[position], text)))));
-  return el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label },
-    el('table', { 'aria-label': label }, el('thead', {}, head), el('tbody', {}, body)));
+  return scrollBox(el('table', { 'aria-label': label }, el('thead', {}, head), el('tbody', {}, body)), label);
 }
 
 function note(text) {
@@ -39,7 +40,8 @@ function note(text) {
 const shapes = {
   sorted: (curves, part) => {
     const most = Math.max(...curves.flatMap((curve) => curve.points.map(([, y]) => y)));
-    const scale = most > 3 ? { type: 'log', logBase: 2 } : { type: 'value', scale: true };
+    const isLog = most > 3;
+    const scale = isLog ? { type: 'log', logBase: 2 } : { type: 'value', scale: true };
     // What all of them have in common is flat: it is left of what is shown first.
     const rises = curves.map((curve) => curve.points.find(([, y]) => y > curve.points[0][1])?.[0] ?? 100);
     const start = Math.max(0, Math.floor(Math.min(...rises) / 10) * 10 - 10);
@@ -48,15 +50,15 @@ const shapes = {
       dataZoom: zoom({ start: start > 80 ? 80 : start, end: 100 }),
       tooltip: { valueFormatter: (value) => number(value, 3) },
       xAxis: axis(part.x, { type: 'value', min: 0, max: 100, nameGap: 28 }),
-      yAxis: axis(part.y, { ...scale, min: (range) => Math.min(1, range.min), nameGap: 44, axisLabel: { formatter: (value) => number(value, most > 3 ? 0 : 2) } }),
-      series: curves.map((curve, position) => line(curve, position, { step: curve.points.length < 60 ? 'middle' : false })),
+      yAxis: axis(isLog ? `${part.y} (log scale)` : part.y, { ...scale, min: (range) => Math.min(1, range.min), nameGap: 44, axisLabel: { formatter: (value) => number(value, isLog ? 0 : 2) } }),
+      series: curves.map((curve, position) => line(curve, position, curves.length, { step: curve.points.length < 60 ? 'middle' : false })),
     };
   },
   line: (curves, part) => ({
     legend: { show: false },
     xAxis: axis(part.x, { type: 'value', max: 'dataMax', nameGap: 28 }),
     yAxis: axis(part.y, { type: 'value', nameGap: 44 }),
-    series: curves.map((curve, position) => line(curve, position, { step: 'middle', areaStyle: { opacity: 0.2 } })),
+    series: curves.map((curve, position) => line(curve, position, curves.length, { step: 'middle', areaStyle: { opacity: 0.2 } })),
   }),
   points: (curves, part) => ({
     tooltip: { trigger: 'item', formatter: ({ value }) => `${number(value[0])} ${part.x}: ${number(value[1])}` },
@@ -78,11 +80,18 @@ const shapes = {
   }),
 };
 
-function line(curve, position, more) {
-  const dash = DASHES[Math.floor(position / 3) % DASHES.length];
+/// One of `count` curves. Where curves lie on each other, all of them can be seen: later ones are thinner and
+/// have gaps, and their marks are at other points.
+function line(curve, position, count, more) {
+  const shade = seriesColour(position);
+  // At least one point for each curve, so that no two have their marks at the same one.
+  const every = Math.max(count, Math.round(curve.points.length / MARKED_POINTS));
   return {
-    type: 'line', name: curve.name, data: curve.points, showSymbol: false,
-    lineStyle: { width: 2, type: dash, color: seriesColour(position) }, itemStyle: { color: seriesColour(position) }, ...more,
+    type: 'line', name: curve.name, data: curve.points, z: 2 + position,
+    showSymbol: count > 1, showAllSymbol: true, symbol: MARKS[position % MARKS.length],
+    symbolSize: (_, { dataIndex }) => (dataIndex % every === Math.floor((every * position) / count) ? 9 : 0),
+    lineStyle: { width: 3.4 - (2 * position) / Math.max(count - 1, 1), type: DASHES[position % DASHES.length], color: shade },
+    itemStyle: { color: shade }, ...more,
   };
 }
 

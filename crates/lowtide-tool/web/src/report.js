@@ -1,7 +1,7 @@
 // The report of `lowtide view`: an overview of all kernels, a page for each, and one for each region with its tabs.
-// The address behind # says what is shown (#k2 is a kernel, #k2r0/graph a tab of a region), so that the browser's
-// buttons work.
+// The address behind # says what is shown (report/address.js), so that links and the browser's buttons work.
 import { el, readData, readPart, themeSwitch } from './lib/index.js';
+import { addressOf, parseAddress } from './report/address.js';
 import { kernelPage, overviewPage } from './report/overview.js';
 import { regionPage } from './report/region.js';
 
@@ -9,10 +9,10 @@ const { title } = readData();
 const main = el('main', { id: 'main', tabindex: '-1' });
 
 async function show(overview) {
-  const address = location.hash.match(/^#k(\d+)(?:r(\d+))?(?:\/([a-z]+))?$/);
-  const kernel = address && overview.kernels[address[1]];
-  const region = kernel && address[2] !== undefined ? kernel.regions[address[2]] : null;
-  if (region) await regionPage(main, overview, kernel, region, address[3]);
+  const address = parseAddress(location.hash);
+  const kernel = overview.kernels[address.kernel];
+  const region = kernel?.regions[address.region];
+  if (region) await regionPage(main, overview, kernel, region, address);
   else if (kernel) kernelPage(main, overview, kernel);
   else overviewPage(main, overview);
   document.title = main.querySelector('h2') ? `${main.querySelector('h2').textContent} – ${title}` : title;
@@ -48,7 +48,7 @@ async function start() {
   if (overview.kernels.length === 1 && !location.hash) {
     // The front is on the page of the kernel.
     const [{ regions, front }] = overview.kernels;
-    history.replaceState(null, '', regions.length === 1 && !front ? '#k0r0' : '#k0');
+    history.replaceState(null, '', addressOf({ kernel: 0, region: regions.length === 1 && !front ? 0 : null }));
   }
   await show(overview);
   document.documentElement.dataset.ready = 'true';

@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 from browser import Browser  # noqa: E402
 
-with Browser(width=1200, height=800) as browser:
+with Browser(width=1200, height=1040) as browser:
     browser.prefer("light")
     browser.open(sys.argv[1], "#k0")
     # Regions are sorted by size.

@@ -172,6 +172,45 @@ class Book(unittest.TestCase):
         widths = self.chart("passes", "Width of the search")["states"]
         self.assertEqual([width for _, width in widths], document["figure_2"]["widths"])
 
+    def test_axes_have_names_and_say_where_they_are_logarithmic(self):
+        logarithmic = 0
+        for chapter in CHAPTERS:
+            self.select(chapter)
+            axes = self.browser.run(
+                f"[...document.querySelectorAll('[data-panel={chapter}] .chart')].flatMap(({{ chart }}) => {{ const {{ xAxis, yAxis }} = chart.getOption();"
+                " return [...xAxis, ...yAxis].map(({ name, type }) => ({ name, type })); })")
+            self.assertGreaterEqual(len(axes), 2, chapter)
+            for axis in axes:
+                self.assertTrue(axis["name"], chapter)
+                self.assertEqual(axis["type"] == "log", "(log scale)" in axis["name"], axis)
+                logarithmic += axis["type"] == "log"
+        self.assertGreater(logarithmic, 0)
+
+    def test_curves_that_lie_on_each_other_can_be_told_apart(self):
+        """No two curves of a chart have the same dashes and marks, and none has its marks where another has."""
+        charts = self.browser.run(
+            "[...document.querySelectorAll('.chart')].map(({ chart }) => chart.getOption().series.filter(({ type }) => type === 'line').map((one) => ({"
+            " look: JSON.stringify([one.lineStyle.type, one.symbol]), color: one.lineStyle.color, width: one.lineStyle.width, z: one.z,"
+            " marks: one.data.map((_, dataIndex) => dataIndex).filter((dataIndex) => one.symbolSize(null, { dataIndex }) > 0) })))"
+            ".filter((curves) => curves.length > 1)")
+        self.assertGreater(len(charts), 0)
+        for curves in charts:
+            self.assertEqual(len({curve["look"] for curve in curves}), len(curves))
+            self.assertTrue(all(curve["marks"] for curve in curves))
+            for number, one in enumerate(curves):
+                for other in curves[number + 1:]:
+                    self.assertFalse(set(one["marks"]) & set(other["marks"]))
+                    # What is above is thinner.
+                    self.assertTrue(one["z"] < other["z"] and one["width"] > other["width"])
+
+    def test_nothing_is_wider_than_a_phone(self):
+        self.browser.resize(420, 900)
+        self.browser.open(self.page)
+        for chapter in CHAPTERS:
+            self.select(chapter)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 420, chapter)
+        self.browser.resize(1400, 1000)
+
     def test_accessibility_rules_hold(self):
         if not os.path.exists(AXE):
             print("!! There is no axe-core (npm): the accessibility rules are NOT CHECKED.")

@@ -2,98 +2,20 @@
 
 import json
 import os
-import random
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from browser import Browser  # noqa: E402
-
-LOWTIDE = sys.argv.pop(1) if len(sys.argv) > 1 else "target/debug/lowtide"
-AXE = os.path.join(os.path.dirname(__file__), "..", "node_modules", "axe-core", "axe.min.js")
-TABS = ["pressure", "timeline", "ranges", "graph", "bounds", "search", "listing"]
-# As many nodes everywhere: the same schedules in all runs.
-NODES = ["--nodes", "2000"]
-FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+from pages import FRAMES, NODES, TABS, Pages, change, grouped, large_region, lowtide, with_bound  # noqa: E402
 
 
-def lowtide(*args):
-    return subprocess.run([LOWTIDE, *args], check=True, capture_output=True, text=True).stdout
-
-
-def grouped(number):
-    return f"{number:,}"
-
-
-def change(before, after):
-    return grouped(after) if before == after else f"{grouped(before)} → {grouped(after)}"
-
-
-def with_bound(before, after, relation, bound):
-    return change(before, after) + ("" if after == bound else f" ({relation} {grouped(bound)})")
-
-
-def large_region(size):
-    """A region file with one region of this size: loads, and sums of what came shortly before."""
-    draw = random.Random(7)
-    registers, instructions, deps = [], [], []
-    for i in range(size):
-        is_load = i % 12 == 0
-        sources = [] if is_load else sorted({max(0, i - 1 - int(draw.expovariate(1 / 25))) for _ in range(4)})
-        registers.append({"name": str(i), "class": "vgpr"})
-        instructions.append({"op": "load" if is_load else "mad", "latency": 80 if is_load else 4,
-                             "units": {"HWVMEM" if is_load else "HWVALU": 1}, "defs": [str(i)], "uses": [str(s) for s in sources]})
-        deps += [[source, i, "data", 80 if source % 12 == 0 else 1] for source in sources]
-    return {"lowtide": 1, "kernel": "large", "target": "gfx906", "region": "all", "classes": ["vgpr"], "registers": registers,
-            "live_out": [str(size - 1)], "instructions": instructions, "deps": deps}
-
-
-class Pages(unittest.TestCase):
-    """One browser for all tests; each ends without a complaint of the browser."""
+class Report(Pages):
+    """The figures, and how the pages are used."""
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.corpus = cls.path("corpus.html")
-        lowtide("view", "corpus/", *NODES, "-o", cls.corpus)
-        cls.json = json.loads(lowtide("schedule", "corpus/", *NODES, "--json"))
-        cls.source = json.loads(lowtide("schedule", "corpus/", "--algorithm", "source", "--json"))
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.addClassCleanup(cls.browser.__exit__)
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    def setUp(self):
-        self.browser.errors.clear()
-        self.browser.prefer("light")
-
-    def tearDown(self):
-        self.assertEqual(self.browser.errors, [], "the browser complains")
-
-    def run_js(self, script):
-        return self.browser.run(script)
-
-    def open_corpus(self, address=""):
-        return self.browser.open(self.corpus, address)
-
-    def rows(self, table):
-        """The texts of a table, row by row, all of it."""
-        self.run_js(f"(() => {{ const more = document.querySelector('#{table}').closest('.table').querySelector('.more');"
-                    " while (!more.hidden) more.click(); })()")
-        return self.run_js(f"[...document.querySelectorAll('#{table} tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
-
-    def zoom_of(self, chart):
-        return self.run_js(f"document.querySelector('#{chart}').chart.getOption().dataZoom.map(({{start, end}}) => end - start)")
-
-    def largest(self):
-        """Kernel and region numbers of the largest region."""
-        sizes = ((region["n"], k, r) for k, kernel in enumerate(self.json["kernels"]) for r, region in enumerate(kernel["regions"]))
-        return max(sizes)[1:]
+        super().setUpClass()
+        cls.production = json.loads(lowtide("schedule", "corpus/", "--algorithm", "production", "--json"))
 
     # The figures
 
@@ -101,14 +23,14 @@ class Pages(unittest.TestCase):
         self.open_corpus()
         primary = "vgpr"
         expected = []
-        for kernel, before in zip(self.json["kernels"], self.source["kernels"]):
-            regions, sources = kernel["regions"], before["regions"]
+        for kernel, before in zip(self.json["kernels"], self.production["kernels"]):
+            regions, befores = kernel["regions"], before["regions"]
             expected.append([
                 kernel["name"], grouped(len(regions)), grouped(sum(r["n"] for r in regions)),
                 with_bound(before["occupancy"], kernel["occupancy"], "≤", kernel["occupancy_bound"]),
-                with_bound(max(r["peak"][primary] for r in sources), max(r["peak"][primary] for r in regions), "≥",
+                with_bound(max(r["peak"][primary] for r in befores), max(r["peak"][primary] for r in regions), "≥",
                            max(r["peak_bound"][primary] for r in regions)),
-                with_bound(sum(r["length"] for r in sources), sum(r["length"] for r in regions), "≥",
+                with_bound(sum(r["length"] for r in befores), sum(r["length"] for r in regions), "≥",
                            sum(r["length_bound"] for r in regions)),
                 f"{sum(r['optimal'] for r in regions)}/{len(regions)}",
             ])
@@ -118,12 +40,12 @@ class Pages(unittest.TestCase):
         self.open_corpus()
         self.run_js("document.querySelector('[data-tab=regions]').click()")
         expected = []
-        for kernel, before in zip(self.json["kernels"], self.source["kernels"]):
-            for region, source in zip(kernel["regions"], before["regions"]):
+        for kernel, before in zip(self.json["kernels"], self.production["kernels"]):
+            for region, order in zip(kernel["regions"], before["regions"]):
                 expected.append([
                     f"{kernel['name']} {region['name']}", grouped(region["n"]),
-                    with_bound(source["peak"]["vgpr"], region["peak"]["vgpr"], "≥", region["peak_bound"]["vgpr"]),
-                    with_bound(source["length"], region["length"], "≥", region["length_bound"]),
+                    with_bound(order["peak"]["vgpr"], region["peak"]["vgpr"], "≥", region["peak_bound"]["vgpr"]),
+                    with_bound(order["length"], region["length"], "≥", region["length_bound"]),
                     "yes" if region["optimal"] else "no",
                 ])
         found = [[row[0], row[1], row[3], row[4], row[6]] for row in self.rows("regions")]
@@ -132,18 +54,20 @@ class Pages(unittest.TestCase):
     def test_a_region_has_the_figures_of_json(self):
         k, r = self.largest()
         region = self.json["kernels"][k]["regions"][r]
+        before = self.production["kernels"][k]["regions"][r]
         self.open_corpus(f"#k{k}r{r}")
-        tiles = dict(self.run_js("[...document.querySelectorAll('.tile')].map((tile) => [tile.querySelector('dt').textContent,"
-                                 " tile.querySelector('dd').firstChild.textContent])"))
+        tiles = self.tiles()
         self.assertEqual(tiles["Size"], grouped(region["n"]))
-        self.assertEqual(tiles["Cycles"], grouped(region["length"]))
+        self.assertEqual(tiles["Cycles"], change(before["length"], region["length"]))
         self.assertEqual(tiles["Proven"], "yes" if region["optimal"] else "no")
         for name, peak in region["peak"].items():
-            self.assertEqual(tiles[f"Peak of {name}"], grouped(peak))
+            self.assertEqual(tiles[f"Peak of {name}"], change(before["peak"][name], peak))
             drawn = self.run_js(f"document.querySelector('#pressure-{name}').chart.getOption().series.find((one) => one.name === 'Lowtide')"
                                 ".data.reduce((most, [, pressure]) => Math.max(most, pressure), 0)")
             self.assertEqual(drawn, peak)
-        listed = self.run_js("document.querySelector('[data-tab=listing]').click()") or self.rows("listing")
+        self.run_js("document.querySelector('[data-tab=listing]').click()")
+        self.choose("order", "lowtide")
+        listed = self.rows("listing")
         order = [int(row[2].split()[0][1:]) for row in listed]
         self.assertEqual(order, region["order"])
         self.assertEqual([int(row[1].replace(",", "")) for row in listed], [region["cycles"][instr] for instr in order])
@@ -169,8 +93,7 @@ class Pages(unittest.TestCase):
                 [[waves, length]] = series["Production"]
                 point = next(point for point in kernel["front"] if point["waves"] == int(waves))
                 self.assertGreaterEqual(length, total(point, "length"))
-                tiles = dict(self.run_js("[...document.querySelectorAll('.tile')].map((tile) => [tile.querySelector('dt').textContent,"
-                                         " tile.querySelector('dd').firstChild.textContent])"))
+                tiles = self.tiles()
                 self.assertEqual(tiles["Cycles per wave"], f"{kernel['cycles_per_wave']:,.1f}")
         self.run_js("document.querySelector('#front').chart.dispatchAction({ type: 'showTip', seriesIndex: 0, dataIndex: 0 })")
         self.browser.wait("document.querySelector('#front').textContent.includes('cycles per wave ')", timeout=5)
@@ -197,10 +120,12 @@ class Pages(unittest.TestCase):
         # The script has led back from regions to kernels, which JSON cannot.
         overview = json.loads(self.run_js("lowtide.readPart(0).then((all) => JSON.stringify(all, (key, value) => (key === 'kernel' ? undefined : value)))"))
         count = sum(len(kernel["regions"]) for kernel in overview["kernels"])
-        details = self.run_js(f"Promise.all(Array.from({{ length: {count} }}, (_, part) => lowtide.readPart(part + 1)))")
+        parts = max(region["part"] for kernel in overview["kernels"] for region in kernel["regions"])
+        self.assertLess(parts, count)
+        details = self.run_js(f"Promise.all(Array.from({{ length: {parts} }}, (_, part) => lowtide.readPart(part + 1)))")
         for kernel, shown in zip(self.json["kernels"], overview["kernels"]):
             for region, entry in zip(kernel["regions"], shown["regions"]):
-                detail = details[entry["part"] - 1]
+                detail = details[entry["part"] - 1][entry["entry"]]
                 after = next(s for s in detail["schedules"] if s["name"] == "lowtide")
                 self.assertEqual((after["order"], after["cycles"]), (region["order"], region["cycles"]))
                 values = list(zip(*(detail["values"][key] for key in ("class", "weight", "def", "live_out", "uses"))))
@@ -248,7 +173,7 @@ class Pages(unittest.TestCase):
                 panel = f"document.querySelector('[data-panel={tab}]')"
                 self.assertFalse(self.run_js(f"{panel}.hidden"), tab)
                 self.assertEqual(self.run_js("[...document.querySelectorAll('[role=tabpanel]')].filter((one) => !one.hidden).length"), 1)
-                if tab not in ("bounds", "listing"):
+                if tab not in ("bounds", "listing", "graph"):
                     # Something is drawn: the canvas is not of one colour.
                     colours = self.run_js(
                         f"(() => {{ const canvas = {panel}.querySelector('canvas'); const {{ data }} = canvas.getContext('2d')"
@@ -323,7 +248,7 @@ class Pages(unittest.TestCase):
 
     def test_charts_zoom(self):
         k, r = self.largest()
-        for tab, chart in (("pressure", "pressure-vgpr"), ("timeline", "timeline"), ("ranges", "ranges"), ("graph", "graph")):
+        for tab, chart in (("pressure", "pressure-vgpr"), ("timeline", "timeline"), ("ranges", "ranges")):
             self.open_corpus(f"#k{k}r{r}/{tab}")
             self.assertEqual(self.zoom_of(chart)[0], 100)
             self.run_js(f"document.querySelector('#{chart}').focus()")
@@ -337,18 +262,27 @@ class Pages(unittest.TestCase):
             self.assertAlmostEqual(self.zoom_of(chart)[0], 50, delta=0.5, msg=chart)
             self.browser.key("0")
             self.assertEqual(self.zoom_of(chart)[0], 100)
-            # The wheel alone scrolls the page; with Ctrl it zooms.
-            self.run_js(f"document.querySelector('#{chart}').scrollIntoView({{ block: 'center' }})")
-            x, y = self.run_js(f"(() => {{ const box = document.querySelector('#{chart}').getBoundingClientRect();"
-                               " return [box.x + box.width / 2, box.y + box.height / 5]; })()")
-            self.browser.wheel(x, y, -120, modifiers=2)
-            self.browser.wait(f"document.querySelector('#{chart}').chart.getOption().dataZoom.some(({{start, end}}) => end - start < 99)")
+
+    def test_the_wheel_zooms_charts_that_have_the_focus(self):
+        """With Ctrl it zooms any chart; otherwise it scrolls the page."""
+        k, r = self.largest()
+        for tab, chart in (("pressure", "pressure-vgpr"), ("timeline", "timeline"), ("ranges", "ranges")):
+            box = f"document.querySelector('#{chart}')"
+            zoomed = f"{box}.chart.getOption().dataZoom.some(({{start, end}}) => end - start < 99)"
+            for prepare, modifiers, zooms in (("document.activeElement.blur()", 0, False), (f"{box}.focus()", 0, True), ("document.activeElement.blur()", 2, True)):
+                self.open_corpus(f"#k{k}r{r}/{tab}")
+                self.run_js(prepare)
+                self.run_js(f"{box}.scrollIntoView({{ block: 'center' }})")
+                x, y, top = self.run_js(f"(() => {{ const box = {box}.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 5, scrollY]; }})()")
+                self.browser.wheel(x, y, -120, modifiers)
+                self.browser.wait(zoomed if zooms else f"scrollY < {top}")
+                self.assertEqual(self.run_js(zoomed), zooms, chart)
 
     def test_charts_tell_what_is_under_the_pointer(self):
         k, r = self.largest()
         for tab, chart, series, expected in (
             ("pressure", "pressure-vgpr", 0, "Lowtide: "), ("timeline", "timeline", 1, "Lowtide: cycle "), ("ranges", "ranges", 0, ", weight "),
-            ("graph", "graph", 5, "in Lowtide’s order"), ("search", "search-0", 0, "best: "),
+            ("search", "search-0", 0, "best: "),
         ):
             self.open_corpus(f"#k{k}r{r}/{tab}")
             self.run_js(f"document.querySelector('#{chart}').chart.dispatchAction({{ type: 'showTip', seriesIndex: {series}, dataIndex: 1 }})")
@@ -364,38 +298,19 @@ class Pages(unittest.TestCase):
         self.run_js("document.querySelector('[data-cut=vgpr]').click()")
         self.assertFalse(self.run_js("document.querySelector('[data-panel=graph]').hidden"))
         self.assertIn(f"No order needs fewer than {region['peak_bound']['vgpr']} vgpr", self.run_js(text))
-        strong = "document.querySelector('#graph').chart.getOption().series.find((one) => one.id === 'hot').data.length"
-        self.assertGreater(self.run_js(strong), 0)
-        # A node by its number: it is shown with its name, and with what it reads and writes.
-        self.run_js("(() => { document.querySelector('input[name=instr]').value = 100; document.querySelector('form').requestSubmit(); })()")
-        self.assertIn("#100 ", self.run_js("document.querySelector('#graph-node').textContent"))
-        names = "document.querySelector('#graph').chart.getOption().series.find((one) => one.id === 'names').data.map(({ instr }) => instr)"
-        self.assertIn(100, self.run_js(names))
+        self.assertGreater(self.run_js("document.querySelectorAll('#graph g.hot').length"), 0)
+        self.assertGreater(self.run_js("document.querySelectorAll('#graph g.moment').length"), 0)
 
     def test_it_is_accessible(self):
         # One that is quickly looked through; the rules do not care for its size.
         k, r = next((k, r) for k, kernel in enumerate(self.json["kernels"]) for r, region in enumerate(kernel["regions"])
                     if 20 <= region["n"] <= 60 and region["searches"])
-        for address in ["", f"#k{k}", *(f"#k{k}r{r}/{tab}" for tab in TABS)]:
+        for address in ["", f"#k{k}", *(f"#k{k}r{r}/{tab}/i5" for tab in TABS)]:
             # The same elements in other colours: of each kind of page one is enough.
-            for theme in ("light", "dark") if address in ("", f"#k{k}r{r}/bounds") else ("light",):
+            for theme in ("light", "dark") if address in ("", f"#k{k}r{r}/bounds/i5", f"#k{k}r{r}/graph/i5") else ("light",):
                 self.browser.prefer(theme)
                 self.open_corpus(address)
                 self.check_rules(f"{address} {theme}")
-
-    def check_rules(self, what):
-        """Applies the rules of axe-core to the page that is open."""
-        if not os.path.exists(AXE):
-            print("!! There is no axe-core (npm): the accessibility rules are NOT CHECKED.")
-            return
-        with open(AXE, encoding="utf-8") as file:
-            axe = file.read()
-        self.run_js(f"{axe}; true")
-        found, passed = self.run_js(
-            "axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => [violations.map(({ id, nodes }) =>"
-            " `${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')}`), passes.length])")
-        self.assertEqual(found, [], what)
-        self.assertGreater(passed, 10)
 
     # What must not happen
 
@@ -409,8 +324,10 @@ class Pages(unittest.TestCase):
         self.browser.open(self.path("names.html"), "#k0")
         self.assertEqual(self.run_js("document.querySelector('h2').textContent"), region["kernel"])
         self.assertEqual(self.run_js("document.querySelectorAll('img').length"), 0)
-        self.browser.open(self.path("names.html"), "#k0r0/listing")
-        self.assertIn("<b>mad</b>", self.run_js("document.querySelector('#listing').textContent"))
+        for tab, element in (("listing", "side-by-side"), ("graph", "graph")):
+            self.browser.open(self.path("names.html"), f"#k0r0/{tab}/i1")
+            self.assertIn("<b>mad</b>", self.run_js(f"document.querySelector('#{element}').textContent"))
+            self.assertIn("<b>mad</b>", self.run_js("document.querySelector('#selected').textContent"))
 
     def test_large_regions_open_at_once(self):
         with open(self.path("large.jsonl"), "w", encoding="utf-8") as file:

@@ -8,8 +8,7 @@ mod work;
 
 pub(super) use figures::Figures;
 pub(super) use totals::{Totals, TotalsResult};
-use work::Baseline;
-pub(super) use work::{KernelResult, PointResult, RegionResult, SearchResult, Work};
+pub(super) use work::{Baseline, KernelResult, PointResult, RegionResult, SearchResult, Work};
 
 use std::path::{Path, PathBuf};
 

@@ -59,7 +59,7 @@ pub(in super::super) struct KernelResult {
     #[serde(skip)]
     pub(super) certificates: Certificates,
     /// The order that the result is compared with.
-    pub(super) baseline: Baseline,
+    pub(in super::super) baseline: Baseline,
     /// The same figures for the source order.
     pub(super) source: Before,
     /// The same figures for the production order. Regions without one count in their source order. None if no region has one.
@@ -403,7 +403,7 @@ impl Work {
     }
 
     /// Compare results with this order.
-    pub(super) fn with_baseline(mut self, baseline: Baseline) -> Self {
+    pub(in super::super) fn with_baseline(mut self, baseline: Baseline) -> Self {
         self.baseline = baseline;
         self
     }

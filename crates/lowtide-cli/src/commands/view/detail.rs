@@ -11,9 +11,8 @@ use lowtide::{ClassId, InstrId, ValueId};
 use lowtide_io::BoundReason;
 use serde::Serialize;
 
-use super::layout::{Layout, layout};
-use crate::commands::orders::{pressures, value_name};
-use crate::commands::schedule::{RegionResult, SearchResult};
+use crate::commands::orders::{moves, pressures, value_name};
+use crate::commands::schedule::{Baseline, RegionResult, SearchResult};
 
 /// A region as the page draws it.
 #[derive(Serialize)]
@@ -27,7 +26,6 @@ pub(super) struct Detail<'a> {
     /// By class: the pressure of values that are live throughout.
     through: Vec<u32>,
     schedules: Vec<Drawn<'a>>,
-    layout: Layout,
     /// By class; none where no cut is the reason for the bound.
     cuts: Vec<Option<Cut>>,
     length_bounds: LengthBounds,
@@ -63,6 +61,10 @@ struct Drawn<'a> {
     order: Vec<u32>,
     cycles: &'a [u32],
     pressure: Vec<Vec<u32>>,
+    /// The schedule that this one is compared with. None for the source order.
+    against: Option<&'static str>,
+    /// The fewest instructions to move in the other order to get this one.
+    moved: Vec<u32>,
 }
 
 /// The instructions issued before the moment of the bound in an order with the least pressure there.
@@ -87,13 +89,20 @@ impl<'a> Detail<'a> {
         found: &'a RegionResult,
         source: &'a Schedule,
         production: Option<&'a Schedule>,
+        baseline: Baseline,
     ) -> Result<Self, String> {
         let region = problem.region();
         let mut schedules = vec![Drawn::new(region, "source", "source order", source)];
+        let mut before = ("source", source);
         if let (Some(schedule), Some(production)) = (production, region.production()) {
-            schedules.push(Drawn::new(region, "production", &production.by, schedule));
+            let drawn = Drawn::new(region, "production", &production.by, schedule);
+            schedules.push(drawn.compared_with("source", source, schedule));
+            if baseline == Baseline::Production {
+                before = ("production", schedule);
+            }
         }
-        schedules.push(Drawn::new(region, "lowtide", "Lowtide", &found.schedule));
+        let drawn = Drawn::new(region, "lowtide", "Lowtide", &found.schedule);
+        schedules.push(drawn.compared_with(before.0, before.1, &found.schedule));
         let mut cuts = Vec::new();
         for (class, bound) in region.class_ids().zip(&found.bounds) {
             cuts.push(Cut::new(region, class, &bound.by, bound.value)?);
@@ -106,7 +115,6 @@ impl<'a> Detail<'a> {
             values: Values::new(region),
             through: region.class_ids().map(|class| region.through(class)).collect(),
             schedules,
-            layout: layout(region),
             cuts,
             length_bounds: LengthBounds {
                 critical_path: length.critical_path,
@@ -165,7 +173,17 @@ impl<'a> Drawn<'a> {
             order: schedule.order().iter().map(|instr| instr.0).collect(),
             cycles: schedule.cycles(),
             pressure: region.class_ids().map(|class| pressures(region, class, schedule.order())).collect(),
+            against: None,
+            moved: Vec::new(),
         }
+    }
+
+    /// Add the instructions that moved from `before` to `own`, the schedule that is drawn.
+    fn compared_with(mut self, name: &'static str, before: &Schedule, own: &Schedule) -> Self {
+        let moves = moves(before.order(), own.order());
+        self.against = Some(name);
+        self.moved = (0..).zip(&moves).filter(|(_, by)| by.is_some()).map(|(instr, _)| instr).collect();
+        self
     }
 }
 

@@ -1,11 +1,11 @@
 //! `lowtide view`: the schedules of all kernels as one HTML page.
 //!
-//! The page has the figures of `lowtide schedule --json` for all kernels and regions. It has the details of
-//! as many regions as fit into its size. `detail` has the data of a region, and `layout` places the nodes of
-//! its graph. The script that draws the page is in `web/src/report` of `lowtide-tool`.
+//! The page has the figures of `lowtide schedule --json` for all kernels and regions, and the details of every
+//! region. `detail` has the data of a region, and `chunks` compresses them. The script that draws the page is
+//! in `web/src/report` of `lowtide-tool`.
 
+mod chunks;
 mod detail;
-mod layout;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,9 @@ use lowtide_tool::table::{command_line, counted};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::schedule::{KernelResult, PointResult, Work};
+use super::schedule::{Baseline, KernelResult, PointResult, Work};
 use crate::args::WorkArgs;
+use chunks::{Chunks, Place};
 use detail::Detail;
 
 /// The arguments of `lowtide view`.
@@ -39,6 +40,10 @@ pub(crate) struct ViewArgs {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
+    /// Compare with this order
+    #[arg(long, value_enum, default_value = "production")]
+    baseline: Baseline,
+
     /// Draw the trade-off between waves and length of each kernel (goals occupancy and throughput)
     #[arg(long)]
     front: bool,
@@ -47,9 +52,6 @@ pub(crate) struct ViewArgs {
     #[arg(long)]
     json: bool,
 }
-
-/// The largest page in bytes: browsers open it quickly, and mail servers accept it.
-const MOST_BYTES: usize = 10_000_000;
 
 /// The list of all regions.
 #[derive(Serialize)]
@@ -60,8 +62,6 @@ struct Overview {
     algorithm: &'static str,
     targets: BTreeMap<String, TargetEntry>,
     kernels: Vec<KernelEntry>,
-    /// Regions whose details did not fit.
-    left_out: usize,
 }
 
 #[derive(Serialize)]
@@ -132,8 +132,9 @@ struct RegionEntry {
     occupancy: u32,
     source: Figures,
     production: Option<Figures>,
-    /// The part with the details, if they fit.
-    part: Option<usize>,
+    /// The place of the details. None until they are collected.
+    #[serde(flatten)]
+    place: Option<Place>,
 }
 
 /// The figures of another order.
@@ -144,11 +145,11 @@ struct Figures {
     peak: BTreeMap<String, u32>,
 }
 
-/// A kernel with the details of its regions.
+/// A kernel with the details of its regions, as JSON.
 struct Shown {
     kernel: KernelEntry,
     target: (String, TargetEntry),
-    details: Vec<Part>,
+    details: Vec<String>,
 }
 
 /// The result of the command.
@@ -158,37 +159,38 @@ struct Written {
     bytes: usize,
     kernels: usize,
     regions: usize,
-    /// Regions whose details did not fit.
-    left_out: usize,
 }
 
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
-    let work = Work::new(&args.work, false, args.front)?;
+    let work = Work::new(&args.work, false, args.front)?.with_baseline(args.baseline);
     let fail = |error| Failure::Write { file: args.output.display().to_string(), error };
     let mut output = LineWriter::create(&args.output).map_err(fail)?;
     let mut targets = BTreeMap::new();
     let mut kernels = Vec::new();
-    let mut details = Vec::new();
+    // The overview comes first.
+    let mut details = Chunks::from(1);
     let show = |kernel: &Kernel, target: &Target, problems: &[Problem], result| {
         show(kernel, target, problems, &result)
     };
-    work.for_each_kernel(&args.work, show, |shown| {
+    work.for_each_kernel(&args.work, show, |mut shown| {
         let (name, target) = shown.target;
         targets.insert(name, target);
-        details.extend(shown.details);
+        for (region, detail) in shown.kernel.regions.iter_mut().zip(shown.details) {
+            region.place = Some(details.add(detail)?);
+        }
         kernels.push(shown.kernel);
         Ok(())
     })?;
-    let mut overview = Overview {
+    let overview = Overview {
         command: command_line(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())),
         version: env!("CARGO_PKG_VERSION"),
         goal: name_of(&args.work.goal),
         algorithm: args.work.algorithm.name(),
         targets,
         kernels,
-        left_out: 0,
     };
-    let parts = choose(&mut overview, details, MOST_BYTES)?;
+    let mut parts = vec![Part::pack(&overview)?];
+    parts.extend(details.finish()?);
     let title = match &args.work.input.files[..] {
         [file] => file.file_name().map(|name| format!("Lowtide: {}", name.to_string_lossy())),
         _ => None,
@@ -205,7 +207,6 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
         bytes: html.len() + 1,
         kernels: overview.kernels.len(),
         regions: overview.kernels.iter().map(|kernel| kernel.regions.len()).sum(),
-        left_out: overview.left_out,
     };
     match args.json {
         true => print_json(&written),
@@ -215,52 +216,14 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
 
 impl Written {
     fn in_words(&self) -> String {
-        let mut text = format!(
+        format!(
             "{}: {}, {}, {:.1} MB; open it in a browser",
             self.file,
             counted(self.kernels as u64, "kernel"),
             counted(self.regions as u64, "region"),
             self.bytes as f64 / 1e6
-        );
-        if self.left_out > 0 {
-            text += &format!(
-                "\nThe details of {} did not fit: choose kernels with --kernel.",
-                counted(self.left_out as u64, "region")
-            );
-        }
-        text
+        )
     }
-}
-
-/// Return the overview, and the details of the largest regions that fit beside it into a page of `most` bytes.
-fn choose(overview: &mut Overview, details: Vec<Part>, most: usize) -> Result<Vec<Part>, Failure> {
-    let regions = || overview.kernels.iter().flat_map(|kernel| &kernel.regions);
-    let mut largest: Vec<usize> = (0..details.len()).collect();
-    let sizes: Vec<u64> = regions().map(|region| region.result["n"].as_u64().unwrap_or(0)).collect();
-    largest.sort_by_key(|region| std::cmp::Reverse(sizes[*region]));
-    // The numbers of parts and the elements around them take further bytes.
-    let taken = Part::pack(overview)?.size() + 6 * details.len() + page("", REPORT, &(), &[])?.len() + 1000;
-    let mut left = most.saturating_sub(taken);
-    let mut fits = vec![false; details.len()];
-    for region in largest {
-        let size = details[region].size() + 60;
-        fits[region] = size <= left;
-        left = left.saturating_sub(if fits[region] { size } else { left });
-    }
-    let mut parts = Vec::new();
-    let regions = overview.kernels.iter_mut().flat_map(|kernel| &mut kernel.regions);
-    for ((region, part), fits) in regions.zip(details).zip(fits) {
-        match fits {
-            true => {
-                // The overview comes first.
-                region.part = Some(parts.len() + 1);
-                parts.push(part);
-            }
-            false => overview.left_out += 1,
-        }
-    }
-    parts.insert(0, Part::pack(overview)?);
-    Ok(parts)
 }
 
 /// Return the data of a kernel. The checker has accepted every schedule in it.
@@ -300,10 +263,11 @@ fn show(
                 Some(production) => Some(Figures::new(region, &checked("production", production)?)),
                 None => None,
             },
-            part: None,
+            place: None,
         };
-        let detail = Detail::new(problem, found, &source, production.as_ref()).map_err(name)?;
-        details.push(Part::pack(&detail)?);
+        let detail = Detail::new(problem, found, &source, production.as_ref(), result.baseline);
+        let detail = detail.map_err(name)?;
+        details.push(serde_json::to_string(&detail).map_err(|error| name(error.to_string()))?);
         regions.push(entry);
     }
     let front = result.front.as_deref().map(|points| FrontEntry::new(kernel, target, problems, points));
@@ -402,66 +366,6 @@ impl TargetEntry {
             width: target.issue().width,
             units: target.issue().units.iter().map(|unit| unit.name.clone()).collect(),
             files: files.collect(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn region(size: usize) -> RegionEntry {
-        let figures = || Figures { occupancy: 1, length: 1, peak: BTreeMap::new() };
-        RegionEntry {
-            result: json!({"n": size}),
-            loop_depth: 0,
-            classes: Vec::new(),
-            primary: 0,
-            occupancy: 1,
-            source: figures(),
-            production: None,
-            part: None,
-        }
-    }
-
-    #[test]
-    fn the_largest_regions_are_shown_in_detail_if_not_all_fit() {
-        let sizes = [10, 30, 20, 40];
-        let random = |seed: u64| {
-            let mut random = lowtide::random::Random::new(seed);
-            Part::pack(&(0..20_000).map(|_| random.below(1 << 30)).collect::<Vec<_>>()).unwrap()
-        };
-        let empty = page("", REPORT, &(), &[]).unwrap().len();
-        let each = random(0).size();
-        for (room, expected) in [
-            (1, [None, None, None, None]),
-            (each * 2 + each / 2, [None, Some(1), None, Some(2)]),
-            (each * 3 + each / 2, [None, Some(1), Some(2), Some(3)]),
-            (each * 5, [Some(1), Some(2), Some(3), Some(4)]),
-        ] {
-            let kernel = KernelEntry {
-                result: json!({}),
-                most_waves: 1,
-                regions: sizes.map(region).into_iter().collect(),
-                front: None,
-            };
-            let mut overview = Overview {
-                command: String::new(),
-                version: "",
-                goal: String::new(),
-                algorithm: "",
-                targets: BTreeMap::new(),
-                kernels: vec![kernel],
-                left_out: 0,
-            };
-            let most = empty + room + 3000;
-            let parts = choose(&mut overview, (0..4).map(random).collect(), most).unwrap();
-            let shown: Vec<_> = overview.kernels[0].regions.iter().map(|region| region.part).collect();
-            assert_eq!(shown, expected);
-            assert_eq!(overview.left_out, expected.iter().filter(|part| part.is_none()).count());
-            assert_eq!(parts.len(), 5 - overview.left_out);
-            assert!(page("", REPORT, &(), &parts).unwrap().len() <= most);
         }
     }
 }

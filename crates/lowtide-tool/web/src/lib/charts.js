@@ -1,23 +1,26 @@
 // Charts by ECharts, with only the modules that the pages need, in the colours of the page.
-import { BarChart, BoxplotChart, CustomChart, LineChart, LinesChart, ScatterChart } from 'echarts/charts';
+import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
-  AriaComponent, DataZoomComponent, DatasetComponent, GridComponent, LegendComponent, MarkAreaComponent,
-  MarkLineComponent, MarkPointComponent, TooltipComponent,
+  AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, MarkPointComponent, TooltipComponent,
 } from 'echarts/components';
 import * as echarts from 'echarts/core';
-import { LabelLayout } from 'echarts/features';
 import { CanvasRenderer } from 'echarts/renderers';
 import { el } from './dom.js';
 import { number } from './format.js';
 import { colour, onThemeChange } from './theme.js';
+import { listenToKeys, listenToWheel, zoomCaption } from './zoomcontrols.js';
 
 echarts.use([
-  AriaComponent, BarChart, BoxplotChart, CanvasRenderer, CustomChart, DataZoomComponent, DatasetComponent,
-  GridComponent, LabelLayout, LegendComponent, LineChart, LinesChart, MarkAreaComponent, MarkLineComponent, MarkPointComponent,
-  ScatterChart, TooltipComponent,
+  AriaComponent, BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, LegendComponent, LineChart,
+  MarkLineComponent, MarkPointComponent, ScatterChart, TooltipComponent,
 ]);
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+
+/// The height of a row of a legend, and the widths of its symbols (with gaps) and characters, in pixels.
+const LEGEND_ROW = 24;
+const LEGEND_SYMBOL = 42;
+const LEGEND_CHARACTER = 6.8;
 
 /// An axis in the colours of the page; `more` goes over it.
 export function axis(name, more = {}) {
@@ -34,7 +37,7 @@ export function axis(name, more = {}) {
   };
 }
 
-/// A slider under the chart and zoom by wheel (with Ctrl or Shift, so that the page still scrolls), for one axis.
+/// A slider under the chart, and moving by drag or Shift and wheel, for one axis. `chart` zooms by wheel.
 export function zoom(more = {}) {
   return [
     {
@@ -43,7 +46,7 @@ export function zoom(more = {}) {
       handleStyle: { color: colour('surface'), borderColor: colour('muted') },
       moveHandleStyle: { color: colour('muted') }, dataBackground: { lineStyle: { opacity: 0 } }, ...more,
     },
-    { type: 'inside', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: 'shift', ...more },
+    { type: 'inside', zoomOnMouseWheel: false, moveOnMouseWheel: 'shift', ...more },
   ];
 }
 
@@ -63,7 +66,11 @@ export function chart({ option, label, height = 360, zooms = null, id = null }) 
     if (!instance) {
       instance = echarts.init(box, null, { renderer: 'canvas' });
       // Where the window changes, the chart goes with it; a chart that is not shown waits.
-      new ResizeObserver(() => box.clientWidth > 0 && instance.resize()).observe(box);
+      new ResizeObserver(() => {
+        if (box.clientWidth === 0 || box.clientWidth === instance.getWidth()) return;
+        instance.resize();
+        redraw();
+      }).observe(box);
       box.chart = instance;
     }
     const base = {
@@ -79,13 +86,15 @@ export function chart({ option, label, height = 360, zooms = null, id = null }) 
       grid: { left: 56, right: 24, top: 36, bottom: zooms ? 80 : 44 },
     };
     const { tooltip, legend, grid, ...rest } = option();
+    const ownGrid = { ...base.grid, ...grid };
+    const legendRows = legend?.show === false ? 1 : rowsOf(legend, rest.series, box.clientWidth);
     instance.setOption(
       {
         ...base,
         ...rest,
         tooltip: { ...base.tooltip, ...tooltip },
         legend: { ...base.legend, ...legend },
-        grid: Array.isArray(grid) ? grid : { ...base.grid, ...grid },
+        grid: Array.isArray(grid) ? grid : { ...ownGrid, top: ownGrid.top + (legendRows - 1) * LEGEND_ROW },
       },
       { notMerge: true },
     );
@@ -101,14 +110,9 @@ export function chart({ option, label, height = 360, zooms = null, id = null }) 
   if (zooms) {
     box.tabIndex = 0;
     const press = (key) => zoomBy(key, instance, zooms);
-    box.addEventListener('keydown', (event) => {
-      if (!event.ctrlKey && !event.altKey && !event.metaKey && press(event.key)) event.preventDefault();
-    });
-    const button = (text, name, key) =>
-      el('button', { type: 'button', class: 'plain', 'aria-label': name, 'data-zoom': key, onclick: () => press(key) }, text);
-    element.append(el('figcaption', { class: 'hint' },
-      button('+', 'Zoom in', '+'), button('−', 'Zoom out', '-'), button('All', 'Show all', '0'),
-      ' Keys on the chart: + and − zoom, arrows move, 0 shows all. Mouse: Ctrl and wheel zoom, drag moves.'));
+    listenToKeys(box, press);
+    listenToWheel(box, (factor, event) => wheelBy(factor, event, instance, zooms));
+    element.append(zoomCaption(press, 'Keys on the chart: + and − zoom, arrows move, 0 shows all. Mouse: the wheel zooms after a click on the chart, or with Ctrl; drag moves.'));
   }
   return {
     element,
@@ -122,8 +126,41 @@ export function chart({ option, label, height = 360, zooms = null, id = null }) 
   };
 }
 
+/// The rows that a legend takes in a chart of this width, in pixels.
+function rowsOf(legend, series, width) {
+  const names = (legend?.data ?? series.map(({ name }) => name)).filter(Boolean).map((name) => legend?.formatter?.(name) ?? name);
+  let rows = 1;
+  let taken = 0;
+  for (const name of names) {
+    const own = Math.min(LEGEND_SYMBOL + name.length * LEGEND_CHARACTER, width);
+    if (taken + own > width) {
+      rows += 1;
+      taken = 0;
+    }
+    taken += own;
+  }
+  return rows;
+}
+
 function show(instance, position, start, end) {
   instance.dispatchAction({ type: 'dataZoom', dataZoomIndex: position, start, end });
+}
+
+/// Zooms all axes so that what is under the pointer stays there.
+function wheelBy(factor, event, instance, { x, y, inverse }) {
+  const box = instance.getDom().getBoundingClientRect();
+  const { left, right, top, bottom } = instance.getOption().grid[0];
+  const inset = (value) => (typeof value === 'number' ? value : 0);
+  const within = (place, from, to) => Math.min(Math.max((place - from) / Math.max(to - from, 1), 0), 1);
+  const across = within(event.clientX - box.left, inset(left), box.width - inset(right));
+  const down = within(event.clientY - box.top, inset(top), box.height - inset(bottom));
+  for (const [position, share] of [[x, across], [y, inverse ? down : 1 - down]]) {
+    if (position === undefined) continue;
+    const { start, end } = instance.getOption().dataZoom[position];
+    const width = Math.min(100, Math.max((end - start) * factor, 0.02));
+    const first = Math.min(Math.max(start + (end - start - width) * share, 0), 100 - width);
+    show(instance, position, first, first + width);
+  }
 }
 
 /// What a key does to the zooms of a chart; whether it does anything.

@@ -12,6 +12,14 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/// An SVG element with attributes and children (elements or texts).
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children.flat());
+  return element;
+}
+
 /// Text for places that take HTML, such as the tooltips of charts.
 export function escapeHtml(text) {
   const names = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

@@ -1,13 +1,16 @@
 // A table that sorts by any column, by mouse and keyboard, and shows long lists in portions.
 import { el } from './dom.js';
+import { scrollBox } from './scrollbox.js';
 
 const PORTION = 200;
 
 /// `columns`: {title, value(row) to sort by, text(row) to show, numeric, hint, element(row) instead of the text}.
 /// `onopen(row)`: called where a row is chosen, by click or Enter; the first column then has the button.
 /// `sort`: {column, descending} to start with. `label`: what the table is, for screen readers.
-/// The element that is given has `setRows(rows)`, to show others.
-export function sortableTable({ columns, rows, label, onopen, sort = null, id = null }) {
+/// `isMarked(row)`: whether a row is marked.
+/// The element that is given has `setRows(rows)`, to show others, and `refresh()`, which marks rows anew and
+/// scrolls to the first one that is marked.
+export function sortableTable({ columns, rows, label, onopen, sort = null, id = null, isMarked = () => false }) {
   let order = [...rows];
   let sorted = sort;
   let shown = PORTION;
@@ -59,7 +62,8 @@ export function sortableTable({ columns, rows, label, onopen, sort = null, id = 
       const attributes = { class: column.numeric ? 'numeric' : null };
       return opens ? el('th', { scope: 'row', ...attributes }, content) : el('td', attributes, content);
     });
-    const element = el('tr', { class: onopen ? 'opens' : null }, cells);
+    const element = el('tr', { class: onopen ? 'opens' : null, 'aria-current': isMarked(row) ? 'true' : null }, cells);
+    element.row = row;
     if (onopen) {
       element.addEventListener('click', () => onopen(row));
       element.addEventListener('keydown', (event) => move(event, element));
@@ -77,13 +81,23 @@ export function sortableTable({ columns, rows, label, onopen, sort = null, id = 
   }
 
   arrange();
-  // Wide tables scroll on their own; that has to work by keyboard as well.
-  const scroll = el('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, table);
-  const element = el('div', { class: 'table' }, scroll, more);
+  const element = el('div', { class: 'table' }, scrollBox(table, label), more);
   element.setRows = (others) => {
     rows = others;
     shown = PORTION;
     arrange();
+  };
+  element.refresh = () => {
+    const first = order.findIndex(isMarked);
+    if (first >= shown) {
+      shown = first + PORTION;
+      fill();
+    }
+    for (const line of body.children) {
+      if (isMarked(line.row)) line.setAttribute('aria-current', 'true');
+      else line.removeAttribute('aria-current');
+    }
+    body.children[first]?.scrollIntoView({ block: 'nearest' });
   };
   return element;
 }

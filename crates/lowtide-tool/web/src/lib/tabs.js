@@ -3,7 +3,8 @@ import { el } from './dom.js';
 
 let count = 0;
 
-/// `tabs`: {name, title, render(panel)}; `render` is called once, when the tab is first opened. `onselect(name)`.
+/// `tabs`: {name, title, render(panel)}; `render` is called once, when the tab is first opened. A panel that is
+/// opened again gets the event `shown`. `onselect(name)`.
 /// Gives the element, `start()` to call once it is in the page, and `open(name)`.
 export function tabs({ tabs, label, selected = tabs[0].name, onselect = () => {} }) {
   const prefix = `tabs-${count++}`;
@@ -24,7 +25,6 @@ export function tabs({ tabs, label, selected = tabs[0].name, onselect = () => {}
       id: `${prefix}-panel-${tab.name}`,
       'aria-labelledby': button.id,
       'data-panel': tab.name,
-      tabindex: '0',
       hidden: true,
     });
     list.append(button);
@@ -39,10 +39,9 @@ export function tabs({ tabs, label, selected = tabs[0].name, onselect = () => {}
       item.panel.hidden = own !== position;
     });
     const item = items[position];
-    if (!item.rendered) {
-      item.rendered = true;
-      item.tab.render(item.panel);
-    }
+    if (item.rendered) item.panel.dispatchEvent(new Event('shown'));
+    else item.tab.render(item.panel);
+    item.rendered = true;
     onselect(item.tab.name);
   }
 

@@ -1,14 +1,16 @@
 // What is proven about all schedules, and why.
 import { el, number, sortableTable } from '../lib/index.js';
 import { reasonInWords } from './model.js';
+import { follow } from './selection.js';
 
-export function boundsTab(panel, { model, region }, openGraph) {
+export function boundsTab(panel, { model, region, selection }, openGraph) {
   panel.append(el('h3', {}, 'Registers'));
-  model.classes.forEach((name, classNumber) => panel.append(...classBound(model, region, name, classNumber, openGraph)));
+  model.classes.forEach((name, classNumber) => panel.append(...classBound(model, region, selection, name, classNumber, openGraph)));
   panel.append(el('h3', {}, 'Cycles'), ...lengthBound(model, region));
+  follow(panel, selection, () => panel.querySelectorAll('.values').forEach((table) => table.refresh()));
 }
 
-function classBound(model, region, name, classNumber, openGraph) {
+function classBound(model, region, selection, name, classNumber, openGraph) {
   const bound = region.peak_bound[name];
   const peak = region.peak[name];
   const verdict = peak === bound ? 'which this schedule reaches' : `this schedule needs ${number(peak)}`;
@@ -26,6 +28,9 @@ function classBound(model, region, name, classNumber, openGraph) {
     label: `Values of ${name} across the cut`,
     id: `cut-${name}`,
     rows,
+    // A value is chosen by its writer, or by its first reader.
+    onopen: ({ value }) => selection.select(values.def[value] ?? values.uses[value][0] ?? null),
+    isMarked: ({ value }) => selection.instr !== null && (values.def[value] === selection.instr || values.uses[value].includes(selection.instr)),
     columns: [
       { title: 'Value', value: ({ value }) => values.name[value] },
       { title: 'Weight', numeric: true, value: ({ value }) => values.weight[value], text: ({ value }) => number(values.weight[value]) },
@@ -33,6 +38,7 @@ function classBound(model, region, name, classNumber, openGraph) {
       { title: 'Still needed by', value: (row) => uses(row).length, text: (row) => readers(model, uses(row), values.live_out[row.value]) },
     ],
   });
+  table.classList.add('values');
   return [
     ...text,
     el('p', {},

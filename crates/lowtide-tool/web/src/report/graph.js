@@ -1,200 +1,155 @@
-// The dependence graph, in layers from top to bottom, with what is live at a peak or across a cut.
-import { axis, chart, choice, colour, el, escapeHtml, number } from '../lib/index.js';
-import { reasonInWords } from './model.js';
+// The tab of the dependence graph: the instructions near the selected one, or near the moment that is marked.
+import { choice, el, number, zoomBox } from '../lib/index.js';
+import { draw } from './graph/drawing.js';
+import { place } from './graph/layout.js';
+import { hotOf, marksOf } from './graph/marks.js';
+import { hidden, near } from './graph/subset.js';
+import { follow } from './selection.js';
 
-/// With more nodes in view, they have no names.
-const FEW = 120;
+/// The texts of a fitting graph are at least as large as this share of their size.
+const READABLE = 0.65;
+/// The highest box, in pixels.
+const HEIGHT = 720;
+/// The numbers of instructions from which a fitting graph is chosen, largest first.
+const SIZES = [48, 36, 27, 20, 15, 11, 8, 6, 4];
+const LONGEST_TEXT = 30;
 
 export function graphTab(panel, context) {
-  const { model, region } = context;
+  const { model, region, selection } = context;
   const marks = marksOf(model, region);
-  const state = { mark: context.mark ?? `peak-lowtide-${region.primary}`, selected: null };
-  const across = model.layout.x.reduce((most, x) => Math.max(most, x), 0);
-  const layers = model.layout.layer.reduce((most, layer) => Math.max(most, layer), 0);
-  const drawn = chart({
-    id: 'graph',
-    height: 680,
-    label: `Dependence graph of ${model.n} instructions in ${layers + 1} layers and ${model.edges.from.length} edges.`,
-    zooms: { x: 0, y: 1, inverse: true },
-    option: () => option(model, marks, state, across, layers),
-  });
-  const about = el('p', { role: 'status', 'aria-live': 'polite', id: 'graph-mark' });
-  const details = el('p', { role: 'status', 'aria-live': 'polite', class: 'muted', id: 'graph-node' });
-  const update = () => {
-    about.textContent = marks.get(state.mark)?.text ?? '';
-    details.textContent = state.selected === null ? 'Click a node, or enter its number, to see what it reads and writes.' : describe(model, state.selected);
+  const state = { mark: context.mark ?? `peak-lowtide-${region.primary}`, most: 'fitting', shown: null };
+  const about = el('p', { role: 'status', id: 'graph-mark' });
+  const scope = el('p', { role: 'status', class: 'muted', id: 'graph-scope' });
+  const box = zoomBox({ id: 'graph-box', label: 'Dependence graph', height: HEIGHT });
+
+  const seeds = () => (selection.instr === null ? marks.get(state.mark).seeds : [selection.instr]);
+  /// Chooses instructions and places them.
+  const arrange = () => {
+    state.shown = arranged(model, seeds(), state.most, box.room());
+    const { chosen, placed, texts } = state.shown;
+    const label = `Dependence graph: ${chosen.size} of ${model.n} instructions.`;
+    state.shown.drawing = draw(model, placed, texts, label);
+    listen(state.shown, model, selection);
+    box.show(state.shown.drawing.element, placed.width, placed.height);
+    scope.textContent = chosen.size === model.n
+      ? `All ${number(model.n)} instructions.`
+      : `${number(chosen.size)} of ${number(model.n)} instructions: those nearest to ${selection.instr === null ? 'what is marked' : model.describe(selection.instr)}. ↑ and ↓ count neighbours that are not shown.`;
+    style();
   };
-  const redraw = () => {
-    drawn.redraw();
-    drawn.instance.names = ''; // gone with the old drawing
-    showNames(drawn.instance, model, across, layers);
-  };
-  const select = (instr, center) => {
-    state.selected = instr;
-    update();
-    redraw();
-    if (center) {
-      // A window of about ten layers and nodes around it.
-      const window = (place, size) => {
-        const width = Math.min(100, 1000 / Math.max(size, 10));
-        const first = Math.min(Math.max((place / Math.max(size, 1)) * 100 - width / 2, 0), 100 - width);
-        return [first, first + width];
-      };
-      drawn.show(0, ...window(model.layout.x[instr], across));
-      drawn.show(1, ...window(model.layout.layer[instr], layers));
-    }
+  const style = () => {
+    about.textContent = marks.get(state.mark).text;
+    applyStyle(model, state.shown, marks.get(state.mark), selection.instr);
   };
   const marker = choice({ label: 'Mark', name: 'mark', value: state.mark, options: [...marks].map(([name, { title }]) => [name, title]), onchange: (value) => context.showMark(value) });
   context.showMark = (name) => {
     state.mark = name;
     marker.querySelector('select').value = name;
-    update();
-    redraw();
+    if (selection.instr === null && state.shown.chosen.size < model.n) arrange();
+    else style();
   };
-  const field = el('input', { type: 'number', class: 'plain', min: 0, max: model.n - 1, name: 'instr' });
-  const find = el('form', { class: 'control', onsubmit: (event) => {
-    event.preventDefault();
-    const instr = Number(field.value);
-    if (field.value !== '' && instr >= 0 && instr < model.n) select(instr, true);
-  } }, el('label', {}, 'Instruction # ', field), ' ', el('button', { class: 'plain' }, 'Show'));
-  panel.append(el('div', { class: 'controls' }, marker, find), about, drawn.element, details);
-  update();
-  drawn.draw();
-  drawn.instance.names = '';
-  drawn.instance.on('click', ({ data }) => data?.instr !== undefined && select(data.instr, false));
-  drawn.instance.on('datazoom', () => showNames(drawn.instance, model, across, layers));
-  showNames(drawn.instance, model, across, layers);
-}
-
-/// What can be marked: by name, a title for the choice, and what is issued and live then.
-function marksOf(model, region) {
-  const marks = new Map();
-  model.classes.forEach((name, classNumber) => {
-    for (const schedule of [model.after, ...model.before]) {
-      const { issued, live, pressure } = model.atPeak(schedule, classNumber);
-      const through = model.through[classNumber];
-      const passing = through ? ` and ${through} that only pass through` : '';
-      marks.set(`peak-${schedule.name}-${classNumber}`, {
-        title: `peak of ${name}, ${schedule.title}`,
-        text: `Peak of ${pressure} ${name} in the order of ${schedule.title}, after ${number(schedule.peaks[classNumber].boundary)} instructions: ${live.length} values are live${passing}. Filled nodes have been issued; red ones have written what is live.`,
-        issued,
-        live,
-        moment: [],
-      });
-    }
-    const cut = model.atCut(classNumber);
-    if (cut) {
-      const reason = region.peak_bound_by[name];
-      marks.set(`cut-${classNumber}`, {
-        title: `cut for ${name} ≥ ${region.peak_bound[name]}`,
-        text: `No order needs fewer than ${region.peak_bound[name]} ${name}. ${reasonInWords(model, reason)} Filled nodes have been issued; red ones have written what is live.`,
-        issued: cut.issued,
-        live: cut.live,
-        moment: [reason.instr, reason.and].filter((instr) => instr !== undefined),
-      });
-    }
+  const sizes = [['fitting', 'as many as fit'], ...[25, 50, 100, 200].filter((size) => size < model.n * 2).map((size) => [String(size), `at most ${size}`])];
+  panel.append(
+    el('div', { class: 'controls' }, marker,
+      choice({ label: 'Show', name: 'size', value: 'fitting', options: sizes, onchange: (value) => {
+        state.most = value;
+        arrange();
+      } }),
+      el('button', { type: 'button', class: 'plain', id: 'around', onclick: arrange }, 'Centre on the selection')),
+    about, legend(), box.element, scope,
+  );
+  arrange();
+  follow(panel, selection, () => {
+    // What is shown stays in its place as long as it has the selected instruction.
+    if (selection.instr !== null && !state.shown.chosen.has(selection.instr)) arrange();
+    else style();
+    const chosen = state.shown.drawing.boxes.get(selection.instr);
+    if (chosen) box.reveal(chosen);
   });
-  const path = model.longestPath();
-  marks.set('path', {
-    title: 'longest path',
-    text: `The longest path of latencies: ${number(path.length + 1)} instructions, ${number(model.length_bounds.critical_path)} cycles at least.`,
-    issued: () => true,
-    live: [],
-    path,
-    moment: [],
-  });
-  return marks;
 }
 
-function describe(model, instr) {
-  const names = (values) => (values.length ? values.map((value) => model.values.name[value]).join(', ') : 'nothing');
-  const { position, cycles } = model.after;
-  return `${model.describe(instr)}: number ${number(position[instr] + 1)} in Lowtide’s order, cycle ${number(cycles[instr])}; reads ${names(model.used[instr])}; writes ${names(model.defined[instr])}; ${model.preds[instr].length} edges in, ${model.succs[instr].length} out, latency ${model.latency[instr]}.`;
-}
-
-/// Names the nodes in view if they are few: thousands of names would keep the browser busy for minutes. Then
-/// draws edges and nodes clearly, since there is room for it.
-function showNames(instance, model, across, layers) {
-  const [x, y] = instance.getOption().dataZoom;
-  const inside = (place, size, { start, end }) => place >= (size * start) / 100 - 0.5 && place <= (size * end) / 100 + 0.5;
-  const seen = [];
-  for (let instr = 0; instr < model.n && seen.length <= FEW; instr++) {
-    if (inside(model.layout.x[instr], across, x) && inside(model.layout.layer[instr], layers, y)) seen.push(instr);
+/// Choose and place instructions near the seeds: `most` of them, or as many as fit into the room.
+function arranged(model, seeds, most, room) {
+  const sizes = most === 'fitting' ? SIZES : [Number(most)];
+  let result = null;
+  for (const size of sizes) {
+    // All sizes above the number of instructions give the same graph.
+    if (result && size >= result.chosen.size) continue;
+    result = arrangedOf(model, near(model, seeds, size));
+    const { width, height } = result.placed;
+    if (Math.min(room.width / width, room.height / height) >= READABLE) break;
   }
-  const named = seen.length <= FEW ? seen : [];
-  const names = named.join();
-  if (instance.names === names) return;
-  instance.names = names;
-  const data = named.map((instr) => ({ value: [model.layout.x[instr], model.layout.layer[instr]], instr }));
-  const look = styleOf(model, named.length > 0);
-  instance.setOption({
-    series: [
-      { id: 'names', data },
-      { id: 'data', lineStyle: { opacity: look.opacity } },
-      { id: 'order', lineStyle: { opacity: look.opacity / 2 } },
-      ...['waiting', 'issued', 'hot'].map((id) => ({ id, symbolSize: look.size })),
-    ],
-  });
+  return result;
 }
 
-/// The more there is in view, the finer it has to be drawn.
-function styleOf(model, isNear) {
-  if (isNear) return { opacity: 0.9, size: 11 };
-  return { opacity: Math.max(0.25, Math.min(0.9, 600 / model.edges.from.length)), size: model.n > 2000 ? 4 : model.n > 400 ? 6 : 9 };
+function arrangedOf(model, chosen) {
+  const texts = new Map([...chosen].sort((one, other) => one - other).map((instr) => [instr, textOf(model, chosen, instr)]));
+  const edges = model.edges.from.map((_, edge) => edge).filter((edge) => chosen.has(model.edges.from[edge]) && chosen.has(model.edges.to[edge]));
+  return { chosen, texts, placed: place(model, texts, edges) };
 }
 
-function option(model, marks, state, across, layers) {
-  const mark = marks.get(state.mark);
-  const point = (instr) => [model.layout.x[instr], model.layout.layer[instr]];
-  const line = (from, to) => ({ coords: [point(from), point(to)] });
+/// #7 V_ADD_F32 ↑2 ↓3: arrows count the neighbours that are not shown.
+function textOf(model, chosen, instr) {
+  const { before, after } = hidden(model, chosen, instr);
+  const name = model.describe(instr);
+  const short = name.length > LONGEST_TEXT ? `${name.slice(0, LONGEST_TEXT - 1)}…` : name;
+  return `${short}${before ? ` ↑${before}` : ''}${after ? ` ↓${after}` : ''}`;
+}
+
+function applyStyle(model, { drawing }, mark, selected) {
+  const hot = hotOf(model, mark);
   const { from, to, kind } = model.edges;
-  const all = from.map((_, edge) => edge);
-  const order = all.filter((edge) => kind[edge] !== 'data');
-  const ofSelected = (edge) => from[edge] === state.selected || to[edge] === state.selected;
-  const strong = mark.path
-    ? mark.path.map((edge) => line(from[edge], to[edge]))
-    : mark.live.flatMap((value) => {
-        const def = model.values.def[value];
-        return def === null ? [] : model.values.uses[value].filter((instr) => !mark.issued(instr)).map((instr) => line(def, instr));
-      });
-  const onPath = new Set((mark.path ?? []).flatMap((edge) => [from[edge], to[edge]]));
-  const writers = new Set(mark.live.map((value) => model.values.def[value]).filter((def) => def !== null));
-  const hot = (instr) => writers.has(instr) || onPath.has(instr);
-  const edgeSeries = (id, name, data, style, more = {}) => ({
-    id, name, type: 'lines', coordinateSystem: 'cartesian2d', polyline: false, silent: true, animation: false, clip: true,
-    large: data.length > 1500, largeThreshold: 1500, progressive: 0, data, lineStyle: { ...style, curveness: 0 }, ...more,
-  });
-  const { opacity, size } = styleOf(model, false);
-  const nodes = (id, name, instrs, style, more = {}) => ({
-    id, name, type: 'scatter', animation: false, clip: true, large: model.n > 500, progressive: 0, symbolSize: size,
-    itemStyle: style, data: instrs.map((instr) => ({ value: point(instr), instr })),
-    z: 4, ...more,
-  });
-  const instrs = Array.from({ length: model.n }, (_, instr) => instr);
-  const zoomOf = (axisName) => ({
-    type: 'inside', [`${axisName}AxisIndex`]: 0, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false, moveOnMouseMove: true,
-  });
-  return {
-    legend: { data: ['data', order.length ? 'order only' : null, mark.path ? 'on the path' : 'live'].filter(Boolean) },
-    grid: { left: 12, right: 12, top: 36, bottom: 12 },
-    xAxis: axis('', { type: 'value', min: -1, max: across + 1, show: false }),
-    yAxis: axis('', { type: 'value', min: -0.5, max: layers + 0.5, inverse: true, show: false }),
-    dataZoom: [zoomOf('x'), zoomOf('y')],
-    tooltip: { trigger: 'item', formatter: ({ data }) => (data?.instr === undefined ? '' : escapeHtml(describe(model, data.instr)).replaceAll('; ', '<br>')) },
-    series: [
-      edgeSeries('order', 'order only', order.map((edge) => line(from[edge], to[edge])), { color: colour('stall'), width: 1, opacity: opacity / 2 }),
-      edgeSeries('data', 'data', all.filter((edge) => kind[edge] === 'data').map((edge) => line(from[edge], to[edge])), { color: colour('step'), width: 1, opacity }),
-      edgeSeries('strong', mark.path ? 'on the path' : 'live', strong, { color: colour('peak'), width: 1.6, opacity: 0.9 }, { z: 3 }),
-      edgeSeries('selected-edges', 'selected', state.selected === null ? [] : all.filter(ofSelected).map((edge) => line(from[edge], to[edge])), { color: colour('accent'), width: 2.4, opacity: 1 }, { z: 3 }),
-      nodes('waiting', 'waiting', instrs.filter((instr) => !mark.issued(instr)), { color: colour('surface'), borderColor: colour('after'), borderWidth: 1.3 }),
-      nodes('issued', 'issued', instrs.filter((instr) => mark.issued(instr) && !hot(instr)), { color: colour('after') }),
-      nodes('hot', mark.path ? 'on the path' : 'live', instrs.filter(hot), { color: colour('peak') }, { z: 5 }),
-      nodes('moment', 'moment', mark.moment, { color: colour('bound'), borderColor: colour('ink'), borderWidth: 1 }, { z: 6, symbol: 'diamond', symbolSize: 16, large: false }),
-      nodes('names', 'names', [], { color: 'transparent' }, {
-        silent: true, large: false, z: 8, labelLayout: { hideOverlap: true },
-        label: { show: true, position: 'right', color: colour('ink'), textBorderColor: colour('surface'), textBorderWidth: 3, formatter: ({ data }) => model.describe(data.instr) },
-      }),
-      nodes('selected', 'selected', state.selected === null ? [] : [state.selected], { color: 'transparent', borderColor: colour('accent'), borderWidth: 3 }, { z: 7, symbolSize: 18, large: false }),
-    ],
+  for (const [instr, box] of drawing.boxes) {
+    const role = mark.moment.includes(instr) ? 'moment' : hot.instrs.has(instr) ? 'hot' : mark.issued(instr) ? 'issued' : 'waiting';
+    box.setAttribute('class', `${role}${instr === selected ? ' selected' : ''}`);
+    box.setAttribute('aria-pressed', String(instr === selected));
+  }
+  for (const [edge, line] of drawing.lines) {
+    const isChosen = from[edge] === selected || to[edge] === selected;
+    const role = isChosen ? 'chosen' : hot.edges.has(edge) ? 'hot' : kind[edge] === 'data' ? 'data' : 'order';
+    line.setAttribute('class', role);
+    line.setAttribute('marker-end', `url(#arrow-${role})`);
+  }
+  // One box can be reached by Tab, and the arrows go on from there.
+  const reachable = drawing.boxes.get(selected) ?? drawing.boxes.values().next().value;
+  for (const box of drawing.boxes.values()) box.setAttribute('tabindex', box === reachable ? '0' : '-1');
+}
+
+/// Click or Enter selects; arrows go along the edges, and from box to box of a layer.
+function listen({ drawing, placed, chosen }, model, selection) {
+  const instrOf = (event) => {
+    const box = event.target.closest('[data-instr]');
+    return box ? Number(box.dataset.instr) : null;
   };
+  drawing.element.addEventListener('click', (event) => instrOf(event) !== null && selection.select(instrOf(event)));
+  drawing.element.addEventListener('keydown', (event) => {
+    const instr = instrOf(event);
+    if (instr === null) return;
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      selection.select(instr);
+      return;
+    }
+    const next = neighbour(model, placed, chosen, instr, event.key);
+    if (next === undefined) return;
+    event.preventDefault();
+    drawing.boxes.get(next).focus();
+  });
+}
+
+function neighbour(model, placed, chosen, instr, key) {
+  const ends = { ArrowUp: [model.preds, 'from'], ArrowDown: [model.succs, 'to'] }[key];
+  if (ends) return ends[0][instr].map((edge) => model.edges[ends[1]][edge]).find((other) => chosen.has(other));
+  const side = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  if (!side) return undefined;
+  const { x, y } = placed.boxes.get(instr);
+  const row = [...placed.boxes].filter(([, box]) => Math.abs(box.y - y) < 1 && (box.x - x) * side > 0);
+  row.sort(([, one], [, other]) => (one.x - other.x) * side);
+  return row[0]?.[0];
+}
+
+function legend() {
+  const entry = (name, text) => el('span', { class: `key ${name}` }, text);
+  return el('p', { class: 'legend', id: 'graph-legend' },
+    entry('waiting', 'waiting'), entry('issued', 'issued'), entry('hot', 'live, or on the path'), entry('moment', 'moment of the cut'), entry('selected', 'selected'),
+    entry('line data', 'data'), entry('line order', 'order only'));
 }

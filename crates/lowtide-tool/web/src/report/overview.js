@@ -1,5 +1,7 @@
 // All kernels, all regions of all kernels, and one kernel.
 import { change, counted, el, number, percent, seconds, sortableTable, tabs } from '../lib/index.js';
+import { addressOf } from './address.js';
+import { against, baselineInWords, regionBefore } from './baseline.js';
 import { frontChart } from './front.js';
 import { kernelFigures, primary, sum, tile, tiles, withBound } from './figures.js';
 
@@ -20,25 +22,18 @@ export function overviewPage(main, overview) {
     el('p', { class: 'muted' }, `Goal ${overview.goal}, algorithm ${overview.algorithm}, latencies: ${latencies.join(', ')}, for ${targets.join('; ')}.`),
     tiles(
       tile('Kernels', number(kernels.length), `${counted(regions.length, 'region')}, ${counted(sum(kernels, (row) => row.instructions), 'instruction')}`),
-      tile('Waves', change(sum(kernels, (row) => row.source.occupancy), sum(kernels, (row) => row.occupancy)),
-        `all kernels together; at most ${number(sum(kernels, (row) => row.occupancyBound))} are possible`),
-      tile('Cycles', change(sum(kernels, (row) => row.source.length), sum(kernels, (row) => row.length)),
-        `all regions together; at least ${number(sum(kernels, (row) => row.lengthBound))} are needed`),
+      tile('Waves', change(sum(kernels, (row) => row.before.occupancy), sum(kernels, (row) => row.occupancy)),
+        `${against(overview.kernels)}, all kernels together; at most ${number(sum(kernels, (row) => row.occupancyBound))} are possible`),
+      tile('Cycles', change(sum(kernels, (row) => row.before.length), sum(kernels, (row) => row.length)),
+        `${against(overview.kernels)}, all regions together; at least ${number(sum(kernels, (row) => row.lengthBound))} are needed`),
+      tile('Cycles with loops', change(sum(kernels, (row) => row.before.weighted_length), sum(kernels, (row) => row.weightedLength)),
+        `${against(overview.kernels)}; each loop around a region counts ten times`),
       tile('Proven', regions.length ? percent(proven / regions.length) : '–', `${number(proven)} regions cannot be better for the goal`),
     ),
-    leftOut(overview),
+    el('p', { class: 'muted', id: 'baseline' }, `Tables go from ${baselineInWords(overview.kernels)} to Lowtide’s. Bounds are in brackets where they are not reached. Click a heading to sort.`),
     shown.element,
-    el('p', { class: 'muted' }, 'From the source order to Lowtide’s; bounds in brackets where they are not reached. Click a heading to sort.'),
   );
   shown.start();
-}
-
-/// Says what is missing, and how to get it.
-function leftOut(overview) {
-  if (!overview.left_out) return '';
-  return el('p', { class: 'notice' },
-    `To keep this page small, the details of ${counted(overview.left_out, 'region')} are left out, the smallest ones. `,
-    'Their figures are here all the same. To see their details, choose kernels: ', el('code', {}, 'lowtide view FILE --kernel NAME'), '.');
 }
 
 /// A field that leaves only rows with a text in their name; a short list needs none.
@@ -56,13 +51,13 @@ function kernelTable(kernels) {
     { title: 'Kernel', value: (row) => row.kernel.name },
     { title: 'Regions', numeric: true, value: (row) => row.kernel.regions.length, text: (row) => number(row.kernel.regions.length) },
     { title: 'Size', hint: 'Instructions', numeric: true, value: (row) => row.instructions, text: (row) => number(row.instructions) },
-    { title: 'Waves', numeric: true, value: (row) => row.occupancy, text: (row) => withBound(row.source.occupancy, row.occupancy, '≤', row.occupancyBound) },
-    { title: 'Peak', hint: 'Registers of the first class, in the worst region', numeric: true, value: (row) => row.peak, text: (row) => withBound(row.source.peak, row.peak, '≥', row.peakBound) },
-    { title: 'Length', hint: 'Cycles of all regions', numeric: true, value: (row) => row.length, text: (row) => withBound(row.source.length, row.length, '≥', row.lengthBound) },
+    { title: 'Waves', numeric: true, value: (row) => row.occupancy, text: (row) => withBound(row.before.occupancy, row.occupancy, '≤', row.occupancyBound) },
+    { title: 'Peak', hint: 'Registers of the first class, in the worst region', numeric: true, value: (row) => row.peak, text: (row) => withBound(row.before.peak, row.peak, '≥', row.peakBound) },
+    { title: 'Length', hint: 'Cycles of all regions', numeric: true, value: (row) => row.length, text: (row) => withBound(row.before.length, row.length, '≥', row.lengthBound) },
     { title: 'Proven', hint: 'Regions that cannot be better', numeric: true, value: (row) => row.proven / Math.max(1, row.kernel.regions.length), text: (row) => `${row.proven}/${row.kernel.regions.length}` },
     { title: 'Time', numeric: true, value: (row) => row.kernel.seconds, text: (row) => seconds(row.kernel.seconds) },
   ];
-  const table = sortableTable({ columns, rows: kernels, label: 'Kernels', id: 'kernels', onopen: (row) => { location.hash = `#k${row.kernel.number}`; } });
+  const table = sortableTable({ columns, rows: kernels, label: 'Kernels', id: 'kernels', onopen: (row) => { location.hash = addressOf({ kernel: row.kernel.number }); } });
   return [filtered(kernels, (row) => row.kernel.name, table), table];
 }
 
@@ -70,24 +65,25 @@ function regionTable(regions, withKernel) {
   const columns = [
     { title: 'Region', value: (region) => (withKernel ? `${region.kernel.name} ${region.name}` : region.name) },
     { title: 'Size', hint: 'Instructions', numeric: true, value: (region) => region.n, text: (region) => number(region.n) },
-    { title: 'Waves', hint: 'As far as this region limits them', numeric: true, value: (region) => region.occupancy, text: (region) => change(region.source.occupancy, region.occupancy) },
+    { title: 'Waves', hint: 'As far as this region limits them', numeric: true, value: (region) => region.occupancy, text: (region) => change(regionBefore(region).occupancy, region.occupancy) },
     { title: 'Peak', hint: 'Registers of the first class', numeric: true, value: (region) => region.peak[primary(region)] ?? 0,
-      text: (region) => withBound(region.source.peak[primary(region)] ?? 0, region.peak[primary(region)] ?? 0, '≥', region.peak_bound[primary(region)] ?? 0) },
-    { title: 'Length', hint: 'Cycles', numeric: true, value: (region) => region.length, text: (region) => withBound(region.source.length, region.length, '≥', region.length_bound) },
+      text: (region) => withBound(regionBefore(region).peak[primary(region)] ?? 0, region.peak[primary(region)] ?? 0, '≥', region.peak_bound[primary(region)] ?? 0) },
+    { title: 'Length', hint: 'Cycles', numeric: true, value: (region) => region.length, text: (region) => withBound(regionBefore(region).length, region.length, '≥', region.length_bound) },
     { title: 'Loops', hint: 'Loops around it', numeric: true, value: (region) => region.loop_depth, text: (region) => number(region.loop_depth) },
     { title: 'Proven', hint: 'Cannot be better for the goal', value: (region) => Number(region.optimal), text: (region) => (region.optimal ? 'yes' : 'no') },
-    { title: 'Details', value: (region) => Number(region.part !== null), text: (region) => (region.part === null ? 'left out' : 'yes') },
   ];
-  if (regions.every((region) => region.part !== null)) columns.pop();
   const table = sortableTable({ columns, rows: regions, label: 'Regions', id: 'regions', sort: { column: 1, descending: true },
-    onopen: (region) => { location.hash = `#k${region.kernel.number}r${region.number}`; } });
+    onopen: (region) => { location.hash = addressOf({ kernel: region.kernel.number, region: region.number }); } });
   return [filtered(regions, (region) => `${region.kernel.name} ${region.name}`, table), table];
 }
 
 export function kernelPage(main, overview, kernel) {
   const figures = kernelFigures(kernel);
   const target = overview.targets[kernel.target];
-  const production = figures.production;
+  const { before } = figures;
+  // The other order, where both are known.
+  const source = kernel.baseline === 'production' ? kernel.source : null;
+  const remark = (name) => `${against([kernel])}${source ? `; source ${number(source[name])}` : ''}`;
   const front = kernel.front ? frontChart(kernel, figures) : null;
   const limit = kernel.most_waves < 2 ** 32 - 1 ? `; local memory and launch bounds allow ${kernel.most_waves}` : '';
   main.replaceChildren(
@@ -95,10 +91,11 @@ export function kernelPage(main, overview, kernel) {
     el('h2', {}, kernel.name),
     el('p', { class: 'muted' }, [kernel.origin, `${kernel.target}: ${target.description}`].filter(Boolean).join(' · ')),
     tiles(
-      tile('Waves', withBound(figures.source.occupancy, figures.occupancy, '≤', figures.occupancyBound),
-        `${production ? `production ${production.occupancy}; ` : ''}at most ${figures.occupancyBound} are possible${limit}`),
-      tile('Peak', withBound(figures.source.peak, figures.peak, '≥', figures.peakBound), production ? `production ${number(production.peak)}` : null),
-      tile('Cycles', withBound(figures.source.length, figures.length, '≥', figures.lengthBound), production ? `production ${number(production.length)}` : null),
+      tile('Waves', change(before.occupancy, figures.occupancy),
+        `${remark('occupancy')}; at most ${figures.occupancyBound} are possible${limit}`),
+      tile('Peak', change(before.peak, figures.peak), `${remark('peak')}; at least ${number(figures.peakBound)} are needed`),
+      tile('Cycles', change(before.length, figures.length), `${remark('length')}; at least ${number(figures.lengthBound)} are needed`),
+      tile('Cycles with loops', change(before.weighted_length, figures.weightedLength), `${remark('weighted_length')}; each loop around a region counts ten times`),
       tile('Proven', `${figures.proven}/${kernel.regions.length}`, 'regions cannot be better for the goal'),
       front ? tile('Cycles per wave', number(kernel.cycles_per_wave, 1), `estimated; at least ${number(kernel.cycles_per_wave_bound, 1)} for any waves`) : null,
       tile('Time', seconds(kernel.seconds), 'of one core'),

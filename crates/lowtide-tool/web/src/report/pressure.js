@@ -1,7 +1,8 @@
 // The pressure of each class along the schedules, before and after, over the steps of occupancy (paper 1, Figures 4 and 5).
 import { axis, chart, choice, colour, el, escapeHtml, number, sampling, zoom } from '../lib/index.js';
+import { follow } from './selection.js';
 
-export function pressureTab(panel, { model, region, target }) {
+export function pressureTab(panel, { model, region, target, selection }) {
   let along = 'position';
   const charts = model.classes.map((name, classNumber) => ({ name, classNumber })).filter(({ classNumber }) =>
     model.schedules.some((schedule) => schedule.peaks[classNumber].value > 0));
@@ -12,7 +13,7 @@ export function pressureTab(panel, { model, region, target }) {
       height: charts.length > 1 ? 380 : 480,
       label: `Pressure of ${name} along the schedules. Peaks: ${peaks}; lower bound ${region.peak_bound[name]}.`,
       zooms: { x: 0 },
-      option: () => option(model, region, target, name, classNumber, along),
+      option: () => option(model, region, target, selection, name, classNumber, along),
     });
   });
   panel.append(
@@ -28,7 +29,60 @@ export function pressureTab(panel, { model, region, target }) {
   );
   const shared = sharedFile(model, target);
   if (shared) panel.append(el('p', { class: 'muted' }, shared));
-  drawn.forEach((one) => one.draw());
+  drawn.forEach((one, position) => {
+    const { classNumber } = charts[position];
+    one.draw();
+    one.instance.getZr().on('click', ({ offsetX, offsetY }) => {
+      const instr = nearest(model, one.instance, classNumber, along, [offsetX, offsetY]);
+      if (instr !== undefined) selection.select(instr);
+    });
+  });
+  follow(panel, selection, () => drawn.forEach((one, position) =>
+    one.instance.setOption({ series: [chosen(model, selection.instr, charts[position].classNumber, along)] })));
+}
+
+/// Where a boundary between instructions is on the axis.
+const placeOf = (schedule, boundary, along) =>
+  (along === 'position' || boundary === 0 ? boundary : schedule.cycles[schedule.order[boundary - 1]] + 1);
+
+/// The last boundary that is not right of a place on the axis.
+function boundaryAt(model, schedule, place, along) {
+  if (along === 'position') return Math.min(model.n, Math.max(0, Math.floor(place)));
+  let boundary = 0;
+  while (boundary < model.n && schedule.cycles[schedule.order[boundary]] < place) boundary++;
+  return boundary;
+}
+
+/// The instruction of the curve that is nearest to a pixel.
+function nearest(model, instance, classNumber, along, pixel) {
+  if (!instance.containPixel({ gridIndex: 0 }, pixel)) return undefined;
+  const [place, pressure] = instance.convertFromPixel({ gridIndex: 0 }, pixel);
+  let best;
+  for (const schedule of model.schedules.toReversed()) {
+    const boundary = Math.max(1, boundaryAt(model, schedule, place, along));
+    const distance = Math.abs(schedule.pressure[classNumber][boundary] - pressure);
+    if (!best || distance < best.distance) best = { distance, instr: schedule.order[boundary - 1] };
+  }
+  return best.instr;
+}
+
+/// The selected instruction on each curve.
+function chosen(model, instr, classNumber, along) {
+  const points = instr === null ? [] : model.schedules.map((schedule) => {
+    const boundary = schedule.position[instr] + 1;
+    return {
+      value: [placeOf(schedule, boundary, along), schedule.pressure[classNumber][boundary]],
+      itemStyle: { borderColor: colour(schedule === model.after ? 'after' : schedule.name) },
+    };
+  });
+  return {
+    id: 'selected', name: 'selected', type: 'scatter', silent: true, symbolSize: 13, z: 6, data: points,
+    itemStyle: { color: colour('surface'), borderWidth: 4 },
+    markLine: {
+      silent: true, symbol: 'none', label: { show: false },
+      data: points.map(({ value, itemStyle }) => ({ xAxis: value[0], lineStyle: { color: itemStyle.borderColor, type: 'solid', width: 1 } })),
+    },
+  };
 }
 
 /// Classes that share a file: steps of one alone do not exist.
@@ -43,7 +97,7 @@ function stepsOf(model, target, name) {
   return own && own.classes.filter((other) => model.classes.includes(other)).length <= 1 ? own.steps : [];
 }
 
-function option(model, region, target, name, classNumber, along) {
+function option(model, region, target, selection, name, classNumber, along) {
   const highest = model.schedules.reduce((most, schedule) => Math.max(most, schedule.peaks[classNumber].value), 0);
   const steps = stepsOf(model, target, name);
   const inView = steps.filter(([limit]) => limit <= highest * 1.02);
@@ -59,8 +113,9 @@ function option(model, region, target, name, classNumber, along) {
     named.add(limit);
     last = limit;
   }
-  const at = (schedule, boundary) => (along === 'position' ? boundary : boundary === 0 ? 0 : schedule.cycles[schedule.order[boundary - 1]] + 1);
+  const at = (schedule, boundary) => placeOf(schedule, boundary, along);
   const bound = region.peak_bound[name];
+  const labelled = withoutOverlap(model, classNumber, (schedule) => at(schedule, schedule.peaks[classNumber].boundary) / model.n, top);
   const series = model.schedules.map((schedule) => {
     const { value, boundary } = schedule.peaks[classNumber];
     return {
@@ -78,7 +133,10 @@ function option(model, region, target, name, classNumber, along) {
         symbol: 'circle',
         symbolSize: 9,
         data: [{ name: 'peak', coord: [at(schedule, boundary), value] }],
-        label: { show: true, position: 'top', distance: 4, color: colour(schedule === model.after ? 'after' : schedule.name), fontWeight: 'bold', ...halo(), formatter: () => number(value) },
+        label: {
+          show: labelled.has(schedule), position: boundary > 0.95 * model.n ? 'left' : 'top', distance: 4, color: colour(schedule === model.after ? 'after' : schedule.name),
+          fontWeight: 'bold', ...halo(), formatter: () => number(value),
+        },
       },
     };
   });
@@ -105,8 +163,15 @@ function option(model, region, target, name, classNumber, along) {
       })),
     },
   });
+  series.push(chosen(model, selection.instr, classNumber, along));
   return {
-    legend: { data: [...model.schedules.map((schedule) => schedule.title), boundName] },
+    legend: {
+      data: [...model.schedules.map((schedule) => schedule.title), boundName],
+      formatter: (title) => {
+        const schedule = model.schedules.find((one) => one.title === title);
+        return schedule ? `${title}, peak ${number(schedule.peaks[classNumber].value)}` : title;
+      },
+    },
     grid: { left: 56, right: 112, top: 36, bottom: 80 },
     xAxis: axis(along === 'position' ? 'instructions issued' : 'cycle', { type: 'value', min: 0, max: length, nameGap: 26 }),
     yAxis: axis(name, { type: 'value', min: 0, minInterval: 1, max: Math.ceil(top * 1.08), nameGap: 40, axisLabel: { showMaxLabel: false } }),
@@ -117,11 +182,7 @@ function option(model, region, target, name, classNumber, along) {
       formatter: (items) => {
         const place = items[0].axisValue;
         const lines = model.schedules.map((schedule) => {
-          let boundary = Math.min(model.n, Math.max(0, Math.floor(place)));
-          if (along === 'cycle') {
-            boundary = 0;
-            while (boundary < model.n && schedule.cycles[schedule.order[boundary]] < place) boundary++;
-          }
+          const boundary = boundaryAt(model, schedule, place, along);
           const after = boundary === 0 ? 'at the start' : `after ${model.describe(schedule.order[boundary - 1])}`;
           return `<b>${schedule.title}</b>: ${number(schedule.pressure[classNumber][boundary])} ${escapeHtml(after)}`;
         });
@@ -129,6 +190,18 @@ function option(model, region, target, name, classNumber, along) {
       },
     },
   };
+}
+
+/// The schedules whose peaks have room for a label, most important first. The legend has the figures of all.
+function withoutOverlap(model, classNumber, placeOfPeak, top) {
+  const labelled = new Set();
+  const heightOf = (schedule) => schedule.peaks[classNumber].value / top;
+  for (const schedule of model.schedules.toReversed()) {
+    const isFree = [...labelled].every((other) =>
+      Math.abs(placeOfPeak(other) - placeOfPeak(schedule)) > 0.12 || Math.abs(heightOf(other) - heightOf(schedule)) > 0.1);
+    if (isFree) labelled.add(schedule);
+  }
+  return labelled;
 }
 
 /// Texts over lines stay readable.

@@ -1,8 +1,9 @@
 // When each value is live: from its definition to its last use, with the peak.
 import { axis, chart, choice, colour, el, escapeHtml, number, zoom } from '../lib/index.js';
+import { follow } from './selection.js';
 
-export function rangesTab(panel, { model, region }) {
-  const state = { schedule: model.after, classNumber: region.primary };
+export function rangesTab(panel, { model, region, selection }) {
+  const state = { schedule: model.after, classNumber: region.primary, selection };
   const label = () => {
     const { schedule, classNumber } = state;
     const peak = schedule.peaks[classNumber];
@@ -28,9 +29,14 @@ export function rangesTab(panel, { model, region }) {
   );
   update();
   drawn.draw();
+  drawn.instance.on('click', ({ data }) => {
+    // A value that is live at the start has no writer.
+    if (data?.of !== undefined) selection.select(model.values.def[data.of] ?? model.values.uses[data.of][0] ?? null);
+  });
+  follow(panel, selection, () => drawn.redraw());
 }
 
-function option(model, { schedule, classNumber }) {
+function option(model, { schedule, classNumber, selection: { instr: selected } }) {
   const { boundary, value: peak } = schedule.peaks[classNumber];
   const rows = [];
   model.values.class.forEach((own, value) => {
@@ -40,6 +46,9 @@ function option(model, { schedule, classNumber }) {
   });
   rows.sort((one, other) => one.first - other.first || one.last - other.last);
   const fills = [colour('after'), colour('peak')];
+  const own = new Set(selected === null ? [] : [...model.defined[selected], ...model.used[selected]]);
+  const outline = { stroke: colour('ink'), lineWidth: 2.5 };
+  const names = { fill: colour('surface'), fontSize: 11, verticalAlign: 'middle', overflow: 'truncate' };
   const count = rows.length;
   return {
     legend: { show: false },
@@ -65,16 +74,18 @@ function option(model, { schedule, classNumber }) {
         const { x, y, width, height } = params.coordSys;
         if (right < x || left > x + width || bottom < y || top > y + height) return undefined;
         const room = bottom - top;
-        return {
-          type: 'rect',
-          shape: { x: left, y: top, width: Math.max(right - left, 1), height: Math.max(room > 4 ? room - 1 : room, 0.8) },
-          style: { fill: fills[api.value(3)] },
-        };
+        const value = rows[api.value(2)].value;
+        const shape = { x: left, y: top, width: Math.max(right - left, 1), height: Math.max(room > 4 ? room - 1 : room, 0.8) };
+        const bar = { type: 'rect', shape, style: { fill: fills[api.value(3)], ...(own.has(value) ? outline : {}) }, z2: own.has(value) ? 2 : 1 };
+        if (room < 13 || right - left < 24) return bar;
+        const from = Math.max(left, x) + 4;
+        const text = { type: 'text', silent: true, z2: 3, style: { ...names, text: model.values.name[value], x: from, y: top + room / 2, width: Math.min(right, x + width) - from - 2 } };
+        return { type: 'group', children: [bar, text] };
       },
       markLine: {
         silent: true,
         symbol: 'none',
-        data: [{ xAxis: boundary, lineStyle: { color: colour('peak'), type: [4, 3], width: 1.5 }, label: { formatter: () => `peak ${number(peak)}`, color: colour('peak'), position: 'start', distance: 4, rotate: 0 } }],
+        data: [...(selected === null ? [] : [{ xAxis: schedule.position[selected] + 0.5, lineStyle: { color: colour('ink'), type: 'solid', width: 1.5 }, label: { show: false } }]), { xAxis: boundary, lineStyle: { color: colour('peak'), type: [4, 3], width: 1.5 }, label: { formatter: () => `peak ${number(peak)}`, color: colour('peak'), position: 'start', distance: 4, rotate: 0 } }],
       },
     }],
     tooltip: { trigger: 'item', formatter: ({ data }) => (data?.of === undefined ? '' : tooltip(model, data)) },

@@ -1,36 +1,31 @@
 // One region: its figures, and a tab for each way to look at it.
-import { counted, el, number, readPart, tabs } from '../lib/index.js';
+import { change, counted, el, number, readPart, tabs } from '../lib/index.js';
+import { addressOf } from './address.js';
+import { baselineOf, regionBefore } from './baseline.js';
 import { boundsTab } from './bounds.js';
 import { tile, tiles } from './figures.js';
+import { finder } from './finder.js';
 import { graphTab } from './graph.js';
 import { listingTab } from './listing.js';
 import { Model } from './model.js';
 import { pressureTab } from './pressure.js';
 import { rangesTab } from './ranges.js';
 import { searchTab } from './search.js';
+import { Selection } from './selection.js';
 import { timelineTab } from './timeline.js';
 
 const models = new WeakMap();
 
-export async function regionPage(main, overview, kernel, region, tab) {
-  const address = `#k${kernel.number}r${region.number}`;
-  const head = [
-    el('nav', { 'aria-label': 'Where you are' },
-      el('a', { href: '#' }, 'All kernels'), ' › ', el('a', { href: `#k${kernel.number}` }, kernel.name), ...neighbours(kernel, region)),
-    el('h2', {}, `Region ${region.name}`),
-    figures(overview.goal, kernel, region),
-  ];
-  if (region.part === null) {
-    main.replaceChildren(...head, el('p', { class: 'notice' }, 'The details of this region are left out to keep the page small. To see them: ',
-      el('code', {}, `lowtide view FILE --kernel '${kernel.name}'`), '.'));
-    return;
-  }
-  if (!models.has(region)) models.set(region, new Model(region, await readPart(region.part)));
+export async function regionPage(main, overview, kernel, region, { tab, instr }) {
+  if (!models.has(region)) models.set(region, new Model(region, (await readPart(region.part))[region.entry]));
   const model = models.get(region);
-  const context = { model, region, kernel, target: overview.targets[kernel.target] };
+  const selection = new Selection(instr !== null && instr < model.n ? instr : null);
+  const context = { model, region, kernel, target: overview.targets[kernel.target], selection };
+  let opened = tab;
+  const showAddress = () => history.replaceState(null, '', addressOf({ kernel: kernel.number, region: region.number, tab: opened, instr: selection.instr }));
   const shown = tabs({
     label: 'Views of the region',
-    selected: tab,
+    selected: tab ?? undefined,
     tabs: [
       { name: 'pressure', title: 'Pressure', render: (panel) => pressureTab(panel, context) },
       { name: 'timeline', title: 'Timeline', render: (panel) => timelineTab(panel, context) },
@@ -40,32 +35,49 @@ export async function regionPage(main, overview, kernel, region, tab) {
       { name: 'search', title: 'Search', render: (panel) => searchTab(panel, context) },
       { name: 'listing', title: 'Instructions', render: (panel) => listingTab(panel, context) },
     ],
-    onselect: (name) => history.replaceState(null, '', `${address}/${name}`),
+    onselect: (name) => {
+      opened = name;
+      showAddress();
+    },
   });
+  selection.subscribe(showAddress);
   function openGraph(mark) {
     context.mark = mark;
     shown.open('graph');
     context.showMark?.(mark);
   }
-  main.replaceChildren(...head, shown.element);
+  main.replaceChildren(
+    el('nav', { 'aria-label': 'Where you are' },
+      el('a', { href: '#' }, 'All kernels'), ' › ', el('a', { href: addressOf({ kernel: kernel.number }) }, kernel.name), ...neighbours(kernel, region)),
+    el('h2', {}, `Region ${region.name}`),
+    figures(overview.goal, kernel, region),
+    finder(context),
+    shown.element,
+  );
   shown.start();
 }
 
 function neighbours(kernel, region) {
-  const link = (other, text) => (other ? [' · ', el('a', { href: `#k${kernel.number}r${other.number}` }, `${text} (${other.name})`)] : []);
+  const link = (other, text) => (other ? [' · ', el('a', { href: addressOf({ kernel: kernel.number, region: other.number }) }, `${text} (${other.name})`)] : []);
   return [...link(kernel.regions[region.number - 1], 'previous'), ...link(kernel.regions[region.number + 1], 'next')];
 }
 
 function figures(goal, kernel, region) {
-  const { source, production } = region;
-  const before = (of) => [`source ${number(of(source))}`, production ? `production ${number(of(production))}` : null].filter(Boolean).join(', ');
-  const peaks = region.classes.map((name) =>
-    tile(`Peak of ${name}`, number(region.peak[name]), `${before((figures) => figures.peak[name])}; at least ${number(region.peak_bound[name])}`));
+  const baseline = baselineOf(region);
+  const before = regionBefore(region);
+  const other = baseline === 'production' ? region.source : null;
+  const remark = (of, rest) => `against ${baseline}${other ? `; source ${number(of(other))}` : ''}; ${rest}`;
+  const peaks = region.classes.map((name) => {
+    const of = (figures) => figures.peak[name];
+    return tile(`Peak of ${name}`, change(of(before), region.peak[name]), remark(of, `at least ${number(region.peak_bound[name])}`));
+  });
+  const waves = (figures) => figures.occupancy;
+  const length = (figures) => figures.length;
   return tiles(
     tile('Size', number(region.n), region.loop_depth ? `instructions, in ${counted(region.loop_depth, 'loop')}` : 'instructions'),
-    tile('Waves', number(region.occupancy), `${before((figures) => figures.occupancy)}; the kernel has ${kernel.occupancy}`),
+    tile('Waves', change(waves(before), region.occupancy), remark(waves, `the kernel has ${kernel.occupancy}`)),
     ...peaks,
-    tile('Cycles', number(region.length), `${before((figures) => figures.length)}; at least ${number(region.length_bound)}`),
+    tile('Cycles', change(length(before), region.length), remark(length, `at least ${number(region.length_bound)}`)),
     tile('Proven', region.optimal ? 'yes' : 'no', proof(goal, region)),
   );
 }

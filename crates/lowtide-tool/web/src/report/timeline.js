@@ -1,18 +1,30 @@
 // What issues in which cycle, on which unit, and where nothing does: before over after, on the same scale.
 import { axis, chart, choice, colour, counted, el, escapeHtml, number, sampling, zoom } from '../lib/index.js';
+import { baselineOf } from './baseline.js';
+import { dependences } from './dependences.js';
+import { follow } from './selection.js';
 
-export function timelineTab(panel, { model, target }) {
-  let before = model.before.at(-1);
+/// The width of a character in a bar, in pixels.
+const CHARACTER = 6.6;
+
+/// The name of an instruction as far as it fits into a bar: #7 V_ADD_F32, #7, or nothing.
+function labelOf(model, instr, width) {
+  const name = model.describe(instr);
+  return [name, name.split(' ')[0], ''].find((text) => text.length * CHARACTER <= width);
+}
+
+export function timelineTab(panel, { model, region, target, selection }) {
+  let before = model.before.find(({ name }) => name === baselineOf(region));
   const lanes = lanesOf(model, target);
   const stalls = new Map(model.schedules.map((schedule) => [schedule, stallsOf(model, schedule)]));
   const laneHeight = 22;
   const gridHeight = lanes.length * laneHeight;
   const drawn = chart({
     id: 'timeline',
-    height: 2 * gridHeight + 300,
+    height: 2 * gridHeight + 330,
     label: `Cycles of the schedules, by unit. ${model.schedules.map((schedule) => words(schedule, stalls.get(schedule))).join(' ')}`,
     zooms: { x: 0 },
-    option: () => option(model, before, lanes, stalls, gridHeight),
+    option: () => option(model, before, lanes, stalls, selection.instr, gridHeight),
   });
   const summary = el('p', {});
   const summarize = () => {
@@ -29,10 +41,23 @@ export function timelineTab(panel, { model, target }) {
         },
       })),
     summary,
+    el('p', { class: 'legend', id: 'timeline-legend' }, el('span', { class: 'key stall' }, 'nothing issues'), el('span', { class: 'key line reads' }, 'the selected instruction waits for'),
+      el('span', { class: 'key line writes' }, 'waits for the selected instruction')),
     drawn.element,
   );
   summarize();
   drawn.draw();
+  drawn.instance.on('click', ({ data }) => {
+    const instr = data?.instr ?? data?.stall?.instr;
+    if (instr !== undefined) selection.select(instr);
+  });
+  follow(panel, selection, () => drawn.instance.setOption({ series: selectedSeries(model, before, lanes, selection.instr) }));
+}
+
+/// The outlines and arrows of the selected instruction in both schedules.
+function selectedSeries(model, before, lanes, instr) {
+  const laneOf = (other) => Math.max(0, lanes.findIndex(({ unit }) => unit === (model.units[other][0]?.[0] ?? null)));
+  return [before, model.after].flatMap((schedule, position) => dependences(model, schedule, instr, laneOf, position));
 }
 
 function words(schedule, stalls) {
@@ -40,12 +65,12 @@ function words(schedule, stalls) {
   return `${schedule.title}: ${counted(schedule.length, 'cycle')}, nothing issues in ${number(idle)} of them.`;
 }
 
-/// The rows of the chart: units of the target that the region needs, others, and stalls.
+/// The rows of the chart: one for dependences, units of the target that the region needs, others, and stalls.
 function lanesOf(model, target) {
   const used = new Set(model.units.flatMap((needs) => needs.map(([unit]) => unit)));
   const lanes = target.units.map((name, unit) => ({ name, unit })).filter(({ unit }) => used.has(unit));
   if (model.units.some((needs) => needs.length === 0)) lanes.push({ name: lanes.length ? 'no unit' : 'issue', unit: null });
-  return [...lanes, { name: 'stall', unit: undefined }];
+  return [{ name: 'waits for' }, ...lanes, { name: 'stall' }];
 }
 
 /// Cycles without an issue, and for what the next instruction waits.
@@ -81,11 +106,11 @@ function inFlight(model, schedule) {
   return points;
 }
 
-function option(model, before, lanes, stalls, gridHeight) {
+function option(model, before, lanes, stalls, selected, gridHeight) {
   const length = Math.max(before.length, model.after.length);
   const top = 32;
-  const second = top + gridHeight + 40;
-  const third = second + gridHeight + 44;
+  const second = top + gridHeight + 56;
+  const third = second + gridHeight + 58;
   const lane = (schedule, position, name) => ({
     gridIndex: position, type: 'category', inverse: true, data: lanes.map(({ name: lane }) => lane), axisTick: { show: false },
     name: `${schedule.title}: ${number(schedule.length)} cycles`, nameLocation: 'start', nameGap: 12,
@@ -98,7 +123,7 @@ function option(model, before, lanes, stalls, gridHeight) {
   return {
     legend: { show: false },
     grid: [grid(top, gridHeight), grid(second, gridHeight), grid(third, 110)],
-    xAxis: [cycles(0, { axisLabel: { show: false } }), cycles(1, { axisLabel: { show: false } }), cycles(2, { name: 'cycle', nameGap: 26 })],
+    xAxis: [cycles(0), cycles(1), cycles(2, { name: 'cycle', nameGap: 26 })],
     yAxis: [
       lane(before, 0, before.name),
       lane(model.after, 1, 'after'),
@@ -110,8 +135,9 @@ function option(model, before, lanes, stalls, gridHeight) {
       bars(model, model.after, lanes, stalls.get(model.after), 1, 'after'),
       ...[[before, before.name], [model.after, 'after']].map(([schedule, name]) => ({
         name: schedule.title, type: 'line', step: 'end', symbol: 'none', sampling: sampling(model.n), xAxisIndex: 2, yAxisIndex: 2,
-        color: colour(name), lineStyle: { width: name === 'after' ? 2 : 1.3 }, data: inFlight(model, schedule),
+        color: colour(name), lineStyle: { width: name === 'after' ? 2 : 1.3, type: name === 'after' ? 'solid' : [5, 3] }, data: inFlight(model, schedule),
       })),
+      ...selectedSeries(model, before, lanes, selected),
     ],
     tooltip: { trigger: 'item', formatter: (item) => tooltip(model, item) },
   };
@@ -133,6 +159,7 @@ function bars(model, schedule, lanes, stalls, position, name) {
   }
   const fill = colour(name);
   const stallFill = colour('stall');
+  const label = { fill: colour('surface'), fontSize: 11, verticalAlign: 'middle' };
   return {
     name: schedule.title,
     type: 'custom',
@@ -158,11 +185,19 @@ function bars(model, schedule, lanes, stalls, position, name) {
       }
       // A gap between bars, as long as there is room for one.
       const gap = width > 4 ? 1 : 0;
-      return {
+      const isStall = lane === lanes.length - 1;
+      const bar = {
         type: 'rect',
         shape: { x: left, y: middle - height / 2, width: Math.max(width - gap, 0.8), height },
-        style: { fill: lane === lanes.length - 1 ? stallFill : fill },
+        style: { fill: isStall ? stallFill : fill },
       };
+      const { instr } = data[params.dataIndex];
+      // Of a bar that begins left of the chart, the part in view is named.
+      const from = Math.max(left, x) + 3;
+      const name = instr === undefined ? '' : labelOf(model, instr, Math.min(right, x + room) - from - 2);
+      if (!name) return bar;
+      const text = { type: 'text', silent: true, style: { ...label, text: name, x: from, y: middle } };
+      return { type: 'group', children: [bar, text] };
     },
   };
 }
