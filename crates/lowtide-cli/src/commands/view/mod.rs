@@ -19,6 +19,7 @@ use lowtide::throughput::cycles_per_wave;
 use lowtide_io::LineWriter;
 use lowtide_tool::Failure;
 use lowtide_tool::args::name_of;
+use lowtide_tool::names::readable;
 use lowtide_tool::output::{print, print_json};
 use lowtide_tool::page::{Part, REPORT, page};
 use lowtide_tool::table::{command_line, counted};
@@ -271,9 +272,12 @@ fn show(
         regions.push(entry);
     }
     let front = result.front.as_deref().map(|points| FrontEntry::new(kernel, target, problems, points));
+    // The schedules of all points would make the page much larger.
+    let mut shown = value(result, &["regions", "front", "readable_name"])?;
+    shown["symbol"] = kernel.name.as_str().into();
+    shown["name"] = readable(&kernel.name).into();
     let kernel = KernelEntry {
-        // The schedules of all points would make the page much larger.
-        result: value(result, &["regions", "front"])?,
+        result: shown,
         most_waves: kernel.max_occupancy.unwrap_or(u32::MAX),
         regions,
         front: front.transpose()?,

@@ -89,7 +89,7 @@ export function kernelPage(main, overview, kernel) {
   main.replaceChildren(
     el('nav', { 'aria-label': 'Where you are' }, el('a', { href: '#' }, 'All kernels')),
     el('h2', {}, kernel.name),
-    el('p', { class: 'muted' }, [kernel.origin, `${kernel.target}: ${target.description}`].filter(Boolean).join(' · ')),
+    el('p', { class: 'muted' }, [kernel.symbol === kernel.name ? '' : kernel.symbol, kernel.origin, `${kernel.target}: ${target.description}`].filter(Boolean).join(' · ')),
     tiles(
       tile('Waves', change(before.occupancy, figures.occupancy),
         `${remark('occupancy')}; at most ${figures.occupancyBound} are possible${limit}`),
