@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn wide_tables_leave_out_the_paper() {
         let mut table =
-            Table::new("title").name("n").paper(&"p".repeat(90)).ours("ours").note(&"word ".repeat(40));
+            Table::new("title").name("n").paper(&"p".repeat(95)).ours("ours").note(&"word ".repeat(40));
         table.row(["a", "1", "2"].map(str::to_string));
         let text = table.as_text();
         assert!(text.starts_with("title\n") && text.contains("ours") && !text.contains("pp"), "{text}");
