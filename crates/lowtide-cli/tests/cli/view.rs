@@ -63,8 +63,8 @@ fn the_page_has_what_schedule_says() {
         let (kernels, shown) = (json["kernels"].as_array().unwrap(), overview["kernels"].as_array().unwrap());
         assert_eq!(kernels.len(), shown.len());
         for (kernel, shown) in kernels.iter().zip(shown) {
+            assert_eq!((&kernel["name"], &kernel["readable_name"]), (&shown["symbol"], &shown["name"]));
             for field in [
-                "name",
                 "origin",
                 "target",
                 "occupancy",

@@ -26,7 +26,7 @@ class Report(Pages):
         for kernel, before in zip(self.json["kernels"], self.production["kernels"]):
             regions, befores = kernel["regions"], before["regions"]
             expected.append([
-                kernel["name"], grouped(len(regions)), grouped(sum(r["n"] for r in regions)),
+                kernel["readable_name"], grouped(len(regions)), grouped(sum(r["n"] for r in regions)),
                 with_bound(before["occupancy"], kernel["occupancy"], "≤", kernel["occupancy_bound"]),
                 with_bound(max(r["peak"][primary] for r in befores), max(r["peak"][primary] for r in regions), "≥",
                            max(r["peak_bound"][primary] for r in regions)),
@@ -43,7 +43,7 @@ class Report(Pages):
         for kernel, before in zip(self.json["kernels"], self.production["kernels"]):
             for region, order in zip(kernel["regions"], before["regions"]):
                 expected.append([
-                    f"{kernel['name']} {region['name']}", grouped(region["n"]),
+                    f"{kernel['readable_name']} {region['name']}", grouped(region["n"]),
                     with_bound(order["peak"]["vgpr"], region["peak"]["vgpr"], "≥", region["peak_bound"]["vgpr"]),
                     with_bound(order["length"], region["length"], "≥", region["length_bound"]),
                     "yes" if region["optimal"] else "no",
