@@ -68,9 +68,7 @@ fn run<const N: usize>(rounds: u64, names: [&str; N], case: impl Fn(&[u8]) -> [u
     }
     let text: Vec<String> = names.iter().zip(counts).map(|(name, count)| format!("{count} {name}")).collect();
     eprintln!("{done} cases: {}", text.join(", "));
-    // Some kinds are rare.
-    let is_met = |(place, count): (usize, &u64)| *count > 0 || (place > 0 && done < 5_000);
-    assert!(counts.iter().enumerate().all(is_met), "{text:?}");
+    assert!(counts.iter().all(|count| *count > 0), "{text:?}");
 }
 
 /// The figures of all orders, each as early as possible; nothing where there are too many orders. The checker
@@ -171,7 +169,8 @@ fn best_of_kernel(problems: &[Problem], all: &[Vec<Measure>], most: u32) -> (u32
 #[test]
 fn kernels() {
     let names = ["kernels with brute force", "with shared files", "proven", "with more waves", "filtered"];
-    run(300, names, |data| {
+    // Few kernels have waves that the filter rejects.
+    run(6_000, names, |data| {
         let mut choices = Choices { data };
         let target = target(&mut choices);
         let max_occupancy = choices.chance(60).then(|| 1 + choices.below(10) as u32);
@@ -236,10 +235,17 @@ fn kernel_case(kernel: &Kernel, target: &Target, filter: Option<Filter>) -> [u64
         assert!(ours[..4] >= best[..4] && (!region.optimal || ours[..4] == best[..4]), "{ours:?} {best:?}");
         // Nothing is left open where files are not shared and nothing is spilled or could be, into lanes.
         if !is_shared && !has_lanes && best[0] == 0 && best[2] == 0 {
-            assert!(outcome.occupancy >= waves, "{} instead of {waves} waves", outcome.occupancy);
             assert_eq!(ours[..4], best[..4]);
             assert_eq!(u64::from(region.bounds.length), best[3]);
         }
+    }
+    // (A region that must spill does not always have the most waves by its other classes.)
+    let must_spill = |(problem, all): (&Problem, &Vec<Measure>)| {
+        let best = all.iter().map(|measure| problem.cost(measure)).min().expect("an order");
+        best[0] > 0 || best[2] > 0
+    };
+    if !is_shared && !has_lanes && !problems.iter().zip(&all).any(must_spill) {
+        assert!(outcome.occupancy >= waves, "{} instead of {waves} waves", outcome.occupancy);
     }
     let is_proven = outcome.regions.iter().all(|region| region.optimal);
     [1, is_shared.into(), is_proven.into(), (outcome.occupancy > waves_before).into(), is_rejected.into()]
