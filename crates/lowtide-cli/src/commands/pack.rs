@@ -8,10 +8,10 @@ use lowtide::pack::check::PackReport;
 use lowtide::pack::{PackProblem, Packing, Proof, Units, allocated};
 use lowtide::region::Region;
 use lowtide::target::Target;
-use lowtide_tool::args::{InputArgs, TargetArgs, name_of};
+use lowtide_tool::args::{FormatArgs, InputArgs, TargetArgs, name_of};
 use lowtide_tool::input::{Targets, for_each_kernel, load_target};
 use lowtide_tool::names::{readable, shortened};
-use lowtide_tool::output::{print, print_json};
+use lowtide_tool::output::{print, print_csv, print_json};
 use lowtide_tool::pack::{ListMethod, PackBudgetArgs, PackMethod, Packer, checked, problem};
 use lowtide_tool::table::{Sheet, change, counted, grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
@@ -58,12 +58,11 @@ pub(crate) struct PackArgs {
     registers: Option<u32>,
 
     /// Print the operations of each cycle
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     show: bool,
 
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 #[derive(Serialize)]
@@ -74,6 +73,7 @@ struct Document {
 #[derive(Serialize)]
 struct KernelResult {
     name: String,
+    readable_name: String,
     origin: String,
     target: String,
     regions: Vec<BlockResult>,
@@ -137,6 +137,7 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
             let regions = group.iter().map(|(_, region)| packed(&packer, args, name, region, &target));
             document.kernels.push(KernelResult {
                 name: name.to_string(),
+                readable_name: name.to_string(),
                 origin: "generated".to_string(),
                 target: target.name().to_string(),
                 regions: regions.collect::<Result<_, _>>()?,
@@ -152,7 +153,9 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
                 let regions = regions.map(|region| packed(&packer, args, &kernel.name, region, target));
                 let regions = regions.collect::<Result<_, _>>()?;
                 let target = target.name().to_string();
-                Ok(KernelResult { name: kernel.name, origin: kernel.origin, target, regions })
+                let (name, origin) = (kernel.name, kernel.origin);
+                let readable_name = readable(&name).into_owned();
+                Ok(KernelResult { name, readable_name, origin, target, regions })
             },
             |kernel| {
                 document.kernels.push(kernel);
@@ -160,14 +163,40 @@ pub(crate) fn run(args: &PackArgs) -> Result<(), Failure> {
             },
         )?;
     }
-    match (args.json, args.show) {
-        (true, _) => print_json(&document)?,
-        (_, true) => print(&document.cycles())?,
+    match args.format {
+        FormatArgs { json: true, .. } => print_json(&document)?,
+        FormatArgs { csv: true, .. } => print_csv(&CSV, document.csv_rows())?,
+        _ if args.show => print(&document.cycles())?,
         _ => print(&document.as_table(args.registers))?,
     }
     progress::summary(&document.facts(args));
     Ok(())
 }
+
+/// The columns of `--csv`.
+const CSV: [&str; 21] = [
+    "kernel",
+    "readable_name",
+    "origin",
+    "region",
+    "target",
+    "instructions",
+    "list_length",
+    "length",
+    "length_bound",
+    "proof",
+    "splits",
+    "list_registers",
+    "registers",
+    "list_allocated",
+    "allocated",
+    "fits",
+    "list_levels",
+    "levels",
+    "levels_proved",
+    "nodes",
+    "seconds",
+];
 
 /// Pack a region of a kernel as the arguments ask.
 fn packed(
@@ -275,6 +304,37 @@ impl Document {
         ]
     }
 
+    /// Return a row of `--csv` for each block.
+    fn csv_rows(&self) -> impl Iterator<Item = Vec<String>> {
+        let row = |kernel: &KernelResult, block: &BlockResult| {
+            vec![
+                kernel.name.clone(),
+                kernel.readable_name.clone(),
+                kernel.origin.clone(),
+                block.name.clone(),
+                kernel.target.clone(),
+                block.n.to_string(),
+                block.list_length.to_string(),
+                block.length.to_string(),
+                block.length_bound.to_string(),
+                block.proof.to_string(),
+                block.splits.to_string(),
+                block.list_registers.to_string(),
+                block.registers.to_string(),
+                block.list_allocated.to_string(),
+                block.allocated.to_string(),
+                block.fits.to_string(),
+                block.list_levels.to_string(),
+                block.levels.to_string(),
+                block.levels_proved.to_string(),
+                block.nodes.to_string(),
+                block.seconds.to_string(),
+            ]
+        };
+        (self.kernels.iter())
+            .flat_map(move |kernel| kernel.regions.iter().map(move |block| row(kernel, block)))
+    }
+
     fn as_table(&self, limit: Option<u32>) -> String {
         let blocks: Vec<(&KernelResult, &BlockResult)> = (self.kernels.iter())
             .flat_map(|kernel| kernel.regions.iter().map(move |block| (kernel, block)))
@@ -283,7 +343,7 @@ impl Document {
             blocks.iter().map(|(_, block)| cell(block)).collect::<Vec<_>>()
         };
         let between = |before: u32, after: u32| change(before.into(), after.into());
-        let names = blocks.iter().map(|(kernel, _)| readable(&kernel.name).into_owned()).collect();
+        let names = blocks.iter().map(|(kernel, _)| kernel.readable_name.clone()).collect();
         let mut sheet = Sheet::new("kernel", names);
         sheet.words(0, "region", column(&|block| shorten(&block.name, 16)));
         sheet.column(4, "n", column(&|block| block.n.to_string()));
@@ -330,7 +390,7 @@ impl Document {
             for block in &kernel.regions {
                 parts.push(format!(
                     "kernel {}, region {}: {} operations in {} cycles\n(list: {}, at least {}, {})\n{}",
-                    shortened(&readable(&kernel.name), 24),
+                    shortened(&kernel.readable_name, 24),
                     shorten(&block.name, 16),
                     block.n,
                     block.length,

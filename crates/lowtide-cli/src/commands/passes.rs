@@ -10,9 +10,9 @@ use lowtide::region::{Kernel, Region};
 use lowtide::target::Target;
 use lowtide::{InstrId, RegisterId};
 use lowtide_io::shader_place;
-use lowtide_tool::args::{InputArgs, name_of, parse_time};
+use lowtide_tool::args::{FormatArgs, InputArgs, name_of, parse_time};
 use lowtide_tool::input::{for_each_kernel, load_target};
-use lowtide_tool::output::{print, print_json};
+use lowtide_tool::output::{print, print_csv, print_json};
 use lowtide_tool::passes::{LoadsArg, any, checked, found_by, problem, proven};
 use lowtide_tool::table::{grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
@@ -45,12 +45,11 @@ pub(crate) struct PassesArgs {
     nodes: Option<u64>,
 
     /// List the operations of every pass, with their places in the shader
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     list: bool,
 
-    /// Print JSON instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 impl PassesArgs {
@@ -182,12 +181,63 @@ pub(crate) fn run(args: &PassesArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
-    match args.json {
-        true => print_json(&document)?,
-        false => print(&as_text(&document, args.list))?,
+    match args.format {
+        FormatArgs { json: true, .. } => print_json(&document)?,
+        FormatArgs { csv: true, .. } => print_csv(&CSV, csv_rows(&document))?,
+        _ => print(&as_text(&document, args.list))?,
     }
     progress::summary(&facts(&document, args));
     Ok(())
+}
+
+/// The columns of `--csv`.
+const CSV: [&str; 16] = [
+    "kernel",
+    "origin",
+    "region",
+    "target",
+    "instructions",
+    "cost",
+    "bound",
+    "optimal",
+    "seconds",
+    "pass",
+    "operations",
+    "textures",
+    "registers",
+    "waits",
+    "loads",
+    "stores",
+];
+
+/// Return a row of `--csv` for each pass. Its first cells describe the block.
+fn csv_rows(document: &Document) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for shader in &document.shaders {
+        for block in &shader.regions {
+            for (number, pass) in block.passes.iter().enumerate() {
+                rows.push(vec![
+                    shader.name.clone(),
+                    shader.origin.clone(),
+                    block.name.clone(),
+                    document.target.clone(),
+                    block.n.to_string(),
+                    block.cost.to_string(),
+                    block.bound.to_string(),
+                    block.optimal.to_string(),
+                    block.seconds.to_string(),
+                    (number + 1).to_string(),
+                    pass.ops.len().to_string(),
+                    pass.textures.to_string(),
+                    pass.registers.to_string(),
+                    pass.waits.to_string(),
+                    pass.loads.len().to_string(),
+                    pass.stores.len().to_string(),
+                ]);
+            }
+        }
+    }
+    rows
 }
 
 /// Return the lines of the summary.

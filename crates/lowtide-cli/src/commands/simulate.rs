@@ -11,10 +11,10 @@ use lowtide::simulate::{KernelTiming, Machine, RegionTiming, Stalls, simulate_ke
 use lowtide::target::{Latencies, Target};
 use lowtide_io::ScheduleReader;
 use lowtide_tool::Failure;
-use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
+use lowtide_tool::args::{FormatArgs, InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::names::readable;
-use lowtide_tool::output::{print, print_json};
+use lowtide_tool::output::{print, print_csv, print_json};
 use lowtide_tool::table::{Sheet, grouped, width, wrapped};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -45,9 +45,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long)]
     regions: bool,
 
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,6 +68,7 @@ struct Document {
 #[derive(Serialize)]
 struct KernelResult {
     name: String,
+    readable_name: String,
     origin: String,
     target: String,
     latencies: String,
@@ -159,11 +159,36 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), Failure> {
             Ok(())
         },
     )?;
-    match args.json {
-        true => print_json(&document),
-        false => print(&as_table(&document, args.regions)),
+    match args.format {
+        FormatArgs { json: true, .. } => print_json(&document),
+        FormatArgs { csv: true, .. } => {
+            print_csv(&CSV, document.kernels.iter().flat_map(|kernel| kernel.csv_rows(args.regions)))
+        }
+        _ => print(&as_table(&document, args.regions)),
     }
 }
+
+/// The columns of `--csv`.
+const CSV: [&str; 18] = [
+    "kernel",
+    "readable_name",
+    "origin",
+    "region",
+    "target",
+    "latencies",
+    "instructions",
+    "frequency",
+    "waves",
+    "clocks",
+    "clocks_per_wave",
+    "floor",
+    "utilisation",
+    "memory",
+    "local",
+    "scalar",
+    "dependence",
+    "issue",
+];
 
 /// Return the order of each region.
 fn orders_of(
@@ -257,6 +282,7 @@ impl KernelResult {
         }
         KernelResult {
             name: kernel.name.clone(),
+            readable_name: readable(&kernel.name).into_owned(),
             origin: kernel.origin.clone(),
             target: target.name().to_string(),
             latencies: target.resolve(latencies).to_string(),
@@ -268,6 +294,37 @@ impl KernelResult {
             regions,
         }
     }
+
+    /// Return the row of the kernel for `--csv`, with the rows of its regions if wanted. Cells that only regions have are empty in the row of a kernel.
+    fn csv_rows(&self, with_regions: bool) -> Vec<Vec<String>> {
+        let row = |region: Option<&RegionResult>| {
+            let of_region = |cell: &dyn Fn(&RegionResult) -> String| region.map(cell).unwrap_or_default();
+            let (clocks, per_wave, utilisation, stalls) = match region {
+                Some(own) => (own.clocks, own.clocks_per_wave, own.utilisation, own.stalls),
+                None => (self.clocks, self.clocks_per_wave, self.utilisation, self.stalls),
+            };
+            let StallResult { memory, local, scalar, dependence, issue } = stalls;
+            let mut cells = vec![
+                self.name.clone(),
+                self.readable_name.clone(),
+                self.origin.clone(),
+                of_region(&|own| own.name.clone()),
+                self.target.clone(),
+                self.latencies.clone(),
+                of_region(&|own| own.n.to_string()),
+                of_region(&|own| own.frequency.to_string()),
+                self.waves.to_string(),
+                clocks.to_string(),
+                per_wave.to_string(),
+                of_region(&|own| own.floor.to_string()),
+                utilisation.to_string(),
+            ];
+            cells.extend([memory, local, scalar, dependence, issue].map(|clocks| clocks.to_string()));
+            cells
+        };
+        let regions = self.regions.iter().filter(|_| with_regions).map(Some);
+        [None].into_iter().chain(regions).map(row).collect()
+    }
 }
 
 fn as_table(document: &Document, with_regions: bool) -> String {
@@ -276,7 +333,7 @@ fn as_table(document: &Document, with_regions: bool) -> String {
     let (mut names, mut rows): (Vec<String>, Vec<Figures>) = (Vec::new(), Vec::new());
     for kernel in &document.kernels {
         let waves = kernel.waves.to_string();
-        names.push(readable(&kernel.name).into_owned());
+        names.push(kernel.readable_name.clone());
         rows.push((waves, kernel.clocks, kernel.clocks_per_wave, kernel.utilisation, kernel.stalls));
         for region in kernel.regions.iter().filter(|_| with_regions) {
             names.push(format!("  {} x{}", region.name, region.frequency));

@@ -1,13 +1,11 @@
 //! `lowtide compare`.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 
 use lowtide_cp::{Solver, SolverError};
 use serde_json::Value;
 
-use crate::common::{Folder, array, corpus, lines, number, program, run, tiny};
+use crate::common::{Folder, array, corpus, lines, number, piped, run, tiny};
 use crate::skip::{Missing, skip};
 
 /// The algorithms that need the constraint solver.
@@ -148,15 +146,7 @@ fn a_list_can_be_repeated() {
 /// The input is read once, for all algorithms.
 #[test]
 fn the_standard_input_can_be_compared() {
-    let mut child = (program().args(["compare", "-", "--json", "--nodes", "10", "--algorithm", "list,auto"]))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(lines(&[tiny("piped", "r")]).as_bytes()).expect("the program reads");
-    drop(input);
-    let output = child.wait_with_output().expect("the program ends");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let options = ["compare", "-", "--json", "--nodes", "10", "--algorithm", "list,auto"];
+    let document = piped(&options, &lines(&[tiny("piped", "r")]));
     assert_eq!((&document["kernels"], names(&document)), (&1.into(), vec!["auto", "list"]));
 }

@@ -1,13 +1,11 @@
 //! `lowtide schedule`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::common::{
-    Folder, array, corpus, kernel_names, lines, number, program, run, text, tiny, without_times,
+    Folder, array, corpus, kernel_names, lines, number, piped, run, text, tiny, without_times,
 };
 
 #[test]
@@ -238,16 +236,7 @@ fn results_keep_the_order_of_the_input() {
 
 #[test]
 fn the_standard_input_is_a_file_named_dash() {
-    let mut child = (program().args(["schedule", "-", "--json"]))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(lines(&[tiny("piped", "r")]).as_bytes()).expect("the program reads");
-    drop(input);
-    let output = child.wait_with_output().expect("the program ends");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document = piped(&["schedule", "-", "--json"], &lines(&[tiny("piped", "r")]));
     assert_eq!(kernel_names(&document), ["piped"]);
 }
 

@@ -170,9 +170,86 @@ fn other_tables_are_csv_too() {
     assert_eq!(csv("targets gfx906 --csv", &[]).len(), 3);
     let rows = csv("algorithms --csv", &[]);
     assert_eq!(rows.len(), array(&run("algorithms --json", &[]).json()).len() + 1);
-    for command in ["schedule x", "compare x", "info x", "targets", "algorithms"] {
+    for command in
+        ["schedule x", "compare x", "info x", "targets", "algorithms", "simulate x", "pack x", "passes x"]
+    {
         let message = run(&format!("{command} --csv --json"), &[]).usage();
         assert!(message.contains("cannot be used with"), "{message}");
+    }
+}
+
+/// Each row of CSV has the figures of an object of JSON. Columns and keys are paired.
+fn same_figures(row: &[String], header: &[String], object: &Value, pairs: &[(&str, &str)]) {
+    for (title, key) in pairs {
+        let column =
+            header.iter().position(|own| own == title).unwrap_or_else(|| panic!("no column {title}"));
+        let expected = match &object[*key] {
+            Value::String(text) => text.clone(),
+            Value::Array(items) => items.len().to_string(),
+            other => other.to_string(),
+        };
+        let (own, expected) = (row[column].as_str(), expected.as_str());
+        let is_same = own == expected || own.parse::<f64>().is_ok_and(|own| expected.parse() == Ok(own));
+        assert!(is_same, "{title}: {own} instead of {expected}");
+    }
+}
+
+#[test]
+fn csv_of_simulated_waves_has_the_figures_of_json() {
+    let line = "simulate {} --kernel rsortp --regions";
+    let rows = csv(&format!("{line} --csv"), &[&corpus()]);
+    let document = run(&format!("{line} --json"), &[&corpus()]).json();
+    let pairs =
+        [("clocks", "clocks"), ("clocks_per_wave", "clocks_per_wave"), ("utilisation", "utilisation")];
+    let mut next = rows[1..].iter();
+    let mut next = || next.next().expect("a row");
+    for kernel in array(&document["kernels"]) {
+        let row = next();
+        let names = [("kernel", "name"), ("readable_name", "readable_name"), ("waves", "waves")];
+        same_figures(row, &rows[0], kernel, &names);
+        same_figures(row, &rows[0], kernel, &pairs);
+        let waits = ["memory", "local", "scalar", "dependence", "issue"].map(|wait| (wait, wait));
+        same_figures(row, &rows[0], &kernel["stalls"], &waits);
+        for region in array(&kernel["regions"]) {
+            let row = next();
+            same_figures(
+                row,
+                &rows[0],
+                region,
+                &[("region", "name"), ("instructions", "n"), ("floor", "floor")],
+            );
+            same_figures(row, &rows[0], region, &pairs);
+        }
+    }
+    assert!(rows.len() > 5);
+    let kernels = csv("simulate {} --kernel rsortp --csv", &[&corpus()]);
+    assert_eq!(kernels.len(), array(&document["kernels"]).len() + 1);
+}
+
+#[test]
+fn csv_of_packings_and_passes_has_the_figures_of_json() {
+    let line = "pack {} --target gfx1100 --nodes 10 --kernel rsortp";
+    let rows = csv(&format!("{line} --csv"), &[&corpus()]);
+    let document = run(&format!("{line} --json"), &[&corpus()]).json();
+    let blocks = array(&document["kernels"]).iter().flat_map(|kernel| array(&kernel["regions"]));
+    let keys = ["list_length", "length", "length_bound", "proof", "splits", "registers", "fits", "levels"];
+    let pairs: Vec<_> = keys.iter().map(|key| (*key, *key)).chain([("instructions", "n")]).collect();
+    assert!(rows.len() > 1 && blocks.clone().count() + 1 == rows.len());
+    blocks.zip(&rows[1..]).for_each(|(block, row)| same_figures(row, &rows[0], block, &pairs));
+
+    let shader = root().join("examples/shaders");
+    let line = "passes {} --nodes 100";
+    let rows = csv(&format!("{line} --csv"), &[&shader]);
+    let document = run(&format!("{line} --json"), &[&shader]).json();
+    let blocks = array(&document["shaders"]).iter().flat_map(|shader| array(&shader["regions"]));
+    let passes = blocks.flat_map(|block| array(&block["passes"]).iter().map(move |pass| (block, pass)));
+    assert!(rows.len() > 1 && passes.clone().count() + 1 == rows.len());
+    for ((block, pass), row) in passes.zip(&rows[1..]) {
+        let pairs = [("region", "name"), ("cost", "cost"), ("bound", "bound"), ("optimal", "optimal")];
+        same_figures(row, &rows[0], block, &pairs);
+        let pairs =
+            [("operations", "ops"), ("textures", "textures"), ("registers", "registers"), ("loads", "loads")];
+        same_figures(row, &rows[0], pass, &pairs);
     }
 }
 

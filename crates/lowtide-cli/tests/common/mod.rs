@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -67,6 +68,18 @@ pub(crate) fn finish(command: &mut Command) -> Run {
 
 pub(crate) fn lowtide<S: AsRef<OsStr>>(args: &[S]) -> Run {
     finish(program().args(args).stdin(Stdio::null()))
+}
+
+/// Return the JSON that the program prints for an input that is piped into it.
+#[track_caller]
+pub(crate) fn piped(args: &[&str], input: &str) -> Value {
+    let mut child = (program().args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())
+        .expect("the program starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(input.as_bytes()).expect("the program reads");
+    drop(pipe);
+    let output = child.wait_with_output().expect("the program ends");
+    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// Run the words of a line. `{}` stands for the next path.

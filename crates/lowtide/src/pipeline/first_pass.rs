@@ -8,7 +8,7 @@
 //! with lowers the target for all that follow, since more would gain nothing.
 //!
 //! Spills into memory come first: an order without them is better than one with more waves. A class that no order can keep within what a wave
-//! can address takes all of that anyway, and is not asked for.
+//! can address takes all of that anyway. The fewest registers of such a class are looked for first. The steps then ask for no more of them.
 //!
 //! Spills into lanes of another class (`Lanes`) cost registers of that class, and nothing else here. So each step is asked for with as few of them as
 //! every order has, then with as many as the best known order has. Among orders with the same waves, fewer spills are better.
@@ -269,6 +269,7 @@ impl RegionWaves {
             nodes: budget.nodes.map(|nodes| nodes.saturating_mul(STEPS) / questions),
             ..budget
         };
+        self.search_spills(shared, &rest, logs);
         // With a step that every order without spills has, spills alone are at stake.
         while step > 0
             && (step > self.waves
@@ -316,6 +317,41 @@ impl RegionWaves {
         }
     }
 
+    /// Looks for fewer registers of the classes that every order spills into memory, one class after the other, whatever the waves.
+    fn search_spills(&mut self, shared: &SharedProblem, rest: &impl Fn() -> Budget, logs: &mut Logs) {
+        let problem = shared.problem();
+        let least_peaks = self.least_peaks();
+        let known = peaks(problem.region(), &self.order);
+        let in_lanes: Vec<ClassId> = problem.registers().lanes().iter().map(|lanes| lanes.from).collect();
+        let in_memory = || {
+            let classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+            classes.filter(|(id, _)| !in_lanes.contains(id))
+        };
+        // No other class may spill more than now.
+        let mut limits = vec![None; least_peaks.len()];
+        in_memory().for_each(|(id, class)| limits[id.index()] = Some(known[id.index()].max(class.max)));
+        for (id, _) in in_memory().filter(|(id, class)| least_peaks[id.index()] > class.max) {
+            let (mut low, mut high) = (least_peaks[id.index()], known[id.index()]);
+            while low < high {
+                // The bound is often the answer, so it is asked for first.
+                let middle = if low == least_peaks[id.index()] { low } else { low.midpoint(high) };
+                limits[id.index()] = Some(middle);
+                self.is_searched = true;
+                let (decision, taken) = shared.within(&limits, &self.order, rest());
+                logs.spend(taken);
+                match decision {
+                    Decision::Yes(order) => {
+                        high = peaks(problem.region(), &order)[id.index()];
+                        self.offer(problem, order);
+                        logs.tell(self, problem, self.bound);
+                    }
+                    Decision::No(_) | Decision::Unknown => low = middle + 1,
+                }
+            }
+            limits[id.index()] = Some(high);
+        }
+    }
+
     /// The question for ants: an order with as many waves as possible, at most `target`. It does not depend on the answers for other regions, so that
     /// all regions can be asked at once. None if nothing is to be gained.
     fn ask_ants(&mut self, shared: &SharedProblem, target: u32, options: Options) -> Option<AntQuestion> {
@@ -353,10 +389,11 @@ impl RegionWaves {
         // For each class, the registers whose lanes hold spilled ones, and the most of a class that is spilled into lanes.
         let mut with_lanes = vec![0; least_peaks.len()];
         let mut most_spilled = vec![None; least_peaks.len()];
-        let known = (spills == Spills::AsKnown).then(|| peaks(problem.region(), &self.order));
+        let known = peaks(problem.region(), &self.order);
         for lanes in problem.registers().lanes() {
             let from = lanes.from.index();
-            let needed = lanes.needed(known.as_ref().map_or(least_peaks[from], |known| known[from]));
+            let needed =
+                lanes.needed(if spills == Spills::AsKnown { known[from] } else { least_peaks[from] });
             if let Some(to) = lanes.to {
                 with_lanes[to.index()] += needed;
             }
@@ -368,11 +405,12 @@ impl RegionWaves {
                 let with_lanes = with_lanes[id.index()];
                 let limit = bound.file.limit(waves).saturating_sub(all - least(id, class) + with_lanes);
                 let max = class.max.saturating_sub(with_lanes);
-                let can_be_kept = least_peaks[id.index()] <= max;
+                // Where no order can be within `max`, none may spill more than the best known one.
+                let in_memory = if least_peaks[id.index()] <= max { max } else { known[id.index()] };
                 limits[id.index()] = match (limit < max, most_spilled[id.index()]) {
                     (true, _) => Some(limit),
                     (false, Some(most)) => (spills != Spills::Any).then_some(most),
-                    (false, None) => (spills != Spills::Any && can_be_kept).then_some(max),
+                    (false, None) => (spills != Spills::Any).then_some(in_memory),
                 };
             }
         }
