@@ -25,6 +25,8 @@ struct FunctionReport {
   int Chosen = -1;
   /// Why the last rejected try was rejected, or why there was no search.
   std::string Reason;
+  /// Whether an earlier compilation has decided.
+  bool IsRemembered = false;
   double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
 
   /// Return the time of everything but the stock scheduler.

@@ -14,6 +14,7 @@
 #include "Effort.h"
 #include "Improvement.h"
 #include "Length.h"
+#include "Memory.h"
 #include "Model.h"
 #include "Occupancy.h"
 #include "Orders.h"
@@ -21,6 +22,7 @@
 #include "Report.h"
 #include "Settings.h"
 #include "Trial.h"
+#include "Watch.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineScheduler.h"
@@ -176,6 +178,8 @@ private:
   bool findOrders(std::vector<Order> &Found);
 
   void improve();
+  bool recall(const Memory &Memory, const Memory::Key &Key, lowtide_options Options);
+  void remember(const Memory &Memory, const Memory::Key &Key);
   std::optional<FinalCode> runTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
@@ -321,6 +325,13 @@ void Scheduler::improve() {
     return;
   }
   lowtide_options Options = schedulingOptions();
+  const Memory *Memory = Orders::get() ? nullptr : Memory::get();
+  Memory::Key Key = {};
+  if (Memory) {
+    Key = Memory::keyOf(MF, Frequencies, Waves.most(), Current->Name, Options);
+    if (recall(*Memory, Key, Options))
+      return;
+  }
   std::vector<Order> Given;
   if (Orders::get()) {
     if (!findOrders(Given))
@@ -352,10 +363,70 @@ void Scheduler::improve() {
   // A copy has applied the orders of its trial.
   if (Trial::isRunning())
     return;
+  if (Memory && !Obstacle)
+    remember(*Memory, Key);
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
   Summary.addTime(Summary.TrialSeconds);
   Effort::add(Summary.ownSeconds());
+}
+
+/// Do what was decided about the function before. Return false if nothing is remembered, or does not fit.
+bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_options Options) {
+  std::optional<Remembered> Found = Memory.find(Key);
+  if (!Found || Found->Orders.size() != Regions.size())
+    return false;
+  if (Found->isChanged()) {
+    // The library checks orders that are described as those of a production compiler.
+    Owned<lowtide_kernel> Kernel = describeKernel(Found->Orders);
+    Options.algorithm = "production";
+    std::optional<Candidate> Then;
+    if (Kernel)
+      Then = search(Current->Handle, Kernel.get(), Options, Summary.Reason);
+    Summary.addTime(Summary.DescribeSeconds);
+    if (!Then || Then->Regions.size() != Regions.size()) {
+      Memory.drop(Key);
+      return false;
+    }
+    for (size_t I = 0; I != Regions.size(); ++I)
+      if (!Found->Orders[I].empty()) {
+        Then->Orders[I] = ArrayRef<uint32_t>(Then->Regions[I].order, Then->Regions[I].count);
+        ++Then->Changed;
+      }
+    Then->AllocatorLimit = Found->AllocatorLimit;
+    if (Found->IsMeasured) {
+      Then->Final = Found->Final;
+      watch(MF, Files, Current->Target, [&Memory, Key, Expected = Found->Final](const FinalCode &Now) {
+        if (!isAsRemembered(Now, Expected))
+          Memory.drop(Key);
+      });
+    }
+    Summary.Tries.push_back(std::move(*Then));
+    Summary.Chosen = 0;
+    apply(Summary.chosen());
+  }
+  Summary.Reason = Found->Reason;
+  Summary.IsRemembered = true;
+  Summary.addTime(Summary.DescribeSeconds);
+  Effort::add(Summary.ownSeconds());
+  return true;
+}
+
+/// Keep the decision about the function.
+void Scheduler::remember(const Memory &Memory, const Memory::Key &Key) {
+  Remembered Decision;
+  Decision.Orders.resize(Regions.size());
+  Decision.Reason = Summary.Reason;
+  if (Summary.Chosen >= 0) {
+    const Candidate &Chosen = Summary.chosen();
+    for (size_t I = 0; I != Regions.size(); ++I)
+      Decision.Orders[I] = Order(Chosen.Orders[I].begin(), Chosen.Orders[I].end());
+    Decision.AllocatorLimit = Chosen.AllocatorLimit;
+    Decision.IsMeasured = Chosen.Final.has_value();
+    if (Chosen.Final)
+      Decision.Final = *Chosen.Final;
+  }
+  Memory.keep(Key, Decision);
 }
 
 /// Run the register allocator on a candidate, in a copy of the process. The copy returns none.
@@ -383,6 +454,7 @@ ScheduleDAGInstrs *createScheduler(MachineSchedContext *Context) {
   // A copy should have exited in the function of its trial. If it reaches another function, the trial has failed.
   if (Trial::isRunning())
     _exit(1);
+  endWatch(Context->MF->getFunction().getContext());
   if (!isWanted(*Context->MF))
     return createStockScheduler(Context);
   return new Scheduler(Context);
