@@ -62,6 +62,7 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
     J.attribute("describe_seconds", DescribeSeconds);
     J.attribute("search_seconds", SearchSeconds);
     J.attribute("trial_seconds", TrialSeconds);
+    J.attribute("wait_seconds", WaitSeconds);
     if (!Stock.Regions.empty())
       J.attributeObject("stock", [&] { WriteFigures(Stock); });
     J.attributeArray("tries", [&] {

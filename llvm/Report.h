@@ -8,6 +8,7 @@
 #define LOWTIDE_LLVM_REPORT_H
 
 #include "Candidate.h"
+#include "Effort.h"
 #include "Occupancy.h"
 #include <chrono>
 #include <string>
@@ -27,10 +28,15 @@ struct FunctionReport {
   std::string Reason;
   /// Whether an earlier compilation has decided.
   bool IsRemembered = false;
-  double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
+  double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0;
+  /// The processor time of trials, and the time until their reports came.
+  double TrialSeconds = 0, WaitSeconds = 0;
 
   /// Return the time of everything but the stock scheduler.
-  double ownSeconds() const { return DescribeSeconds + SearchSeconds + TrialSeconds; }
+  Spent spent() const {
+    double Here = DescribeSeconds + SearchSeconds;
+    return {Here + WaitSeconds, Here + TrialSeconds};
+  }
 
   const Candidate &chosen() const { return Tries[size_t(Chosen)]; }
 

@@ -180,7 +180,7 @@ private:
   void improve();
   bool recall(const Memory &Memory, const Memory::Key &Key, lowtide_options Options);
   void remember(const Memory &Memory, const Memory::Key &Key);
-  std::optional<FinalCode> runTrial(const Candidate &Orders);
+  Trial startTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
   std::unique_ptr<ScheduleDAGInstrs> Stock;
@@ -356,7 +356,7 @@ void Scheduler::improve() {
     warnOnce("functions keep the stock orders, because " + Twine(Obstacle));
   } else if (Loop.measureStock(Options)) {
     if (isTrialWanted())
-      Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return runTrial(Orders); });
+      Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return startTrial(Orders); });
     else
       Loop.runByPressure(Options);
   }
@@ -367,8 +367,8 @@ void Scheduler::improve() {
     remember(*Memory, Key);
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
-  Summary.addTime(Summary.TrialSeconds);
-  Effort::add(Summary.ownSeconds());
+  Summary.addTime(Summary.DescribeSeconds);
+  Effort::add(Summary.spent());
 }
 
 /// Do what was decided about the function before. Return false if nothing is remembered, or does not fit.
@@ -408,7 +408,7 @@ bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_opt
   Summary.Reason = Found->Reason;
   Summary.IsRemembered = true;
   Summary.addTime(Summary.DescribeSeconds);
-  Effort::add(Summary.ownSeconds());
+  Effort::add(Summary.spent());
   return true;
 }
 
@@ -429,13 +429,12 @@ void Scheduler::remember(const Memory &Memory, const Memory::Key &Key) {
   Memory.keep(Key, Decision);
 }
 
-/// Run the register allocator on a candidate, in a copy of the process. The copy returns none.
-std::optional<FinalCode> Scheduler::runTrial(const Candidate &Orders) {
+/// Start the register allocator on a candidate, in a copy of the process.
+Trial Scheduler::startTrial(const Candidate &Orders) {
   Trial Copy = Trial::start(MF, Files, Current->Target);
-  if (!Trial::isRunning())
-    return Copy.finish();
-  apply(Orders);
-  return std::nullopt;
+  if (Trial::isRunning())
+    apply(Orders);
+  return Copy;
 }
 
 /// Move the instructions of all regions into the orders of a candidate.

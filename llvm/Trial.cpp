@@ -148,13 +148,32 @@ std::optional<FinalCode> Trial::finish() {
       break;
     Got += size_t(More);
   }
-  close(Pipe);
-  if (Process > 0)
-    while (waitpid(Process, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  if (Process < 0 || Got != sizeof Result)
+  bool HasProcess = Process > 0;
+  wait();
+  if (!HasProcess || Got != sizeof Result)
     return std::nullopt;
   return Result;
+}
+
+/// Close the pipe and wait until the copy has exited.
+void Trial::wait() {
+  close(Pipe);
+  Pipe = -1;
+  rusage Used = {};
+  if (Process > 0)
+    while (wait4(Process, nullptr, 0, &Used) < 0 && errno == EINTR) {
+    }
+  Process = -1;
+  auto ToSeconds = [](const timeval &Time) { return double(Time.tv_sec) + 1e-6 * double(Time.tv_usec); };
+  Seconds = ToSeconds(Used.ru_utime) + ToSeconds(Used.ru_stime);
+}
+
+Trial::~Trial() {
+  if (Pipe < 0 || IsCopy)
+    return;
+  if (Process > 0)
+    kill(Process, SIGKILL);
+  wait();
 }
 
 } // namespace lowtide
