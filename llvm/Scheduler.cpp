@@ -178,8 +178,8 @@ private:
   bool findOrders(std::vector<Order> &Found);
 
   void improve();
-  bool recall(const Memory &Memory, const Memory::Key &Key, lowtide_options Options);
-  void remember(const Memory &Memory, const Memory::Key &Key);
+  bool recall(const Memory &Past, const Memory::Key &Key, lowtide_options Options);
+  void remember(const Memory &Past, const Memory::Key &Key);
   Trial startTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
@@ -325,11 +325,11 @@ void Scheduler::improve() {
     return;
   }
   lowtide_options Options = schedulingOptions();
-  const Memory *Memory = Orders::get() ? nullptr : Memory::get();
+  const Memory *Past = Orders::get() ? nullptr : Memory::get();
   Memory::Key Key = {};
-  if (Memory) {
+  if (Past) {
     Key = Memory::keyOf(MF, Frequencies, Waves.most(), Current->Name, Options);
-    if (recall(*Memory, Key, Options))
+    if (recall(*Past, Key, Options))
       return;
   }
   std::vector<Order> Given;
@@ -363,8 +363,8 @@ void Scheduler::improve() {
   // A copy has applied the orders of its trial.
   if (Trial::isRunning())
     return;
-  if (Memory && !Obstacle)
-    remember(*Memory, Key);
+  if (Past && !Obstacle)
+    remember(*Past, Key);
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
   Summary.addTime(Summary.DescribeSeconds);
@@ -372,8 +372,8 @@ void Scheduler::improve() {
 }
 
 /// Do what was decided about the function before. Return false if nothing is remembered, or does not fit.
-bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_options Options) {
-  std::optional<Remembered> Found = Memory.find(Key);
+bool Scheduler::recall(const Memory &Past, const Memory::Key &Key, lowtide_options Options) {
+  std::optional<Remembered> Found = Past.find(Key);
   if (!Found || Found->Orders.size() != Regions.size())
     return false;
   if (Found->isChanged()) {
@@ -385,7 +385,7 @@ bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_opt
       Then = search(Current->Handle, Kernel.get(), Options, Summary.Reason);
     Summary.addTime(Summary.DescribeSeconds);
     if (!Then || Then->Regions.size() != Regions.size()) {
-      Memory.drop(Key);
+      Past.drop(Key);
       return false;
     }
     for (size_t I = 0; I != Regions.size(); ++I)
@@ -396,9 +396,9 @@ bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_opt
     Then->AllocatorLimit = Found->AllocatorLimit;
     if (Found->IsMeasured) {
       Then->Final = Found->Final;
-      watch(MF, Files, Current->Target, [&Memory, Key, Expected = Found->Final](const FinalCode &Now) {
+      watch(MF, Files, Current->Target, [&Past, Key, Expected = Found->Final](const FinalCode &Now) {
         if (!isAsRemembered(Now, Expected))
-          Memory.drop(Key);
+          Past.drop(Key);
       });
     }
     Summary.Tries.push_back(std::move(*Then));
@@ -413,7 +413,7 @@ bool Scheduler::recall(const Memory &Memory, const Memory::Key &Key, lowtide_opt
 }
 
 /// Keep the decision about the function.
-void Scheduler::remember(const Memory &Memory, const Memory::Key &Key) {
+void Scheduler::remember(const Memory &Past, const Memory::Key &Key) {
   Remembered Decision;
   Decision.Orders.resize(Regions.size());
   Decision.Reason = Summary.Reason;
@@ -426,7 +426,7 @@ void Scheduler::remember(const Memory &Memory, const Memory::Key &Key) {
     if (Chosen.Final)
       Decision.Final = *Chosen.Final;
   }
-  Memory.keep(Key, Decision);
+  Past.keep(Key, Decision);
 }
 
 /// Start the register allocator on a candidate, in a copy of the process.
