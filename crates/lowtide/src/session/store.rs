@@ -70,7 +70,8 @@ impl Counters {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn ignore(&self) {
+    /// Count an entry that is ignored.
+    pub fn ignore(&self) {
         self.ignored.fetch_add(1, Ordering::Relaxed);
     }
 
