@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! DIR/v1/3f/a0...   the entry of the key 3fa0...
-//! DIR/v1/new/       files that are being written
+//! DIR/v1/3f/.12-7   an entry that process 12 is writing
 //! DIR/v1/secret     the secret that seals records, readable for its owner only
 //! DIR/v1/counts     hits and misses of earlier processes
 //! ```
 //!
-//! **Many processes.** A process writes an entry to `new/` and renames the file. A rename replaces the old entry at
-//! once, so a reader sees the old entry or the new one, and nobody waits. Nothing is locked, so a process that is
-//! killed leaves at most one file in `new/`.
+//! **Many processes.** A process writes an entry to a new file and renames it. A rename replaces the old entry at
+//! once, so a reader sees the old entry or the new one. Nothing is locked, so a process that is killed leaves at most
+//! one new file behind. The new file is in the same folder: Linux lets only one process at a time rename across
+//! folders.
 //!
 //! **Size.** Each of the 256 folders may have its share of the limit. A process that writes looks at a folder from
 //! time to time, and removes the entries that were not used for the longest time. A read renews the time of an
@@ -40,7 +41,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// The age at which a read renews the time of an entry.
 const TOUCH_AFTER: Duration = Duration::from_secs(600);
 
-/// A file in `new/` of this age belongs to a process that was killed.
+/// A new file of this age belongs to a process that was killed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 
 /// One write of so many looks at the size of its folder.
@@ -81,7 +82,7 @@ impl Folder {
     /// Open a store, and make it if there is none.
     pub fn open(path: &Path) -> io::Result<Self> {
         let root = path.join("v1");
-        fs::create_dir_all(root.join("new"))?;
+        fs::create_dir_all(&root)?;
         let tag = path.join("CACHEDIR.TAG");
         if !tag.exists() {
             // Backup programs leave such folders out.
@@ -134,18 +135,18 @@ impl Folder {
 
     /// Write a file at once, by a rename.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(&self.root);
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        let new = self.root.join("new").join(format!("{}-{:x}-{number}", std::process::id(), self.seed));
-        let moved = fs::write(&new, bytes).and_then(|()| {
-            fs::rename(&new, path).or_else(|_| {
-                fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
-                fs::rename(&new, path)
-            })
+        let new = folder.join(format!(".{}-{:x}-{number}", std::process::id(), self.seed));
+        let file = File::create(&new).or_else(|_| {
+            fs::create_dir_all(folder)?;
+            File::create(&new)
         });
-        if moved.is_err() {
+        let written = file?.write_all(bytes).and_then(|()| fs::rename(&new, path));
+        if written.is_err() {
             fs::remove_file(&new).ok();
         }
-        moved
+        written
     }
 
     /// Remove the oldest entries of a folder if all of them are larger than its share. Return the bytes that were removed.
@@ -171,13 +172,9 @@ impl Folder {
         before - total
     }
 
-    /// The files of a folder: time of use, bytes, path.
+    /// The entries of a folder: time of use, bytes, path.
     fn files(&self, shard: usize) -> impl Iterator<Item = (SystemTime, u64, PathBuf)> + use<> {
-        let files = fs::read_dir(self.shard(shard)).into_iter().flatten().flatten();
-        files.filter_map(|file| {
-            let data = file.metadata().ok()?;
-            Some((data.modified().ok()?, data.len(), file.path()))
-        })
+        list(&self.shard(shard), false)
     }
 
     /// Pass every entry to `take`, in the order of the keys, with the number of the folder.
@@ -228,13 +225,10 @@ impl Folder {
             progress(shard);
             removed += self.shrink(shard, size);
         }
-        for file in fs::read_dir(self.root.join("new")).into_iter().flatten().flatten() {
-            let age = file.metadata().and_then(|data| data.modified()).map(|time| time.elapsed());
-            if let Ok(Ok(age)) = age
-                && age > ABANDONED_AFTER
-                && fs::remove_file(file.path()).is_ok()
-            {
-                removed += 1;
+        for (time, bytes, path) in (0..SHARDS).flat_map(|shard| list(&self.shard(shard), true)) {
+            let is_abandoned = time.elapsed().is_ok_and(|age| age > ABANDONED_AFTER);
+            if is_abandoned && fs::remove_file(path).is_ok() {
+                removed += bytes;
             }
         }
         let counts = self.lifetime();
@@ -321,6 +315,16 @@ impl Drop for Folder {
     }
 }
 
+/// The files of a folder: entries, or new files that are not entries yet.
+fn list(folder: &Path, is_new: bool) -> impl Iterator<Item = (SystemTime, u64, PathBuf)> + use<> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = files.filter(move |file| file.file_name().as_encoded_bytes().starts_with(b".") == is_new);
+    files.filter_map(|file| {
+        let data = file.metadata().ok()?;
+        Some((data.modified().ok()?, data.len(), file.path()))
+    })
+}
+
 fn counts_to_bytes(counts: Counts) -> Vec<u8> {
     [counts.hits, counts.misses, counts.ignored, counts.foreign]
         .iter()
@@ -353,7 +357,7 @@ fn make_secret(root: &Path) -> Option<Secret> {
             secret = *blake3::hash(&parts).as_bytes();
         }
     }
-    let new = root.join("new").join(format!("secret-{}", std::process::id()));
+    let new = root.join(format!(".secret-{}", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -363,4 +367,102 @@ fn make_secret(root: &Path) -> Option<Secret> {
     fs::hard_link(&new, root.join("secret")).ok();
     fs::remove_file(&new).ok();
     read_secret(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> Key {
+        *blake3::hash(&number.to_le_bytes()).as_bytes()
+    }
+
+    #[test]
+    fn entries_come_back_from_another_process_and_replace_each_other() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Folder::open(place.path()).unwrap();
+        assert_eq!(store.get(&key(1)), None);
+        store.put(&key(1), b"one");
+        store.put(&key(2), b"two");
+        store.put(&key(1), b"uno");
+        let other = Folder::open(place.path()).unwrap();
+        assert_eq!((other.get(&key(1)), other.get(&key(2))), (Some(b"uno".to_vec()), Some(b"two".to_vec())));
+        assert!(store.secret().is_some() && store.secret() == other.secret());
+        assert_eq!(other.size(), (2, 6));
+        let mut found = Vec::new();
+        other.for_each(|shard, key, bytes| found.push((shard, key, bytes)));
+        let mut expected = vec![(key(1), b"uno".to_vec()), (key(2), b"two".to_vec())];
+        expected.sort();
+        assert_eq!(
+            found,
+            expected.into_iter().map(|(key, bytes)| (key[0].into(), key, bytes)).collect::<Vec<_>>()
+        );
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_ne!(Folder::open(elsewhere.path()).unwrap().secret(), store.secret());
+        assert!(Folder::open_read_only(&elsewhere.path().join("none")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_can_read_the_secret() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        drop(Folder::open(place.path()).unwrap());
+        let mode = fs::metadata(place.path().join("v1/secret")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_least_recently_used_leave_first_and_the_size_is_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let size = 256 * 40_000;
+        let store = Folder::open(place.path()).unwrap().limited_to(size);
+        // All in one folder, which has 40,000 bytes, with times long ago.
+        let key = |number: u8| -> Key { std::array::from_fn(|at| if at == 0 { 5 } else { number }) };
+        let old = SystemTime::now() - Duration::from_secs(100_000);
+        for number in 0..30 {
+            store.put(&key(number), &[number; 1000]);
+            let file = File::options().write(true).open(store.path(&key(number))).unwrap();
+            file.set_modified(old + Duration::from_secs(number.into())).unwrap();
+        }
+        assert_eq!(store.size(), (30, 30_000));
+        // A read makes the oldest the youngest.
+        assert_eq!(store.get(&key(0)), Some(vec![0; 1000]));
+        (30..60).for_each(|number| store.put(&key(number), &[number; 1000]));
+        let (entries, bytes) = store.size();
+        assert!((30..=45).contains(&entries) && bytes <= 45_000, "{entries} entries, {bytes} bytes");
+        let is_there = |number: u8| store.get(&key(number)).is_some();
+        assert!(is_there(0) && is_there(59) && !is_there(1) && !is_there(10));
+        assert!(store.prune(256 * 5_000, |_| {}) > 0);
+        assert!(store.size().1 <= 5_000 && is_there(59) && !is_there(30));
+    }
+
+    #[test]
+    fn prune_removes_what_killed_processes_have_left() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Folder::open(place.path()).unwrap();
+        store.put(&key(1), b"one");
+        let shard = store.shard(key(1)[0].into());
+        for name in [".7-young", ".8-old"] {
+            fs::write(shard.join(name), "part").unwrap();
+        }
+        let old = File::options().write(true).open(shard.join(".8-old")).unwrap();
+        old.set_modified(SystemTime::now() - 2 * ABANDONED_AFTER).unwrap();
+        assert_eq!(store.size(), (1, 3));
+        assert_eq!(store.prune(1 << 30, |_| {}), 4);
+        assert!(shard.join(".7-young").exists() && !shard.join(".8-old").exists());
+    }
+
+    #[test]
+    fn counts_add_up() {
+        let place = tempfile::tempdir().unwrap();
+        for _ in 0..3 {
+            let store = Folder::open(place.path()).unwrap();
+            store.counters().ignore();
+        }
+        let store = Folder::open(place.path()).unwrap();
+        assert_eq!(store.lifetime().ignored, 3);
+        store.prune(1 << 30, |_| {});
+        assert_eq!(store.lifetime().ignored, 3);
+    }
 }

@@ -5,8 +5,8 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use lowtide::session::record::merged;
 use lowtide::session::Counts;
+use lowtide::session::record::merged;
 use lowtide_store::{Archive, Folder, Place, SECRET_VARIABLE, secret_of, write_archive};
 use lowtide_tool::args::StoreArgs;
 use lowtide_tool::output::{print, print_json};
