@@ -52,6 +52,10 @@ static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_de
                                  cl::desc("Schedule only this function with Lowtide"));
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),
                                        cl::desc("Use this target instead of the built-in one for the processor"));
+static cl::opt<std::string> Store("lowtide-store", cl::cat(Category), cl::value_desc("path or url"),
+                                  cl::desc("Keep the answers of searches across compilations in a folder, on a server "
+                                           "(redis://HOST, http://HOST/PREFIX), or in a folder in front of a server "
+                                           "(DIR,URL)"));
 static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
                             cl::desc("Run the register allocator on new orders before accepting them (default: true)"));
 static cl::opt<bool> Filter("lowtide-filter", cl::init(false), cl::cat(Category),
@@ -157,7 +161,7 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const Re
                                        : lowtide_target_parse(Toml.str().c_str(), &Target, &Message);
   Session.Target.reset(Target);
   if (Status == LOWTIDE_OK)
-    Status = lowtide_session_new(Target, &Handle, &Message);
+    Status = lowtide_session_open(Target, Store.c_str(), &Handle, &Message);
   // The target must have the register classes of this processor.
   for (const RegisterFile &File : Files.files()) {
     const char *Class = File.Name.c_str();

@@ -243,6 +243,28 @@ pub extern "C" fn lowtide_session_new(
     })
 }
 
+/// Start a session that keeps its answers in a store: a folder, `redis://HOST[:PORT][/DB]`, `http://HOST[:PORT]/PREFIX`, or a folder and an
+/// address with a comma between them. NULL or an empty place is no store. The target is copied.
+///
+/// A store never makes a schedule fail. Nothing in it is used unchecked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_session_open(
+    target: Option<&lowtide_target>,
+    store: *const c_char,
+    out: Option<&mut MaybeUninit<*mut lowtide_session>>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    make(out, message, || {
+        let lowtide_target(target) = present(target, "target")?;
+        // SAFETY: the caller promises a valid C string.
+        let place = unsafe { optional_text(store, "the place of a store") }?;
+        let store = place.filter(|place| !place.is_empty()).map(lowtide_store::open).transpose();
+        let store = store.map_err(|error| Failure::argument(error.to_string()))?;
+        let answers = store.map_or_else(Session::new, Session::with_store);
+        Ok(lowtide_session { target: target.clone(), answers })
+    })
+}
+
 /// Free a session. Its outcomes stay valid. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_session_free(session: Option<Box<lowtide_session>>) {
