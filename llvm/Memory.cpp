@@ -1,8 +1,9 @@
 //===- Memory.cpp - What functions ended with -----------------------------===//
 
 #include "Memory.h"
+#include "Owned.h"
 #include "Settings.h"
-#include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
@@ -10,7 +11,6 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Function.h"
-#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -24,13 +24,6 @@ namespace lowtide {
 
 bool Remembered::isChanged() const {
   return std::any_of(Orders.begin(), Orders.end(), [](const Order &One) { return !One.empty(); });
-}
-
-const Memory *Memory::get() {
-  if (!sharedStore())
-    return nullptr;
-  static const Memory Opened(sharedStore());
-  return &Opened;
 }
 
 namespace {
@@ -186,8 +179,8 @@ static void addInstr(Writer &Out, const MachineInstr &MI, const TargetRegisterIn
   }
 }
 
-Memory::Key Memory::keyOf(const MachineFunction &MF, const std::vector<double> &Frequencies, unsigned MostWaves,
-                          const std::string &Target, const lowtide_options &Options) {
+std::string keyOf(const MachineFunction &MF, const std::vector<double> &Frequencies, unsigned MostWaves,
+                  const std::string &Target, const lowtide_options &Options) {
   const Function &Source = MF.getFunction();
   const MachineRegisterInfo &MRI = MF.getRegInfo();
   const TargetRegisterInfo *TRI = MF.getSubtarget().getRegisterInfo();
@@ -233,31 +226,30 @@ Memory::Key Memory::keyOf(const MachineFunction &MF, const std::vector<double> &
       if (!MI.isDebugInstr())
         addInstr(Out, MI, TRI);
   }
-  BLAKE3 Hasher;
-  Hasher.update(StringRef(Out.Bytes));
-  auto Hash = Hasher.final();
-  Key Result;
-  std::copy_n(Hash.begin(), Result.size(), Result.begin());
-  return Result;
+  return Out.Bytes;
 }
 
-std::optional<Remembered> Memory::find(const Key &Key) const {
-  uint8_t *Bytes = nullptr;
-  size_t Size = 0;
-  if (!lowtide_store_get(Store, Key.data(), &Bytes, &Size))
+static const uint8_t *bytes(const std::string &Key) { return reinterpret_cast<const uint8_t *>(Key.data()); }
+
+std::optional<Remembered> recall(const lowtide_session *Session, const std::string &Key) {
+  char *Note = nullptr;
+  lowtide_session_note(Session, bytes(Key), Key.size(), &Note, nullptr);
+  Owned<char> Text(Note);
+  std::string Bytes;
+  if (!Text || !tryGetFromHex(Text.get(), Bytes))
     return std::nullopt;
-  std::optional<Remembered> Found = parse(StringRef(reinterpret_cast<const char *>(Bytes), Size));
-  lowtide_bytes_free(Bytes, Size);
-  return Found;
+  return parse(Bytes);
 }
 
-void Memory::keep(const Key &Key, const Remembered &Decision) const {
-  std::string Bytes = format(Decision);
-  lowtide_store_put(Store, Key.data(), reinterpret_cast<const uint8_t *>(Bytes.data()), Bytes.size());
+void remember(const lowtide_session *Session, const std::string &Key, const Remembered &Decision) {
+  std::string Note = toHex(format(Decision), /*LowerCase=*/true);
+  lowtide_session_keep_note(Session, bytes(Key), Key.size(), Note.c_str(), nullptr);
 }
 
-// An empty entry cannot be parsed.
-void Memory::drop(const Key &Key) const { lowtide_store_put(Store, Key.data(), nullptr, 0); }
+// An empty note says nothing.
+void forget(const lowtide_session *Session, const std::string &Key) {
+  lowtide_session_keep_note(Session, bytes(Key), Key.size(), "", nullptr);
+}
 
 bool isAsRemembered(const FinalCode &Now, const FinalCode &Then) {
   return std::equal(std::begin(Now.Registers), std::end(Now.Registers), std::begin(Then.Registers)) &&

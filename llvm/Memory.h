@@ -15,7 +15,6 @@
 #include "FinalCode.h"
 #include "Orders.h"
 #include "lowtide.h"
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,27 +40,15 @@ struct Remembered {
   bool isChanged() const;
 };
 
-class Memory {
-public:
-  using Key = std::array<uint8_t, 32>;
+/// Return the bytes that stand for a function after the stock scheduler, and for everything else that decides about it.
+/// `Frequencies` are those of its blocks.
+std::string keyOf(const llvm::MachineFunction &MF, const std::vector<double> &Frequencies, unsigned MostWaves,
+                  const std::string &Target, const lowtide_options &Options);
 
-  /// Return the memory of -lowtide-store; nullptr without the option.
-  static const Memory *get();
-
-  /// Return the key of a function after the stock scheduler. `Frequencies` are those of its blocks.
-  static Key keyOf(const llvm::MachineFunction &MF, const std::vector<double> &Frequencies, unsigned MostWaves,
-                   const std::string &Target, const lowtide_options &Options);
-
-  /// Return the decision about a function; none if there is none or it is damaged.
-  std::optional<Remembered> find(const Key &Key) const;
-  void keep(const Key &Key, const Remembered &Decision) const;
-  void drop(const Key &Key) const;
-
-private:
-  explicit Memory(const lowtide_store *Store) : Store(Store) {}
-
-  const lowtide_store *Store;
-};
+/// Return the decision about a function in the store of a session; none if there is none.
+std::optional<Remembered> recall(const lowtide_session *Session, const std::string &Key);
+void remember(const lowtide_session *Session, const std::string &Key, const Remembered &Decision);
+void forget(const lowtide_session *Session, const std::string &Key);
 
 /// Return whether finished code has the figures that are remembered.
 bool isAsRemembered(const FinalCode &Now, const FinalCode &Then);

@@ -178,8 +178,8 @@ private:
   bool findOrders(std::vector<Order> &Found);
 
   void improve();
-  bool recall(const Memory &Past, const Memory::Key &Key, lowtide_options Options);
-  void remember(const Memory &Past, const Memory::Key &Key);
+  bool applyRemembered(const std::string &Key, lowtide_options Options);
+  void rememberDecision(const std::string &Key);
   Trial startTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
@@ -325,11 +325,10 @@ void Scheduler::improve() {
     return;
   }
   lowtide_options Options = schedulingOptions();
-  const Memory *Past = Orders::get() ? nullptr : Memory::get();
-  Memory::Key Key = {};
-  if (Past) {
-    Key = Memory::keyOf(MF, Frequencies, Waves.most(), Current->Name, Options);
-    if (recall(*Past, Key, Options))
+  std::string Key;
+  if (hasStore() && !Orders::get()) {
+    Key = keyOf(MF, Frequencies, Waves.most(), Current->Name, Options);
+    if (applyRemembered(Key, Options))
       return;
   }
   std::vector<Order> Given;
@@ -363,8 +362,8 @@ void Scheduler::improve() {
   // A copy has applied the orders of its trial.
   if (Trial::isRunning())
     return;
-  if (Past && !Obstacle)
-    remember(*Past, Key);
+  if (!Key.empty() && !Obstacle)
+    rememberDecision(Key);
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
   Summary.addTime(Summary.DescribeSeconds);
@@ -372,8 +371,8 @@ void Scheduler::improve() {
 }
 
 /// Do what was decided about the function before. Return false if nothing is remembered, or does not fit.
-bool Scheduler::recall(const Memory &Past, const Memory::Key &Key, lowtide_options Options) {
-  std::optional<Remembered> Found = Past.find(Key);
+bool Scheduler::applyRemembered(const std::string &Key, lowtide_options Options) {
+  std::optional<Remembered> Found = recall(Current->Handle, Key);
   if (!Found || Found->Orders.size() != Regions.size())
     return false;
   if (Found->isChanged()) {
@@ -385,7 +384,7 @@ bool Scheduler::recall(const Memory &Past, const Memory::Key &Key, lowtide_optio
       Then = search(Current->Handle, Kernel.get(), Options, Summary.Reason);
     Summary.addTime(Summary.DescribeSeconds);
     if (!Then || Then->Regions.size() != Regions.size()) {
-      Past.drop(Key);
+      forget(Current->Handle, Key);
       return false;
     }
     for (size_t I = 0; I != Regions.size(); ++I)
@@ -396,9 +395,9 @@ bool Scheduler::recall(const Memory &Past, const Memory::Key &Key, lowtide_optio
     Then->AllocatorLimit = Found->AllocatorLimit;
     if (Found->IsMeasured) {
       Then->Final = Found->Final;
-      watch(MF, Files, Current->Target, [&Past, Key, Expected = Found->Final](const FinalCode &Now) {
+      watch(MF, Files, Current->Target, [Session = Current->Handle, Key, Expected = Found->Final](const FinalCode &Now) {
         if (!isAsRemembered(Now, Expected))
-          Past.drop(Key);
+          forget(Session, Key);
       });
     }
     Summary.Tries.push_back(std::move(*Then));
@@ -413,7 +412,7 @@ bool Scheduler::recall(const Memory &Past, const Memory::Key &Key, lowtide_optio
 }
 
 /// Keep the decision about the function.
-void Scheduler::remember(const Memory &Past, const Memory::Key &Key) {
+void Scheduler::rememberDecision(const std::string &Key) {
   Remembered Decision;
   Decision.Orders.resize(Regions.size());
   Decision.Reason = Summary.Reason;
@@ -426,7 +425,7 @@ void Scheduler::remember(const Memory &Past, const Memory::Key &Key) {
     if (Chosen.Final)
       Decision.Final = *Chosen.Final;
   }
-  Past.keep(Key, Decision);
+  remember(Current->Handle, Key, Decision);
 }
 
 /// Start the register allocator on a candidate, in a copy of the process.

@@ -53,7 +53,7 @@ static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_de
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),
                                        cl::desc("Use this target instead of the built-in one for the processor"));
 static cl::opt<std::string> Store("lowtide-store", cl::cat(Category), cl::value_desc("path or url"),
-                                  cl::desc("Keep the answers of searches across compilations in a folder, on a server "
+                                  cl::desc("Keep decisions about functions and answers of searches in a folder, on a server "
                                            "(redis://HOST, http://HOST/PREFIX), or in a folder in front of a server "
                                            "(DIR,URL)"));
 static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
@@ -72,6 +72,7 @@ bool isWantedFunction(StringRef Name) { return Only.empty() || Name == Only; }
 bool isTrialWanted() { return Trials; }
 StringRef reportFile() { return Report; }
 StringRef dumpFile() { return Dump; }
+bool hasStore() { return !Store.empty(); }
 StringRef ordersFile() { return OrdersFile; }
 
 void stop(const Twine &Message) {

@@ -25,12 +25,14 @@
 //! | `store` | the interface of a [`Store`], which keeps answers across runs |
 //! | `record` | the bytes of an entry of a store, with checksums and seals |
 //! | `kept` | the records of a graph |
+//! | `note` | notes of a compiler in the store |
 //! | `stored` | the answers of a store, each verified before use |
 
 mod ants;
 mod graph;
 mod kept;
 mod memo;
+mod note;
 pub mod record;
 mod shared;
 mod statistics;
