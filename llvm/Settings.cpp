@@ -161,8 +161,11 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const Re
   lowtide_status Status = Toml.empty() ? lowtide_target_builtin(Name.str().c_str(), &Target, &Message)
                                        : lowtide_target_parse(Toml.str().c_str(), &Target, &Message);
   Session.Target.reset(Target);
-  if (Status == LOWTIDE_OK)
+  if (Status == LOWTIDE_OK) {
     Status = lowtide_session_open(Target, Store.c_str(), &Handle, &Message);
+    if (Status != LOWTIDE_OK && !Store.empty())
+      stop("-lowtide-store=" + Store + ": " + Message);
+  }
   // The target must have the register classes of this processor.
   for (const RegisterFile &File : Files.files()) {
     const char *Class = File.Name.c_str();

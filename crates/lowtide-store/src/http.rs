@@ -115,7 +115,9 @@ fn read_chunks(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
             return Err(wrong("an answer that is too large"));
         }
         body.extend(read_bytes(input, size)?);
-        read_line(input)?;
+        if !read_line(input)?.is_empty() {
+            return Err(wrong("a chunk that is too long"));
+        }
     }
 }
 

@@ -64,8 +64,10 @@ fn read_reply(input: &mut impl io::BufRead) -> io::Result<Reply> {
         Some(b'$') => {
             let count: usize = rest.parse().map_err(|_| wrong("a length that is no number"))?;
             let bytes = read_bytes(input, count)?;
-            read_line(input)?;
-            Ok(Reply::Bytes(Some(bytes)))
+            match read_line(input)?.is_empty() {
+                true => Ok(Reply::Bytes(Some(bytes))),
+                false => Err(wrong("a string that is too long")),
+            }
         }
         _ => Err(wrong("an error or an unknown reply")),
     }

@@ -5,9 +5,9 @@
 
 use std::fmt::Debug;
 use std::io::{self, BufRead, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use lowtide::session::Key;
@@ -150,9 +150,24 @@ impl Connections {
         }
     }
 
+    /// The numbers of the address. A name server that does not answer has no time limit of its own, so a thread asks it.
+    fn resolve(&self, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = self.address.parse() {
+            return Ok(vec![address]);
+        }
+        let (send, receive) = mpsc::channel();
+        let name = self.address.clone();
+        std::thread::spawn(move || {
+            let found = name.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
+            // Nobody may be waiting any more.
+            send.send(found).ok();
+        });
+        receive.recv_timeout(left(deadline)?).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
     fn connect(&self, deadline: Instant) -> io::Result<TcpStream> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in self.address.to_socket_addrs()? {
+        for address in self.resolve(deadline)? {
             match TcpStream::connect_timeout(&address, left(deadline)?) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;

@@ -150,8 +150,10 @@ fn less_time_is_answered_at_once_and_more_time_goes_on() {
     for less in [long, long / 2, Duration::from_micros(1)] {
         let (again, counts) = run_on(&Memory::new(store.entries(), Some(SECRET)), time(less));
         assert_eq!(again, first);
-        // The work for a bound on the length depends on the time, so less time has a question of its own.
-        assert!(counts.hits > 100 && (less < long || counts.misses == 0), "{counts:?}");
+        // The work for a bound on the length depends on the time, so less time has one more question for each graph.
+        let graphs = store.entries().len() as u64;
+        let misses = if less < long { graphs } else { 0 };
+        assert!(counts.misses <= misses && counts.hits > 4 * graphs, "{graphs} graphs, {counts:?}");
         assert_eq!(counts.ignored, 0);
     }
     // A short search leaves something open, and a longer one goes on.
@@ -250,7 +252,12 @@ fn complete_evidence_needs_no_seal() {
     let (first, _) = run_on(&store, time(Duration::from_secs(20)));
     let (again, counts) = run_on(&Memory::new(store.entries(), None), time(Duration::from_secs(20)));
     assert_as_good(&again, &first);
-    assert!(counts.hits > 50 && counts.foreign > counts.hits && counts.ignored == 0, "{counts:?}");
+    let graphs = store.entries().len() as u64;
+    assert!(
+        counts.hits > 2 * graphs && counts.foreign == counts.hits + counts.misses,
+        "{graphs} graphs, {counts:?}"
+    );
+    assert_eq!(counts.ignored, 0);
 }
 
 /// Stored answers must not outlive a change of the algorithms: with a budget of steps, a store would then change results. If this
@@ -266,5 +273,5 @@ fn the_meaning_of_answers_has_a_number() {
         region.bounds.peaks.iter().for_each(|peak| add(*peak));
         add(region.bounds.length);
     }
-    assert_eq!(sum, 0);
+    assert_eq!(sum, 11_657_344_940_672_253_590);
 }
