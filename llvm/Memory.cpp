@@ -124,7 +124,7 @@ static std::string commandLine() {
     Rest = Next;
     bool IsOutput = false;
     StringRef Name = Word.ltrim('-');
-    for (StringRef Other : {"o", "o=", "lowtide-report", "lowtide-dump", "lowtide-store", "load", "fpass-plugin", "fplugin"})
+    for (StringRef Other : {"o", "o=", "lowtide-report", "lowtide-dump", "lowtide-store", "load", "fpass-plugin", "fplugin", "fdebug-compilation-dir", "fcoverage-compilation-dir"})
       IsOutput |= Name == Other || (Name.substr(0, Other.size()) == Other && Name.substr(Other.size(), 1) == "=");
     if (Word.size() > 1 && Word[0] == '-' && !IsOutput)
       Result += (Word + "\n").str();
