@@ -6,7 +6,8 @@
 #[allow(dead_code)] // shared with tests that use more of it
 mod calls;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
 
 use calls::*;
 use lowtide::algorithm::Algorithm;
@@ -328,6 +329,26 @@ fn a_store_has_the_answers_of_an_earlier_session() {
     let counts = store.lifetime();
     assert!(counts.hits > 0 && counts.hits == counts.misses, "{counts:?}");
     assert!(open(std::ptr::null()).is_ok() && open(c"".as_ptr()).is_ok());
+    let key = b"a function\0";
+    let note = |session: &lowtide_session| {
+        let mut text = MaybeUninit::uninit();
+        let status =
+            unsafe { lowtide_session_note(Some(session), key.as_ptr(), key.len(), Some(&mut text), None) };
+        assert_eq!(status, lowtide_status::LOWTIDE_OK);
+        // SAFETY: the call has succeeded.
+        let text = unsafe { text.assume_init() };
+        let kept = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_string());
+        unsafe { lowtide_string_free(text) };
+        kept
+    };
+    let keep = |session: &lowtide_session, text: &CStr| unsafe {
+        lowtide_session_keep_note(Some(session), key.as_ptr(), key.len(), text.as_ptr(), None)
+    };
+    let (first, without) = (open(place.as_ptr()).unwrap(), session("gfx906"));
+    assert_eq!((note(&first), note(&without)), (None, None));
+    assert_eq!(keep(&first, c"decided"), lowtide_status::LOWTIDE_OK);
+    assert_eq!(keep(&without, c"lost"), lowtide_status::LOWTIDE_OK);
+    assert_eq!((note(&open(place.as_ptr()).unwrap()).as_deref(), note(&without)), (Some("decided"), None));
     let (status, message) = open(c"ftp://x".as_ptr()).map(|_| ()).unwrap_err();
     assert_eq!(status, lowtide_status::LOWTIDE_BAD_ARGUMENT);
     assert!(message.contains("is no address of a store"), "{message}");
