@@ -3,6 +3,7 @@
 #include "Memory.h"
 #include "Owned.h"
 #include "Settings.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -112,7 +113,12 @@ static std::optional<Remembered> parse(StringRef Bytes) {
   return Result;
 }
 
-/// Return the options of the command line. The names of files do not matter, and neither does what the plugin writes.
+/// Options that name files. They do not matter.
+static constexpr const char *Places[] = {"o",    "lowtide-report", "lowtide-dump", "lowtide-store",
+                                         "load", "fpass-plugin",   "fplugin",      "fdebug-compilation-dir",
+                                         "fcoverage-compilation-dir"};
+
+/// Return the options of the command line, without values that are words of their own: names of files, most of all.
 static std::string commandLine() {
   auto Text = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
   std::string Result;
@@ -122,11 +128,9 @@ static std::string commandLine() {
   while (!Rest.empty()) {
     auto [Word, Next] = Rest.split('\0');
     Rest = Next;
-    bool IsOutput = false;
-    StringRef Name = Word.ltrim('-');
-    for (StringRef Other : {"o", "o=", "lowtide-report", "lowtide-dump", "lowtide-store", "load", "fpass-plugin", "fplugin", "fdebug-compilation-dir", "fcoverage-compilation-dir"})
-      IsOutput |= Name == Other || (Name.substr(0, Other.size()) == Other && Name.substr(Other.size(), 1) == "=");
-    if (Word.size() > 1 && Word[0] == '-' && !IsOutput)
+    StringRef Name = Word.ltrim('-').split('=').first;
+    bool IsPlace = any_of(Places, [&](const char *Place) { return Name == Place; });
+    if (Word.size() > 1 && Word[0] == '-' && !IsPlace)
       Result += (Word + "\n").str();
   }
   return Result;
@@ -135,8 +139,8 @@ static std::string commandLine() {
 static void addOperand(Writer &Out, const MachineOperand &Operand, const TargetRegisterInfo *TRI) {
   Out.add(uint8_t(Operand.getType()));
   if (Operand.isReg()) {
-    bool Flags[] = {Operand.isDef(),       Operand.isImplicit(),     Operand.isUndef(), Operand.isInternalRead(),
-                    Operand.isEarlyClobber(), Operand.isTied(), Operand.isDef() && Operand.isDead()};
+    bool Flags[] = {Operand.isDef(),          Operand.isImplicit(), Operand.isUndef(), Operand.isInternalRead(),
+                    Operand.isEarlyClobber(), Operand.isTied(),     Operand.isDead()};
     Out.add(unsigned(Operand.getReg()));
     Out.add(Operand.getSubReg());
     for (bool Flag : Flags)
@@ -148,7 +152,8 @@ static void addOperand(Writer &Out, const MachineOperand &Operand, const TargetR
   else if (Operand.isRegMask())
     Out.add(StringRef(reinterpret_cast<const char *>(Operand.getRegMask()),
                       MachineOperand::getRegMaskSize(TRI->getNumRegs()) * sizeof(uint32_t)));
-  else {
+  else if (!Operand.isMetadata()) {
+    // Metadata is the place of a line of assembly in the source.
     std::string Text;
     raw_string_ostream Stream(Text);
     Operand.print(Stream, TRI);
