@@ -127,10 +127,9 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
 bool Improvement::finishTrial(Candidate &Orders, Trial &Copy) {
   Orders.Final = Copy.finish();
   Summary.TrialSeconds += Copy.seconds();
-  if (Orders.Final) {
-    Orders.Final->Waves = Waves.of(*Orders.Final);
-    Orders.Final->MostWaves = Waves.atMost(*Orders.Final);
-  } else
+  if (Orders.Final)
+    Waves.measure(*Orders.Final);
+  else
     Summary.Reason = "the trial of the register allocator failed";
   return Orders.Final.has_value();
 }
