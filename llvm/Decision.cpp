@@ -88,8 +88,9 @@ static bool isGain(const FinalCode &After, const FinalCode &Before, const Rules 
 
 Verdict judge(const Candidate &New, const Candidate &Stock, const Rules &Rules) {
   const FinalCode &After = *New.Final, &Before = *Stock.Final;
-  if (After.Waves < Before.Waves || After.MostWaves < Before.MostWaves)
-    return Verdict::FewerWaves;
+  for (size_t I = 0; I != std::size(Before.WavesWith); ++I)
+    if (After.WavesWith[I] < Before.WavesWith[I])
+      return Verdict::FewerWaves;
   if (After.StackBytes > Before.StackBytes || After.Spills > Before.Spills)
     return Verdict::MoreSpills;
   if (After.ScalarSpills > Before.ScalarSpills + MoreScalarSpillsAllowed)

@@ -13,10 +13,15 @@ namespace {
 /// The time of one thread.
 struct ThreadTime {
   Clock::time_point Start = Clock::now();
-  double SpentSeconds = 0;
+  Spent OnFunctions;
 
   /// Return the time that the rest of the compilation has taken so far.
-  double others() const { return std::chrono::duration<double>(Clock::now() - Start).count() - SpentSeconds; }
+  double others() const { return std::chrono::duration<double>(Clock::now() - Start).count() - OnFunctions.Wall; }
+
+  void add(Spent More) {
+    OnFunctions.Wall += More.Wall;
+    OnFunctions.Processor += More.Processor;
+  }
 };
 } // namespace
 
@@ -26,9 +31,9 @@ static ThreadTime &threadTime() {
 }
 
 /// Return the time of this thread, with the time that its current function has taken so far.
-static ThreadTime timeWith(double Seconds) {
+static ThreadTime timeWith(Spent OfFunction) {
   ThreadTime Time = threadTime();
-  Time.SpentSeconds += Seconds;
+  Time.add(OfFunction);
   return Time;
 }
 
@@ -47,20 +52,21 @@ Effort::Effort(const lowtide_options &Options, size_t Instrs) {
     MostShare = std::numeric_limits<double>::infinity();
 }
 
-bool Effort::allows(size_t Tries, double Seconds, double TrialSeconds) const {
+bool Effort::allows(size_t Tries, Spent OfFunction, double TrialSeconds) const {
   if (Tries == 0)
     return true;
-  ThreadTime Time = timeWith(Seconds);
+  ThreadTime Time = timeWith(OfFunction);
   // The trial of the stock orders shows what the rest of the compilation will take.
-  return Tries < MostTries && Time.SpentSeconds + TrialSeconds <= MostShare * (Time.others() + TrialSeconds);
+  double Needed = Time.OnFunctions.Processor + TrialSeconds;
+  return Tries < MostTries && Needed <= MostShare * (Time.others() + TrialSeconds);
 }
 
-uint64_t Effort::budget(uint64_t Wanted, size_t Instrs, double Seconds) const {
+uint64_t Effort::budget(uint64_t Wanted, size_t Instrs, Spent OfFunction) const {
   // A search of all goals and numbers of waves goes over the function this many times.
   constexpr double Passes = 4;
   constexpr double LeastPart = 0.2;
-  ThreadTime Time = timeWith(Seconds);
-  double Left = MostShare * Time.others() - Time.SpentSeconds;
+  ThreadTime Time = timeWith(OfFunction);
+  double Left = MostShare * Time.others() - Time.OnFunctions.Processor;
   double Needed = Passes * 1e-9 * double(Wanted) * double(std::max<size_t>(Instrs, 1));
   if (Left >= Needed)
     return Wanted;
@@ -68,6 +74,6 @@ uint64_t Effort::budget(uint64_t Wanted, size_t Instrs, double Seconds) const {
   return 1 + uint64_t(double(Wanted) * std::max(LeastPart, Left / Needed));
 }
 
-void Effort::add(double Seconds) { threadTime().SpentSeconds += Seconds; }
+void Effort::add(Spent OfFunction) { threadTime().add(OfFunction); }
 
 } // namespace lowtide

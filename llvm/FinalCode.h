@@ -8,6 +8,7 @@
 #define LOWTIDE_LLVM_FINALCODE_H
 
 #include <cstdint>
+#include <iterator>
 
 struct lowtide_target;
 
@@ -25,10 +26,11 @@ struct FinalCode {
 
   /// Registers of each file.
   unsigned Registers[MostFiles] = {};
-  /// The waves that fit, with all limits of the function.
+  /// The waves that fit, with all limits of the function and the most scalar registers that LLVM can reserve.
   unsigned Waves = 0;
-  /// The same if LLVM reserves as few scalar registers as it can.
-  unsigned MostWaves = 0;
+  /// The same for each number of scalar registers that LLVM can reserve.
+  static constexpr unsigned Reserves[] = {0, 2, 4, 6};
+  unsigned WavesWith[std::size(Reserves)] = {};
   /// Bytes of the stack frame. On a GPU the frame is scratch memory.
   uint64_t StackBytes = 0;
   /// Instructions that store a register to the stack or load it back.

@@ -6,10 +6,17 @@
 #include "Trial.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <thread>
 
 using namespace llvm;
 
 namespace lowtide {
+
+/// Return whether a copy of the process can run beside it.
+static bool hasCores() {
+  static const bool Has = std::thread::hardware_concurrency() > 1;
+  return Has;
+}
 
 bool Improvement::measureStock(lowtide_options Options) {
   Options.algorithm = "source";
@@ -31,7 +38,7 @@ void Improvement::runByPressure(lowtide_options Options) {
   Summary.addTime(Summary.SearchSeconds);
 }
 
-void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial) {
+void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction StartTrial) {
   if (!boundsAllowGain(Summary.Stock, Asked)) {
     Summary.Reason = describe(Verdict::NothingGained);
     return;
@@ -39,14 +46,18 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
   const Effort Limit(Options, Summary.Instrs);
   std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
   uint64_t &Budget = Plans.front().Options.nanoseconds_per_instr;
-  Budget = Limit.budget(Budget, Summary.Instrs, Summary.ownSeconds());
+  Budget = Limit.budget(Budget, Summary.Instrs, Summary.spent());
   double StockTrialSeconds = 0;
+  // Nearly every search that the bounds allow promises something, so the trial of the stock orders runs beside it.
+  Trial OfStock = hasCores() ? StartTrial(Summary.Stock) : Trial();
+  if (Trial::isRunning())
+    return;
   for (size_t I = 0; I != Plans.size(); ++I) {
     const Plan &Next = Plans[I];
     // A plan for fewer waves than an accepted try already has cannot win.
     if (Next.Waves && Summary.Chosen >= 0 && Summary.chosen().Final->Waves >= Next.Waves)
       continue;
-    if (!Limit.allows(Summary.Tries.size(), Summary.ownSeconds(), StockTrialSeconds))
+    if (!Limit.allows(Summary.Tries.size(), Summary.spent(), StockTrialSeconds))
       break;
     std::optional<Candidate> New = search(Session, Kernel, Next.Options, Summary.Reason);
     bool IsNew = false;
@@ -59,17 +70,23 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
     if (!IsNew)
       continue;
 
-    // The trial of the stock orders decides whether the promises are worth a trial of their own.
+    // The trial of the stock orders decides whether the promises are worth a trial of their own. With a core for each,
+    // both run at once.
+    Trial OfNew;
     if (!Summary.Stock.Final) {
       if (!promisesGain(*New, Summary.Stock, Asked)) {
         Summary.Reason = describe(Verdict::NothingGained);
         Summary.Tries.push_back(std::move(*New));
         return;
       }
-      if (!runTrial(Summary.Stock, RunTrial))
+      if (hasCores())
+        OfNew = StartTrial(*New);
+      else
+        OfStock = StartTrial(Summary.Stock);
+      if (Trial::isRunning() || !finishTrial(Summary.Stock, OfStock))
         return;
-      Summary.addTime(StockTrialSeconds);
-      Summary.TrialSeconds += StockTrialSeconds;
+      StockTrialSeconds = OfStock.seconds();
+      Summary.addTime(Summary.WaitSeconds);
     }
     if (!canGain(*New, Summary.Stock, Asked)) {
       Summary.Reason = describe(Verdict::NothingGained);
@@ -78,9 +95,11 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
         return;
       continue;
     }
-    bool IsFinished = runTrial(*New, RunTrial);
+    if (!OfNew.isStarted())
+      OfNew = StartTrial(*New);
     if (Trial::isRunning())
       return;
+    bool IsFinished = finishTrial(*New, OfNew);
     // A limit that is too tight can make the allocator fail. A failure of the free allocator has causes outside the
     // order, so further trials would fail too.
     if (!IsFinished && New->AllocatorLimit && !Trial::obstacle())
@@ -93,7 +112,7 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
     else if (Summary.Chosen < 0 || isBetter(*New, Summary.chosen(), Asked))
       Summary.Chosen = int(Summary.Tries.size());
     Summary.Tries.push_back(std::move(*New));
-    Summary.addTime(Summary.TrialSeconds);
+    Summary.addTime(Summary.WaitSeconds);
 
     if (I == 0) {
       Progress So = {Summary.Stock, Summary.Tries.front(), Result, isReached(), CanLimitAllocator};
@@ -105,12 +124,12 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
 }
 
 /// Store the result of a trial in the candidate. Return whether there is one.
-bool Improvement::runTrial(Candidate &Orders, const TrialFunction &RunTrial) {
-  Orders.Final = RunTrial(Orders);
-  if (Orders.Final) {
-    Orders.Final->Waves = Waves.of(*Orders.Final);
-    Orders.Final->MostWaves = Waves.atMost(*Orders.Final);
-  } else
+bool Improvement::finishTrial(Candidate &Orders, Trial &Copy) {
+  Orders.Final = Copy.finish();
+  Summary.TrialSeconds += Copy.seconds();
+  if (Orders.Final)
+    Waves.measure(*Orders.Final);
+  else
     Summary.Reason = "the trial of the register allocator failed";
   return Orders.Final.has_value();
 }

@@ -13,15 +13,16 @@
 #include "Decision.h"
 #include "Occupancy.h"
 #include "Report.h"
+#include "Trial.h"
 #include <functional>
 
 namespace lowtide {
 
 class Improvement {
 public:
-  /// Finish the code with the orders of a candidate. Return none if the trial fails. Also return none in the copy of
-  /// the process that runs the trial; `Trial::isRunning()` is true there.
-  using TrialFunction = std::function<std::optional<FinalCode>(const Candidate &)>;
+  /// Start to finish the code with the orders of a candidate. The call returns in both processes: `Trial::isRunning()`
+  /// is true in the copy.
+  using TrialFunction = std::function<Trial(const Candidate &)>;
 
   /// All arguments must outlive the object. Results go to `Summary`.
   Improvement(const lowtide_session *Session, const lowtide_kernel *Kernel, const Occupancy &Waves, const Rules &Asked,
@@ -32,13 +33,13 @@ public:
   bool measureStock(lowtide_options Options);
 
   /// Find a candidate by trials. In a copy of the process, return at once: the caller must return to the compiler.
-  void runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction RunTrial);
+  void runWithTrials(const lowtide_options &Options, bool CanLimitAllocator, TrialFunction StartTrial);
 
   /// Find a candidate by pressure alone.
   void runByPressure(lowtide_options Options);
 
 private:
-  bool runTrial(Candidate &Orders, const TrialFunction &RunTrial);
+  bool finishTrial(Candidate &Orders, Trial &Copy);
   bool isReached() const;
 
   const lowtide_session *Session;

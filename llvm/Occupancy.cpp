@@ -52,8 +52,12 @@ unsigned Occupancy::of(const FinalCode &Final, unsigned ReservedScalars) const {
   return of(WithReserved.Registers, FinalCode::MostFiles);
 }
 
-// The condition code, the trap handler and flat addressing reserve scalar registers above the used ones.
-unsigned Occupancy::of(const FinalCode &Final) const { return of(Final, 6); }
-unsigned Occupancy::atMost(const FinalCode &Final) const { return of(Final, 2); }
+// The condition code, the trap handler and flat addressing reserve scalar registers above the used ones: a pair each.
+// LLVM decides after the trial.
+void Occupancy::measure(FinalCode &Final) const {
+  for (size_t I = 0; I != std::size(FinalCode::Reserves); ++I)
+    Final.WavesWith[I] = of(Final, FinalCode::Reserves[I]);
+  Final.Waves = *std::min_element(std::begin(Final.WavesWith), std::end(Final.WavesWith));
+}
 
 } // namespace lowtide

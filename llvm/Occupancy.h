@@ -33,10 +33,8 @@ public:
   /// Return the most waves that local memory, work-group size and attributes allow.
   unsigned most() const { return Most; }
 
-  /// Return the waves that fit after allocation, with the most scalar registers that LLVM can reserve later.
-  unsigned of(const FinalCode &Final) const;
-  /// Return the waves that fit if LLVM reserves the fewest.
-  unsigned atMost(const FinalCode &Final) const;
+  /// Set the waves that fit after allocation.
+  void measure(FinalCode &Final) const;
 
   /// Return the waves that fit with a register pressure, given by file.
   unsigned ofPeaks(const std::vector<uint32_t> &Peaks) const;

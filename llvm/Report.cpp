@@ -56,10 +56,13 @@ std::string FunctionReport::format(const MachineFunction &MF, const RegisterFile
     J.attribute("taken", Chosen);
     if (Chosen < 0)
       J.attribute("reason", Reason.empty() ? "no better order found" : Reason);
+    if (IsRemembered)
+      J.attribute("remembered", true);
     J.attribute("stock_seconds", StockSeconds);
     J.attribute("describe_seconds", DescribeSeconds);
     J.attribute("search_seconds", SearchSeconds);
     J.attribute("trial_seconds", TrialSeconds);
+    J.attribute("wait_seconds", WaitSeconds);
     if (!Stock.Regions.empty())
       J.attributeObject("stock", [&] { WriteFigures(Stock); });
     J.attributeArray("tries", [&] {

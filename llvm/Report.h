@@ -8,6 +8,7 @@
 #define LOWTIDE_LLVM_REPORT_H
 
 #include "Candidate.h"
+#include "Effort.h"
 #include "Occupancy.h"
 #include <chrono>
 #include <string>
@@ -25,10 +26,17 @@ struct FunctionReport {
   int Chosen = -1;
   /// Why the last rejected try was rejected, or why there was no search.
   std::string Reason;
-  double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0, TrialSeconds = 0;
+  /// Whether an earlier compilation has decided.
+  bool IsRemembered = false;
+  double StockSeconds = 0, DescribeSeconds = 0, SearchSeconds = 0;
+  /// The processor time of trials, and the time until their reports came.
+  double TrialSeconds = 0, WaitSeconds = 0;
 
   /// Return the time of everything but the stock scheduler.
-  double ownSeconds() const { return DescribeSeconds + SearchSeconds + TrialSeconds; }
+  Spent spent() const {
+    double Here = DescribeSeconds + SearchSeconds;
+    return {Here + WaitSeconds, Here + TrialSeconds};
+  }
 
   const Candidate &chosen() const { return Tries[size_t(Chosen)]; }
 

@@ -14,6 +14,7 @@
 #include "Effort.h"
 #include "Improvement.h"
 #include "Length.h"
+#include "Memory.h"
 #include "Model.h"
 #include "Occupancy.h"
 #include "Orders.h"
@@ -21,6 +22,7 @@
 #include "Report.h"
 #include "Settings.h"
 #include "Trial.h"
+#include "Watch.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineScheduler.h"
@@ -176,7 +178,9 @@ private:
   bool findOrders(std::vector<Order> &Found);
 
   void improve();
-  std::optional<FinalCode> runTrial(const Candidate &Orders);
+  bool applyRemembered(const std::string &Key, lowtide_options Options);
+  void rememberDecision(const std::string &Key);
+  Trial startTrial(const Candidate &Orders);
   void apply(const Candidate &Chosen);
 
   std::unique_ptr<ScheduleDAGInstrs> Stock;
@@ -321,6 +325,12 @@ void Scheduler::improve() {
     return;
   }
   lowtide_options Options = schedulingOptions();
+  std::string Key;
+  if (hasStore() && !Orders::get()) {
+    Key = keyOf(MF, Frequencies, Waves.most(), Current->Name, Options);
+    if (applyRemembered(Key, Options))
+      return;
+  }
   std::vector<Order> Given;
   if (Orders::get()) {
     if (!findOrders(Given))
@@ -345,26 +355,85 @@ void Scheduler::improve() {
     warnOnce("functions keep the stock orders, because " + Twine(Obstacle));
   } else if (Loop.measureStock(Options)) {
     if (isTrialWanted())
-      Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return runTrial(Orders); });
+      Loop.runWithTrials(Options, canLimitAllocator(MF), [this](const Candidate &Orders) { return startTrial(Orders); });
     else
       Loop.runByPressure(Options);
   }
   // A copy has applied the orders of its trial.
   if (Trial::isRunning())
     return;
+  if (!Key.empty() && !Obstacle)
+    rememberDecision(Key);
   if (Summary.Chosen >= 0)
     apply(Summary.chosen());
-  Summary.addTime(Summary.TrialSeconds);
-  Effort::add(Summary.ownSeconds());
+  Summary.addTime(Summary.DescribeSeconds);
+  Effort::add(Summary.spent());
 }
 
-/// Run the register allocator on a candidate, in a copy of the process. The copy returns none.
-std::optional<FinalCode> Scheduler::runTrial(const Candidate &Orders) {
+/// Do what was decided about the function before. Return false if nothing is remembered, or does not fit.
+bool Scheduler::applyRemembered(const std::string &Key, lowtide_options Options) {
+  std::optional<Remembered> Found = recall(Current->Handle, Key);
+  if (!Found || Found->Orders.size() != Regions.size())
+    return false;
+  if (Found->isChanged()) {
+    // The library checks orders that are described as those of a production compiler.
+    Owned<lowtide_kernel> Kernel = describeKernel(Found->Orders);
+    Options.algorithm = "production";
+    std::optional<Candidate> Then;
+    if (Kernel)
+      Then = search(Current->Handle, Kernel.get(), Options, Summary.Reason);
+    Summary.addTime(Summary.DescribeSeconds);
+    if (!Then || Then->Regions.size() != Regions.size()) {
+      forget(Current->Handle, Key);
+      return false;
+    }
+    for (size_t I = 0; I != Regions.size(); ++I)
+      if (!Found->Orders[I].empty()) {
+        Then->Orders[I] = ArrayRef<uint32_t>(Then->Regions[I].order, Then->Regions[I].count);
+        ++Then->Changed;
+      }
+    Then->AllocatorLimit = Found->AllocatorLimit;
+    if (Found->IsMeasured) {
+      Then->Final = Found->Final;
+      watch(MF, Files, Current->Target, [Session = Current->Handle, Key, Expected = Found->Final](const FinalCode &Now) {
+        if (!isAsRemembered(Now, Expected))
+          forget(Session, Key);
+      });
+    }
+    Summary.Tries.push_back(std::move(*Then));
+    Summary.Chosen = 0;
+    apply(Summary.chosen());
+  }
+  Summary.Reason = Found->Reason;
+  Summary.IsRemembered = true;
+  Summary.addTime(Summary.DescribeSeconds);
+  Effort::add(Summary.spent());
+  return true;
+}
+
+/// Keep the decision about the function.
+void Scheduler::rememberDecision(const std::string &Key) {
+  Remembered Decision;
+  Decision.Orders.resize(Regions.size());
+  Decision.Reason = Summary.Reason;
+  if (Summary.Chosen >= 0) {
+    const Candidate &Chosen = Summary.chosen();
+    for (size_t I = 0; I != Regions.size(); ++I)
+      Decision.Orders[I] = Order(Chosen.Orders[I].begin(), Chosen.Orders[I].end());
+    Decision.AllocatorLimit = Chosen.AllocatorLimit;
+    Decision.IsMeasured = Chosen.Final.has_value();
+    if (Chosen.Final)
+      Decision.Final = *Chosen.Final;
+  }
+  remember(Current->Handle, Key, Decision);
+}
+
+/// Start the register allocator on a candidate, in a copy of the process.
+Trial Scheduler::startTrial(const Candidate &Orders) {
   Trial Copy = Trial::start(MF, Files, Current->Target);
-  if (!Trial::isRunning())
-    return Copy.finish();
-  apply(Orders);
-  return std::nullopt;
+  if (Trial::isRunning())
+    apply(Orders);
+  return Copy;
 }
 
 /// Move the instructions of all regions into the orders of a candidate.
@@ -383,6 +452,7 @@ ScheduleDAGInstrs *createScheduler(MachineSchedContext *Context) {
   // A copy should have exited in the function of its trial. If it reaches another function, the trial has failed.
   if (Trial::isRunning())
     _exit(1);
+  endWatch(Context->MF->getFunction().getContext());
   if (!isWanted(*Context->MF))
     return createStockScheduler(Context);
   return new Scheduler(Context);

@@ -52,6 +52,10 @@ static cl::opt<std::string> Only("lowtide-only", cl::cat(Category), cl::value_de
                                  cl::desc("Schedule only this function with Lowtide"));
 static cl::opt<std::string> TargetName("lowtide-target", cl::cat(Category), cl::value_desc("name or file.toml"),
                                        cl::desc("Use this target instead of the built-in one for the processor"));
+static cl::opt<std::string> Store("lowtide-store", cl::cat(Category), cl::value_desc("path or url"),
+                                  cl::desc("Keep decisions about functions and answers of searches in a folder, on a server "
+                                           "(redis://HOST, http://HOST/PREFIX), or in a folder in front of a server "
+                                           "(DIR,URL)"));
 static cl::opt<bool> Trials("lowtide-trial", cl::init(true), cl::cat(Category),
                             cl::desc("Run the register allocator on new orders before accepting them (default: true)"));
 static cl::opt<bool> Filter("lowtide-filter", cl::init(false), cl::cat(Category),
@@ -68,6 +72,7 @@ bool isWantedFunction(StringRef Name) { return Only.empty() || Name == Only; }
 bool isTrialWanted() { return Trials; }
 StringRef reportFile() { return Report; }
 StringRef dumpFile() { return Dump; }
+bool hasStore() { return !Store.empty(); }
 StringRef ordersFile() { return OrdersFile; }
 
 void stop(const Twine &Message) {
@@ -156,8 +161,11 @@ static void open(OwnedSession &Session, StringRef Name, StringRef Toml, const Re
   lowtide_status Status = Toml.empty() ? lowtide_target_builtin(Name.str().c_str(), &Target, &Message)
                                        : lowtide_target_parse(Toml.str().c_str(), &Target, &Message);
   Session.Target.reset(Target);
-  if (Status == LOWTIDE_OK)
-    Status = lowtide_session_new(Target, &Handle, &Message);
+  if (Status == LOWTIDE_OK) {
+    Status = lowtide_session_open(Target, Store.c_str(), &Handle, &Message);
+    if (Status != LOWTIDE_OK && !Store.empty())
+      stop("-lowtide-store=" + Store + ": " + Message);
+  }
   // The target must have the register classes of this processor.
   for (const RegisterFile &File : Files.files()) {
     const char *Class = File.Name.c_str();

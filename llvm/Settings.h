@@ -38,6 +38,9 @@ llvm::StringRef reportFile();
 /// Return the file for regions; empty for none.
 llvm::StringRef dumpFile();
 
+/// Return whether answers are kept across compilations.
+bool hasStore();
+
 /// Return the schedule file that has the orders; empty for none.
 llvm::StringRef ordersFile();
 

@@ -1,15 +1,12 @@
 //===- Trial.cpp - Run the register allocator on an order -----------------===//
 
 #include "Trial.h"
-#include "RegisterFiles.h"
+#include "Watch.h"
 #include "llvm/CodeGen/MachineFunction.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/OptBisect.h"
-#include "llvm/Pass.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <algorithm>
@@ -63,50 +60,6 @@ const char *Trial::obstacle() {
 
 namespace {
 
-/// Report to the original process at the end of the pipeline, and exit. LLVM has no hook for code outside the pass
-/// pipeline, except that each optional pass asks this gate whether it may run.
-class Reporter : public OptPassGate {
-public:
-  Reporter(MachineFunction &MF, const RegisterFiles &Files, const lowtide_target *Target, int Pipe)
-      : MF(MF), Files(Files), Target(Target), LaneWrites(isAMDGPU(MF) ? countLaneWrites(MF) : 0), Pipe(Pipe) {}
-
-  bool isEnabled() const override { return true; }
-
-#if LLVM_VERSION_MAJOR >= 16
-  bool shouldRunPass(const StringRef Name, StringRef) override { return beforePass(Name); }
-#else
-  bool shouldRunPass(const Pass *P, StringRef) override { return beforePass(P->getPassName()); }
-#endif
-
-private:
-  bool beforePass(StringRef PassName) {
-    if (PassName == AfterFrame && MF.getProperties().hasProperty(MachineFunctionProperties::Property::NoVRegs)) {
-      measureAllocation(Result, MF, Files, LaneWrites);
-      IsAllocated = true;
-    }
-    if (!IsAllocated || PassName != (isAMDGPU(MF) ? AtEnd : AfterFrame))
-      return true;
-    measureCode(Result, MF, Target);
-    bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
-    _exit(IsWritten ? 0 : 1);
-  }
-
-  /// The first optional pass after the frame is laid out.
-  static constexpr const char *AfterFrame = "Control Flow Optimizer";
-  /// The last optional pass of the AMDGPU back end. Only the relaxation of far branches follows. The last optional
-  /// passes of other back ends differ, so their code is measured after the frame.
-  static constexpr const char *AtEnd = "AMDGPU Insert Delay ALU";
-
-  MachineFunction &MF;
-  /// Held by value, because LLVM has destroyed the scheduler by then.
-  RegisterFiles Files;
-  const lowtide_target *Target;
-  unsigned LaneWrites;
-  int Pipe;
-  bool IsAllocated = false;
-  FinalCode Result;
-};
-
 /// Exit on every error. By default LLVM prints some errors and continues with invalid code.
 class ExitOnError : public DiagnosticHandler {
 public:
@@ -155,8 +108,10 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files, const lowtid
   }
   LLVMContext &Context = MF.getFunction().getContext();
   exitOnErrors(Context);
-  // The gate lives until the process exits.
-  Context.setOptPassGate(*new Reporter(MF, Files, Target, Ends[1]));
+  watch(MF, Files, Target, [Pipe = Ends[1]](const FinalCode &Result) {
+    bool IsWritten = write(Pipe, &Result, sizeof Result) == ssize_t(sizeof Result);
+    _exit(IsWritten ? 0 : 1);
+  });
   return Result;
 }
 
@@ -193,13 +148,32 @@ std::optional<FinalCode> Trial::finish() {
       break;
     Got += size_t(More);
   }
-  close(Pipe);
-  if (Process > 0)
-    while (waitpid(Process, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  if (Process < 0 || Got != sizeof Result)
+  bool HasProcess = Process > 0;
+  wait();
+  if (!HasProcess || Got != sizeof Result)
     return std::nullopt;
   return Result;
+}
+
+/// Close the pipe and wait until the copy has exited.
+void Trial::wait() {
+  close(Pipe);
+  Pipe = -1;
+  rusage Used = {};
+  if (Process > 0)
+    while (wait4(Process, nullptr, 0, &Used) < 0 && errno == EINTR) {
+    }
+  Process = -1;
+  auto ToSeconds = [](const timeval &Time) { return double(Time.tv_sec) + 1e-6 * double(Time.tv_usec); };
+  Seconds = ToSeconds(Used.ru_utime) + ToSeconds(Used.ru_stime);
+}
+
+Trial::~Trial() {
+  if (Pipe < 0 || IsCopy)
+    return;
+  if (Process > 0)
+    kill(Process, SIGKILL);
+  wait();
 }
 
 } // namespace lowtide

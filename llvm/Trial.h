@@ -12,6 +12,7 @@
 
 #include "FinalCode.h"
 #include <optional>
+#include <utility>
 #include <sys/types.h>
 
 namespace llvm {
@@ -41,9 +42,29 @@ public:
   /// Wait for the copy and return its report. Return none if the copy has failed.
   std::optional<FinalCode> finish();
 
+  bool isStarted() const { return Pipe >= 0; }
+
+  /// Return the processor time of a copy that has finished, in seconds.
+  double seconds() const { return Seconds; }
+
+  Trial() = default;
+  Trial(Trial &&Other) { *this = std::move(Other); }
+  Trial &operator=(Trial &&Other) {
+    std::swap(Process, Other.Process);
+    std::swap(Pipe, Other.Pipe);
+    std::swap(Limit, Other.Limit);
+    std::swap(Seconds, Other.Seconds);
+    return *this;
+  }
+  /// A copy whose report nobody needs is killed.
+  ~Trial();
+
 private:
+  void wait();
+
   pid_t Process = -1;
   int Pipe = -1;
+  double Seconds = 0;
   /// The milliseconds in which the copy must answer; negative for no limit.
   int Limit = -1;
 };

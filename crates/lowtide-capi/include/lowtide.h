@@ -381,6 +381,10 @@ enum lowtide_status lowtide_session_new(const struct lowtide_target *target,
                                         struct lowtide_session **out,
                                         char **message);
 
+lowtide_status lowtide_session_open(const lowtide_target *target, const char *store, lowtide_session **out, char **message);
+lowtide_status lowtide_session_note(const lowtide_session *session, const uint8_t *key, size_t key_bytes, char **text, char **message);
+lowtide_status lowtide_session_keep_note(const lowtide_session *session, const uint8_t *key, size_t key_bytes, const char *text, char **message);
+
 // Free a session. Its outcomes stay valid. NULL is ignored.
 void lowtide_session_free(struct lowtide_session *session);
 

@@ -6,7 +6,8 @@
 #[allow(dead_code)] // shared with tests that use more of it
 mod calls;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
 
 use calls::*;
 use lowtide::algorithm::Algorithm;
@@ -295,4 +296,60 @@ fn threads_can_share_a_session() {
             });
         }
     });
+}
+
+/// A second session takes its answers from the store of the first one, and a bad place is refused.
+#[test]
+fn a_store_has_the_answers_of_an_earlier_session() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = c(folder.path().join("store").to_str().expect("UTF-8"));
+    let target = target("gfx906");
+    let open = |place: *const std::ffi::c_char| {
+        handle(|out, message| unsafe { lowtide_session_open(Some(&target), place, out, message) })
+    };
+    let mut kernel = new_kernel("k");
+    let mut region = new_region("r");
+    let vgpr = unsafe { lowtide_region_class(Some(&mut region), c"vgpr".as_ptr()) };
+    for name in [c"a", c"b"] {
+        let register = unsafe { lowtide_region_register(Some(&mut region), name.as_ptr(), vgpr, 1, 1) };
+        let load = instr(&mut region, "load");
+        unsafe { lowtide_region_def(Some(&mut region), load, register, 1, c"".as_ptr()) };
+        let store = instr(&mut region, "store");
+        lowtide_region_use(Some(&mut region), store, register, 1);
+        lowtide_region_depend(Some(&mut region), load, store, lowtide_dependence::LOWTIDE_DATA as u32, 80);
+    }
+    add(&mut kernel, region).unwrap();
+    let options = lowtide_options { nodes: NODES, nanoseconds_per_instr: 0, ..default_options() };
+    let expected = told(&schedule(&session("gfx906"), &kernel, &options).unwrap());
+    for _ in 0..2 {
+        let session = open(place.as_ptr()).unwrap();
+        assert_eq!(told(&schedule(&session, &kernel, &options).unwrap()), expected);
+    }
+    let store = lowtide_store::Folder::open(&folder.path().join("store")).expect("a store");
+    let counts = store.lifetime();
+    assert!(counts.hits > 0 && counts.hits == counts.misses, "{counts:?}");
+    assert!(open(std::ptr::null()).is_ok() && open(c"".as_ptr()).is_ok());
+    let key = b"a function\0";
+    let note = |session: &lowtide_session| {
+        let mut text = MaybeUninit::uninit();
+        let status =
+            unsafe { lowtide_session_note(Some(session), key.as_ptr(), key.len(), Some(&mut text), None) };
+        assert_eq!(status, lowtide_status::LOWTIDE_OK);
+        // SAFETY: the call has succeeded.
+        let text = unsafe { text.assume_init() };
+        let kept = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_string());
+        unsafe { lowtide_string_free(text) };
+        kept
+    };
+    let keep = |session: &lowtide_session, text: &CStr| unsafe {
+        lowtide_session_keep_note(Some(session), key.as_ptr(), key.len(), text.as_ptr(), None)
+    };
+    let (first, without) = (open(place.as_ptr()).unwrap(), session("gfx906"));
+    assert_eq!((note(&first), note(&without)), (None, None));
+    assert_eq!(keep(&first, c"decided"), lowtide_status::LOWTIDE_OK);
+    assert_eq!(keep(&without, c"lost"), lowtide_status::LOWTIDE_OK);
+    assert_eq!((note(&open(place.as_ptr()).unwrap()).as_deref(), note(&without)), (Some("decided"), None));
+    let (status, message) = open(c"ftp://x".as_ptr()).map(|_| ()).unwrap_err();
+    assert_eq!(status, lowtide_status::LOWTIDE_BAD_ARGUMENT);
+    assert!(message.contains("is no address of a store"), "{message}");
 }

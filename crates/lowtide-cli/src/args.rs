@@ -6,7 +6,7 @@ use lowtide::problem::Goal;
 use lowtide::twopass::published::Pruning;
 use lowtide::twopass::weighted::{Objective, PressureCost};
 use lowtide_cp::Model;
-use lowtide_tool::args::{AntArgs, BudgetArgs, FilterArgs, InputArgs, LatencyArgs, TargetArgs};
+use lowtide_tool::args::{AntArgs, BudgetArgs, FilterArgs, InputArgs, LatencyArgs, StoreArgs, TargetArgs};
 
 /// The kernels to schedule, the goal, and the algorithm. `A` is the option `--algorithm`: one name, or a list of them.
 #[derive(Args)]
@@ -44,6 +44,9 @@ pub(crate) struct WorkArgs<A: Args = OneAlgorithm> {
     /// Keep pairs of instructions together that the input clusters, for at most N cycles each. They never cost waves or spills. With 0, pairs do not count
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) group_price: u32,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 
     #[command(flatten)]
     pub(crate) tuning: TuningArgs,

@@ -1,11 +1,13 @@
 //! Groups of arguments that several commands accept.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lowtide::budget::Budget;
 use lowtide::pipeline::Filter;
+use lowtide::session::Store;
 use lowtide::target::Latencies;
 
 use crate::Failure;
@@ -122,6 +124,29 @@ impl BudgetArgs {
             nodes: self.nodes,
             threads: self.search_threads.into(),
         }
+    }
+}
+
+/// The store of answers.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct StoreArgs {
+    /// Keep answers across runs in a folder, on a server (redis://HOST or http://HOST/PREFIX), or in a folder in front of a server (DIR,URL)
+    /// [default: the variable LOWTIDE_STORE, or none]
+    #[arg(long, value_name = "PATH|URL")]
+    store: Option<String>,
+}
+
+impl StoreArgs {
+    /// Return the place of the store, from the option or from the environment. An empty place is none.
+    pub fn place(&self) -> Option<String> {
+        let place = self.store.clone().or_else(|| std::env::var(lowtide_store::PLACE_VARIABLE).ok());
+        place.filter(|place| !place.is_empty())
+    }
+
+    /// Open the store, if there is one.
+    pub fn open(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        let store = self.place().map(|place| lowtide_store::open(&place)).transpose();
+        store.map_err(|error| Failure::Message(error.to_string()))
     }
 }
 

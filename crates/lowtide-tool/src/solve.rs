@@ -1,5 +1,7 @@
 //! The library's entry points, with the failures and the progress of this program.
 
+use std::sync::Arc;
+
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
 use lowtide::outcome::{KernelOutcome, Outcome};
@@ -7,7 +9,7 @@ use lowtide::pipeline::{self, Options, ScheduleError};
 use lowtide::problem::Problem;
 use lowtide::region::Kernel;
 use lowtide::schedule::Schedule;
-use lowtide::session::{Context, Session, Statistics};
+use lowtide::session::{Context, Counts, Session, Statistics, Store};
 use lowtide::target::Target;
 use lowtide_io::describe_internal_error;
 
@@ -24,6 +26,16 @@ impl Run {
     /// Start a run without answers.
     pub fn new() -> Self {
         Run::default()
+    }
+
+    /// Start a run that looks for answers in a store, if there is one.
+    pub fn with_store(store: Option<Arc<dyn Store>>) -> Self {
+        Run { session: store.map_or_else(Session::new, Session::with_store), ..Run::default() }
+    }
+
+    /// Return what the run has found in its store. None without a store.
+    pub fn store_counts(&self) -> Option<Counts> {
+        self.session.store().map(|store| store.counters().counts())
     }
 
     /// Return the counters.

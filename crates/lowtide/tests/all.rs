@@ -26,6 +26,7 @@ mod pass2;
 mod published;
 mod simulate;
 mod spills;
+mod store;
 mod structure;
 mod throughput;
 mod weighted;

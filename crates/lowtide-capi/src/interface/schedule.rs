@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 use lowtide::algorithm::Algorithm;
@@ -15,7 +15,8 @@ use lowtide::target::{Latencies, Target};
 use lowtide_io::describe_internal_error;
 
 use super::{
-    answer, free, lowtide_kernel, lowtide_status, lowtide_target, make, optional_text, present, report,
+    answer, array, free, give, lowtide_kernel, lowtide_status, lowtide_target, make, optional_text, present,
+    report,
 };
 use crate::failure::Failure;
 
@@ -240,6 +241,65 @@ pub extern "C" fn lowtide_session_new(
     make(out, message, || {
         let lowtide_target(target) = present(target, "target")?;
         Ok(lowtide_session { target: target.clone(), answers: Session::new() })
+    })
+}
+
+/// Start a session that keeps its answers in a store: a folder, `redis://HOST[:PORT][/DB]`, `http://HOST[:PORT]/PREFIX`, or a folder and an
+/// address with a comma between them. NULL or an empty place is no store. The target is copied.
+///
+/// A store never makes a schedule fail. Nothing in it is used unchecked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_session_open(
+    target: Option<&lowtide_target>,
+    store: *const c_char,
+    out: Option<&mut MaybeUninit<*mut lowtide_session>>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    make(out, message, || {
+        let lowtide_target(target) = present(target, "target")?;
+        // SAFETY: the caller promises a valid C string.
+        let place = unsafe { optional_text(store, "the place of a store") }?;
+        let store = place.filter(|place| !place.is_empty()).map(lowtide_store::open).transpose();
+        let store = store.map_err(|error| Failure::argument(error.to_string()))?;
+        let answers = store.map_or_else(Session::new, Session::with_store);
+        Ok(lowtide_session { target: target.clone(), answers })
+    })
+}
+
+/// Read the note that a compiler has kept in the store of a session: text that means nothing to this library. The text is NULL
+/// if there is none, or if it was not written by a program with the secret of the store. Free it with lowtide_string_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_session_note(
+    session: Option<&lowtide_session>,
+    key: *const u8,
+    key_bytes: usize,
+    text: Option<&mut MaybeUninit<*mut c_char>>,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    answer(text, null_mut(), message, || {
+        // SAFETY: the caller promises so many bytes.
+        let key = unsafe { array(key, key_bytes, "the key of a note") }?;
+        let note = present(session, "session")?.answers.note(key);
+        Ok(note.and_then(|note| String::from_utf8(note).ok()).map_or(null_mut(), give))
+    })
+}
+
+/// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lowtide_session_keep_note(
+    session: Option<&lowtide_session>,
+    key: *const u8,
+    key_bytes: usize,
+    text: *const c_char,
+    message: Option<&mut MaybeUninit<*mut c_char>>,
+) -> lowtide_status {
+    report(message, || {
+        // SAFETY: the caller promises so many bytes.
+        let key = unsafe { array(key, key_bytes, "the key of a note") }?;
+        // SAFETY: the caller promises a valid C string.
+        let note = unsafe { optional_text(text, "a note") }?.unwrap_or("");
+        present(session, "session")?.answers.keep_note(key, note.as_bytes());
+        Ok(())
     })
 }
 

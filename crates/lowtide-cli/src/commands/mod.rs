@@ -15,6 +15,7 @@ mod passes;
 mod schedule;
 mod schedules;
 mod simulate;
+mod store;
 mod targets;
 mod view;
 mod why;
@@ -75,6 +76,11 @@ pub(crate) enum Command {
     Targets(targets::TargetsArgs),
     /// Convert region files to Lowtide's own format, or to DOT graphs
     Convert(convert::ConvertArgs),
+    /// Look after the store of answers: size, damage, old entries, copies, and answers in advance
+    ///
+    /// Example: lowtide store stats --store ~/.cache/lowtide
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Print a completion script for a shell
     ///
     /// Example: lowtide completions bash > ~/.local/share/bash-completion/completions/lowtide
@@ -106,6 +112,7 @@ impl Command {
             Command::Algorithms(args) => algorithms::run(args),
             Command::Targets(args) => targets::run(args),
             Command::Convert(args) => convert::run(args),
+            Command::Store(command) => store::run(command),
             Command::Completions { shell } => {
                 print(String::from_utf8_lossy(&install::completions(*shell)).trim_end())
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{Folder, corpus, root, run, text};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "schedule",
     "view",
     "why",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 16] = [
     "algorithms",
     "targets",
     "convert",
+    "store",
     "completions",
     "install",
 ];

@@ -29,6 +29,7 @@ mod registers;
 mod schedule;
 mod shared_corpus;
 mod simulate;
+mod store;
 mod tables;
 mod targets;
 mod terminal;

@@ -25,6 +25,12 @@ impl Words {
         self.0.push(number);
     }
 
+    /// Append a number of 64 bits, or that there is none.
+    pub fn push_number(&mut self, number: Option<u64>) {
+        let low = number.unwrap_or(0);
+        self.extend([u32::from(number.is_some()), low as u32, (low >> 32) as u32]);
+    }
+
     /// Append several numbers.
     pub fn extend(&mut self, numbers: impl IntoIterator<Item = u32>) {
         self.0.extend(numbers);
@@ -71,6 +77,11 @@ impl Words {
             self.extend([def, class.index() as u32, weight, u32::from(live_out), uses.len() as u32]);
             self.extend(uses.iter().map(|instr| instr.0));
         }
+    }
+
+    /// Return the words in little-endian order.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     /// Return a hash of 128 bits that is the same on every machine and in every version: SipHash-1-3 of the

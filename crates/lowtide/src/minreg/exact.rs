@@ -29,6 +29,8 @@ pub struct Options<'a> {
     pub budget: Budget,
     /// The pruning rules.
     pub rules: Rules,
+    /// A bound on the peak that [`minimise`] can rely on, with its reason.
+    pub known_bound: Option<(u32, Reason)>,
     /// The log of [`minimise`].
     pub watch: Watch<'a>,
 }
@@ -36,7 +38,7 @@ pub struct Options<'a> {
 impl Options<'_> {
     /// Use all rules.
     pub fn new(budget: Budget) -> Self {
-        Options { budget, rules: Rules::ALL, watch: Watch::default() }
+        Options { budget, rules: Rules::ALL, known_bound: None, watch: Watch::default() }
     }
 }
 
@@ -116,6 +118,9 @@ pub(crate) fn minimise_on(
     };
     if cuts.peak < answer.peak && is_within(region, &cuts.order, &limits) {
         (answer.order, answer.peak) = (cuts.order, cuts.peak);
+    }
+    if let Some((bound, reason)) = options.known_bound.filter(|(bound, _)| *bound > answer.bound) {
+        (answer.bound, answer.reason) = (bound, reason);
     }
     watch.proved(0, answer.bound);
     watch.found(0, answer.peak);

@@ -41,7 +41,7 @@ impl<Key: Eq + Hash, T: Clone> Memo<Key, Answer<T>> {
             is_new.set(true);
             find()
         });
-        answer.taken.is_copied = !is_new.get();
+        answer.taken.is_copied |= !is_new.get();
         answer
     }
 }
@@ -64,6 +64,6 @@ pub(crate) struct Answer<T> {
 pub(crate) struct Taken {
     pub(crate) nodes: u64,
     pub(crate) time: Duration,
-    /// Whether it was paid for another region.
+    /// Whether it was paid for another region, or in an earlier run.
     pub(crate) is_copied: bool,
 }

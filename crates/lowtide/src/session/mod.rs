@@ -22,12 +22,22 @@
 //! | `shared` | a problem whose questions the session answers |
 //! | `ants` | questions that any engine can answer: this processor, or a GPU for many regions at once |
 //! | `statistics` | counters, which belong to a run and not to a session |
+//! | `store` | the interface of a [`Store`], which keeps answers across runs |
+//! | `record` | the bytes of an entry of a store, with checksums and seals |
+//! | `kept` | the records of a graph |
+//! | `note` | notes of a compiler in the store |
+//! | `stored` | the answers of a store, each verified before use |
 
 mod ants;
 mod graph;
+mod kept;
 mod memo;
+mod note;
+pub mod record;
 mod shared;
 mod statistics;
+mod store;
+mod stored;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,6 +51,7 @@ pub(crate) use memo::Taken;
 #[cfg(feature = "unstable")]
 pub use shared::SharedProblem;
 pub use statistics::{Spent, Statistics};
+pub use store::{Counters, Counts, Key, Secret, Store};
 #[cfg(not(feature = "unstable"))]
 pub(crate) use {ants::AntTask, shared::SharedProblem};
 
@@ -56,6 +67,7 @@ use crate::proof::Moment;
 use crate::target::{Issue, RegisterFile};
 use crate::twopass::length;
 use ants::ColonyKey;
+use kept::Kept;
 use memo::{Answer, Memo, lock};
 use shared::{Fewest, Question};
 
@@ -65,15 +77,20 @@ use shared::{Fewest, Question};
 #[derive(Debug, Default)]
 pub struct Session {
     graphs: Mutex<FxHashMap<Words, Arc<Answers>>>,
+    store: Option<Arc<dyn Store>>,
 }
 
 /// The answers for one graph on one target.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
+    /// The records of the store, if there is one.
+    kept: Option<Kept>,
     /// By the time for each instruction.
     few_registers: Memo<Option<Duration>, Vec<InstrId>>,
     /// By the work.
     length_bounds: Memo<u64, Arc<LengthBound>>,
+    /// The best of these bounds, by the work. A store may have it.
+    least_lengths: Memo<u64, u32>,
     peak_bounds: Memo<Budget, Answer<Vec<(u32, Moment)>>>,
     fewest: Memo<Budget, Answer<Fewest>>,
     decisions: Memo<Question, Answer<Decision>>,
@@ -87,13 +104,30 @@ impl Session {
         Session::default()
     }
 
+    /// A session that looks for answers in a store first, and keeps new ones there.
+    pub fn with_store(store: Arc<dyn Store>) -> Self {
+        Session { store: Some(store), ..Session::default() }
+    }
+
+    /// The store of the session.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.store.as_ref()
+    }
+
     /// The answers for the graph of a problem.
     fn answers(&self, problem: &Problem) -> Arc<Answers> {
         let mut key = Words::default();
         key.push_graph(problem.region());
         push_issue(&mut key, problem.target().issue());
         problem.target().files().iter().for_each(|file| push_file(&mut key, file));
-        Arc::clone(lock(&self.graphs).entry(key).or_default())
+        let mut graphs = lock(&self.graphs);
+        if let Some(answers) = graphs.get(&key) {
+            return Arc::clone(answers);
+        }
+        let kept = self.store.as_ref().map(|store| Kept::new(&key, store));
+        let answers = Arc::new(Answers { kept, ..Answers::default() });
+        graphs.insert(key, Arc::clone(&answers));
+        answers
     }
 }
 

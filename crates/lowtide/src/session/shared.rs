@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::graph::BareGraph;
+use super::kept::FlushOnDrop;
 use super::memo::{Answer, Taken, lock};
 use super::statistics::Pass;
 use super::{Answers, Context};
+use crate::analysis::fingerprint::Words;
 use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
-use crate::analysis::limits::limits_without_through;
+use crate::analysis::limits::{limits_without_through, peaks};
 use crate::analysis::pressure_bound::{
     MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
 };
@@ -35,6 +37,8 @@ pub struct SharedProblem<'a> {
     bare: OnceLock<BareGraph>,
     /// The logs of its searches.
     searches: Mutex<Vec<SearchLog>>,
+    /// New answers go to the store when the region is done.
+    _flush: FlushOnDrop,
 }
 
 /// A question about a graph with limits on its registers.
@@ -49,6 +53,26 @@ pub(crate) struct Question {
     /// The orders to start from, one after the other.
     starts: Vec<InstrId>,
     only_lists: bool,
+}
+
+impl Question {
+    /// Everything but the time, for the key of a stored answer.
+    fn words(&self) -> Words {
+        let Question { budget, nodes, limits, starts, only_lists } = self;
+        let mut words = Words::default();
+        words.push_number(budget.nodes);
+        words.push_number(*nodes);
+        words.push(limits.len() as u32);
+        limits.iter().for_each(|limit| words.push_number(limit.map(u64::from)));
+        push_order(&mut words, starts);
+        words.push(u32::from(*only_lists));
+        words
+    }
+}
+
+fn push_order(words: &mut Words, order: &[InstrId]) {
+    words.push(order.len() as u32);
+    words.extend(order.iter().map(|instr| instr.0));
 }
 
 /// The fewest registers that were found, and what is proven.
@@ -69,7 +93,8 @@ impl<'a> SharedProblem<'a> {
         // The number of threads does not change an answer.
         let budget = Budget { threads: 1, ..budget };
         let (bare, searches) = (OnceLock::new(), Mutex::default());
-        SharedProblem { problem, context, kernel: None, budget, answers, bare, searches }
+        let _flush = FlushOnDrop(Arc::clone(&answers));
+        SharedProblem { problem, context, kernel: None, budget, answers, bare, searches, _flush }
     }
 
     /// The name of the kernel, for the observer.
@@ -150,20 +175,41 @@ impl<'a> SharedProblem<'a> {
         self.answers.few_registers.get(self.budget.time_per_instr, || {
             let deadline = self.budget.part(3).effort(self.problem.region().len()).deadline;
             let few = || few_registers_on(&self.bare_problem(), || self.bare().closure(), deadline);
-            self.count(Pass::First, || (few(), 0, None)).answer
+            self.remembered(&Words::default(), &[], self.budget.time_per_instr, |_| {
+                self.count(Pass::First, || (few(), 0, None))
+            })
+            .answer
         })
     }
 
     /// A length that no schedule is below, whatever its registers.
     pub(crate) fn length_bound(&self) -> u32 {
-        self.length_bounds().best()
+        let work = self.work();
+        if self.answers.length_bounds.has(&work) {
+            return self.length_bounds().best();
+        }
+        self.answers.least_lengths.get(work, || {
+            let mut question = Words::default();
+            question.push_number(Some(work));
+            // The same work has the same bound in any time.
+            let found = self.remembered(&question, &[], None, |_| {
+                let (answer, taken) = (self.length_bounds().best(), Taken::default());
+                Answer { answer, taken, log: None }
+            });
+            found.answer
+        })
+    }
+
+    /// The work for bounds on the length.
+    fn work(&self) -> u64 {
+        let instrs = self.problem.region().len();
+        let time = self.budget.time_per_instr.map(|time| time.saturating_mul(instrs as u32));
+        work_within(time, instrs)
     }
 
     /// Rim and Jain's and Langevin and Cerny's bounds on the length.
-    fn length_bounds(&self) -> Arc<LengthBound> {
-        let instrs = self.problem.region().len();
-        let time = self.budget.time_per_instr.map(|time| time.saturating_mul(instrs as u32));
-        let work = work_within(time, instrs);
+    pub(super) fn length_bounds(&self) -> Arc<LengthBound> {
+        let work = self.work();
         let bounds = || Arc::new(lower_bound_within(&self.bare_problem(), work));
         self.answers.length_bounds.get(work, bounds)
     }
@@ -176,7 +222,7 @@ impl<'a> SharedProblem<'a> {
     /// As [`SharedProblem::peak_bounds`], with the price.
     pub(crate) fn peak_bounds_and_taken(&self) -> (Vec<(u32, Moment)>, Taken) {
         let hint = self.few_registers();
-        let Answer { answer: mut bounds, taken, .. } = self.answers.peak_bounds.ask(self.budget, || {
+        let search = || {
             self.count(Pass::First, || {
                 let region = &self.bare().region;
                 // All classes share the time: a third of the pass.
@@ -190,6 +236,12 @@ impl<'a> SharedProblem<'a> {
                 let bounds = region.class_ids().map(bound);
                 (bounds.map(|bound| (bound.value, bound.witness)).collect(), 0, None)
             })
+        };
+        let Answer { answer: mut bounds, taken, .. } = self.answers.peak_bounds.ask(self.budget, || {
+            let mut question = Words::default();
+            question.push_number(self.budget.nodes);
+            push_order(&mut question, &hint);
+            self.remembered(&question, &[], self.budget.time_per_instr, |_| search())
         });
         self.add_through(bounds.iter_mut().map(|(bound, _)| bound));
         (bounds, taken)
@@ -206,21 +258,25 @@ impl<'a> SharedProblem<'a> {
         let elapsed = || now().saturating_duration_since(start);
         let few = self.few_registers();
         // It is reported with the order, so its time counts.
-        self.length_bounds();
+        self.length_bound();
         let primary = self.problem.primary_class();
         // The bare graph has nothing that passes through; the region that asks has.
         let classes = self.problem.region().classes().len();
         let through = if primary.index() < classes { self.problem.region().through(primary) } else { 0 };
-        let found = self.answers.fewest.ask(self.budget, || {
+        let search = |known: Option<&Fewest>| {
             let region = &self.bare().region;
             let budget = Budget { threads, ..self.budget };
+            // A foreign order is legal, but it may be worse than the usual start.
+            let peak = |order: &[InstrId]| peaks(region, order).get(primary.index()).copied();
+            let known = known.filter(|known| peak(&known.order) <= peak(&few));
+            let from = known.map_or(&few, |known| &known.order);
             let mut bounds: Vec<(u32, Reason)> =
                 pressure_at_ends(region).into_iter().map(|(bound, end)| (bound, Reason::Cut(end))).collect();
             let rest = budget.since(budget.time_per_instr.map(|_| start), region.len());
             let has_time = is_time_for_cuts(region, &rest.effort(region.len()));
             if region.len() > MOST_FOR_CUTS || bounds.is_empty() || !has_time {
                 let taken = Taken { nodes: 0, time: elapsed(), is_copied: false };
-                return Answer { answer: Fewest { order: few, bounds }, taken, log: None };
+                return Answer { answer: Fewest { order: from.clone(), bounds }, taken, log: None };
             }
             // The bounds of the other classes take little, so the rest is for the search.
             let closure = self.bare().closure();
@@ -232,13 +288,20 @@ impl<'a> SharedProblem<'a> {
             }
             let budget = budget.since(budget.time_per_instr.map(|_| start), region.len());
             let log = self.log(Quantity::Peak).told_with(through.into());
+            let known_bound = known.map(|known| known.bounds[primary.index()]);
             let options = exact::Options::new(budget);
-            let options = exact::Options { watch: log.watch(), ..options };
-            let answer = exact::minimise_on(region, closure, primary, &[], &few, options);
+            let options = exact::Options { watch: log.watch(), known_bound, ..options };
+            let answer = exact::minimise_on(region, closure, primary, &[], from, options);
             let log = log.finish(answer.nodes);
             bounds[primary.index()] = (answer.bound, answer.reason);
             let taken = Taken { nodes: answer.nodes, time: elapsed(), is_copied: false };
             Answer { answer: Fewest { order: answer.order, bounds }, taken, log: Some(log) }
+        };
+        let found = self.answers.fewest.ask(self.budget, || {
+            let mut question = Words::default();
+            question.push_number(self.budget.nodes);
+            push_order(&mut question, &few);
+            self.remembered(&question, &[], self.budget.time_per_instr, search)
         });
         let log = found.log.map(|log| log.raised(through.into()));
         let mut fewest = self.keep_log(Answer { log, ..found });
@@ -258,13 +321,16 @@ impl<'a> SharedProblem<'a> {
             return (Decision::No(Reason::Cut(Moment::Start)), Taken::default());
         };
         let question = self.question(&limits, &[start], budget, false);
+        let words = question.words();
         let found = self.answers.decisions.ask(question, || {
-            self.count(Pass::First, || {
-                let bare = self.bare();
-                let options = exact::Options::new(budget);
-                let (decision, nodes) =
-                    exact::decide(&bare.region, || bare.closure(), &limits, start, options);
-                (decision, nodes, None)
+            self.remembered(&words, &limits, self.budget.time_per_instr, |_| {
+                self.count(Pass::First, || {
+                    let bare = self.bare();
+                    let options = exact::Options::new(budget);
+                    let (decision, nodes) =
+                        exact::decide(&bare.region, || bare.closure(), &limits, start, options);
+                    (decision, nodes, None)
+                })
             })
         });
         (found.answer, found.taken)
@@ -279,24 +345,34 @@ impl<'a> SharedProblem<'a> {
     ) -> Option<length::Answer> {
         let limits = self.effective(limits)?;
         let question = self.question(&limits, starts, options.budget, options.only_lists);
-        let found = self.answers.lengths.ask(question, || {
+        let words = question.words();
+        let search = |known: Option<&length::Answer>| {
             self.count(Pass::Second, || {
                 let log = self.log(Quantity::Length);
                 let start = options.budget.start();
                 let (bare, problem) = (self.bare(), self.bare_problem());
                 let times = self.length_bounds();
                 let budget = options.budget.since(start, problem.region().len());
-                let options = length::Options { watch: log.watch(), budget, ..options };
+                let known_bound = known.map_or(0, |known| known.bound);
+                let options = length::Options { watch: log.watch(), budget, known_bound, ..options };
+                // The order of an earlier search goes on from there.
+                let known = known.map(|known| &known.order[..]);
+                let starts: Vec<&[InstrId]> = starts.iter().copied().chain(known).collect();
                 let answer = length::shortest_on(
                     &problem,
                     &times,
                     || bare.closure().clone(),
                     &limits,
-                    starts,
+                    &starts,
                     options,
                 );
                 let states = answer.as_ref().map_or(0, |answer| answer.nodes);
                 (answer, states, Some(log.finish(states)))
+            })
+        };
+        let found = self.answers.lengths.ask(question, || {
+            self.remembered(&words, &limits, self.budget.time_per_instr, |known: Option<&Option<_>>| {
+                search(known.and_then(Option::as_ref))
             })
         });
         self.keep_log(found)

@@ -45,6 +45,8 @@ pub struct Options<'a> {
     pub only_lists: bool,
     /// The rules of the search.
     pub rules: Rules,
+    /// A bound on the length within the limits that the pass can rely on.
+    pub known_bound: u32,
     /// The log of the search.
     pub watch: Watch<'a>,
 }
@@ -96,7 +98,8 @@ pub(crate) fn shortest_on(
         .collect();
     orders.sort_by_key(|(length, _)| *length); // stable: the first one among equals
     let &(length, order) = orders.first()?;
-    let mut answer = Answer { order: order.to_vec(), length, bound: times.best(), nodes: 0 };
+    let bound = times.best().max(options.known_bound);
+    let mut answer = Answer { order: order.to_vec(), length, bound, nodes: 0 };
     options.watch.begin(answer.length, answer.bound);
     let Some(packing) = PressureFields::within(region, &limits) else { return Some(answer) };
     if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {

@@ -12,6 +12,7 @@ pub(super) use work::{Baseline, KernelResult, PointResult, RegionResult, SearchR
 
 use std::path::{Path, PathBuf};
 
+use super::store::StoreCounts;
 use certificates::Claims;
 use lowtide::algorithm::Algorithm;
 use lowtide::pipeline::{Options, explain};
@@ -67,6 +68,9 @@ struct Document {
     /// Regions that have the graph of another one.
     repeated: u64,
     totals: TotalsResult,
+    /// What was found in the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreCounts>,
 }
 
 impl Document {
@@ -110,7 +114,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
     }
     let mut claims = Claims::default();
-    let mut document = Document { kernels: Vec::new(), repeated: 0, totals: Totals::default().document() };
+    let totals = Totals::default().document();
+    let mut document = Document { kernels: Vec::new(), repeated: 0, totals, store: None };
     work.for_each_kernel(
         &args.work,
         |_, _, _, result| Ok(result),
@@ -139,6 +144,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         },
     )?;
     document.repeated = work.run.statistics().repeated();
+    document.store = work.store_counts();
     let mut totals = Totals::default();
     document.kernels.iter().for_each(|kernel| totals.add(&Figures::new(kernel)));
     document.totals = totals.document();
@@ -250,6 +256,9 @@ fn as_table(document: &Document, args: &ScheduleArgs) -> String {
     let mut summary = total.in_words(&targets, &document.latencies(), args.work.algorithm.name(), goal);
     if goal == Goal::Throughput {
         summary += &format!("\n{}", total.cycles_in_words());
+    }
+    if let Some(store) = &document.store {
+        summary += &format!("\n{}", store.in_words());
     }
     let summary = wrapped(&summary, width());
     if args.summary {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use super::super::store::StoreCounts;
 use clap::Args;
 use lowtide::algorithm::Algorithm;
 use lowtide::certify::KnownLengths;
@@ -382,9 +383,14 @@ impl Work {
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
         let known_lengths = KnownLengths::default();
-        let (run, so_far) = (Run::new(), Mutex::default());
+        let (run, so_far) = (Run::with_store(args.store.open()?), Mutex::default());
         let baseline = Baseline::Production;
         Ok(Work { targets, options, constraints, certify: false, baseline, known_lengths, run, so_far })
+    }
+
+    /// Return what was found in the store. None without a store.
+    pub(in super::super) fn store_counts(&self) -> Option<StoreCounts> {
+        self.run.store_counts().map(StoreCounts::new)
     }
 
     /// Return the targets.
