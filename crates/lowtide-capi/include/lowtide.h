@@ -381,8 +381,8 @@ enum lowtide_status lowtide_session_new(const struct lowtide_target *target,
                                         struct lowtide_session **out,
                                         char **message);
 
-// Start a session that keeps its answers in a store: a folder, redis://HOST[:PORT][/DB],
-// http://HOST[:PORT]/PREFIX, or a folder and an address with a comma between them. NULL and an empty place
+// Start a session that keeps its answers in a store: a folder, redis://HOST:PORT/DB,
+// http://HOST:PORT/PREFIX, or a folder and an address with a comma between them. NULL and an empty place
 // are no store. A store never makes a schedule fail. The target is copied.
 enum lowtide_status lowtide_session_open(const struct lowtide_target *target,
                                          const char *store,
