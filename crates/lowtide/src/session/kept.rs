@@ -47,7 +47,8 @@ impl Kept {
             if is_damaged {
                 self.store.counters().ignore();
             }
-            Mutex::new(State { records, is_changed: false })
+            // A damaged entry is written again without the damage, so that it is ignored once.
+            Mutex::new(State { records, is_changed: is_damaged })
         })
     }
 
