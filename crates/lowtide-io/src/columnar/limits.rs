@@ -73,12 +73,13 @@ impl Taken {
         let damaged = || "is damaged: a page has no valid header".to_string();
         let mut left = u64::try_from(values).map_err(|_| damaged())?;
         while left > 0 {
-            let [mut unpacked, mut packed, mut count, mut is_data] = [None, None, 0, 0];
+            let (mut unpacked, mut packed) = (None, None);
+            let (mut count, mut is_data) = (0, false);
             let header = walk(chunk, |path, value| {
                 match path {
                     [2] => unpacked = u32::try_from(value).ok(),
                     [3] => packed = u32::try_from(value).ok(),
-                    [5 | 8, 1] => [count, is_data] = [u32::try_from(value).ok()?, 1],
+                    [5 | 8, 1] => (count, is_data) = (u32::try_from(value).ok()?, true),
                     [7, 1] => count = u32::try_from(value).ok()?,
                     // Rows and bytes of levels.
                     [8, 2 | 3 | 5 | 6] => u32::try_from(value).map(|_| ()).ok()?,
@@ -94,7 +95,7 @@ impl Taken {
             self.check()?;
             let end = header.checked_add(packed as usize).ok_or_else(damaged)?;
             chunk = chunk.get(end..).ok_or_else(damaged)?;
-            if is_data == 1 {
+            if is_data {
                 // The library would read past the last page.
                 left = left.checked_sub(u64::from(count)).ok_or_else(damaged)?;
             }
