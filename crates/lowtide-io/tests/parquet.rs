@@ -1,6 +1,5 @@
 //! Parquet files hold the same kernels as lines, and damaged ones are refused.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::skip;
@@ -151,12 +150,13 @@ fn result_row() -> ResultRow<'static> {
     }
 }
 
-/// Damage a file in many ways. Every result must be kernels or an error.
+/// Damage a file in many ways. Every result must be kernels or an error, and no error comes from a panic of the Parquet library.
 #[test]
 fn damaged_files_never_panic() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    write(file.path(), &made_kernels()[..6]);
-    let whole = std::fs::read(file.path()).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("x.parquet");
+    write(&file, &made_kernels()[..6]);
+    let whole = std::fs::read(&file).unwrap();
     let mut random = Random::new(7);
     let mut refused = 0;
     const TRIALS: usize = 3000;
@@ -177,11 +177,11 @@ fn damaged_files_never_panic() {
             bytes.truncate(start + (whole.len() - start) / 2);
             bytes.extend_from_slice(&whole[whole.len() - 8..]);
         }
-        file.as_file_mut().set_len(0).unwrap();
-        std::io::Seek::rewind(&mut file).unwrap();
-        file.write_all(&bytes).unwrap();
-        let outcome = std::panic::catch_unwind(|| read(file.path()).is_err());
-        refused += usize::from(outcome.expect("a damaged file is an error"));
+        std::fs::write(&file, &bytes).unwrap();
+        if let Err(error) = read(&file) {
+            assert!(!error.message.contains("the Parquet library cannot read it"), "trial {trial}: {error}");
+            refused += 1;
+        }
     }
     assert!(refused > TRIALS / 2, "only {refused} of {TRIALS} damaged files were refused");
 }

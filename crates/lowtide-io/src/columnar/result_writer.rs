@@ -6,7 +6,7 @@ use std::path::Path;
 use super::table::{Cell, Table};
 use crate::results::ResultRow;
 
-/// The schema of results, as it is written.
+/// The schema of results, as it is written. Numbers have a sign, so that queries can subtract them.
 const RESULTS: &str = "
 message lowtide_results {
   REQUIRED BYTE_ARRAY kernel (UTF8);
@@ -16,35 +16,35 @@ message lowtide_results {
   REQUIRED BYTE_ARRAY latencies (UTF8);
   REQUIRED BYTE_ARRAY baseline (UTF8);
   REQUIRED BYTE_ARRAY region (UTF8);
-  REQUIRED INT32 instructions (UINT_32);
-  REQUIRED INT32 waves_before (UINT_32);
-  REQUIRED INT32 waves (UINT_32);
-  REQUIRED INT32 waves_bound (UINT_32);
-  REQUIRED INT32 peak_before (UINT_32);
-  REQUIRED INT32 peak (UINT_32);
-  REQUIRED INT32 peak_bound (UINT_32);
-  REQUIRED INT32 length_before (UINT_32);
-  REQUIRED INT32 length (UINT_32);
-  REQUIRED INT32 length_bound (UINT_32);
+  REQUIRED INT32 instructions;
+  REQUIRED INT32 waves_before;
+  REQUIRED INT32 waves;
+  REQUIRED INT32 waves_bound;
+  REQUIRED INT32 peak_before;
+  REQUIRED INT32 peak;
+  REQUIRED INT32 peak_bound;
+  REQUIRED INT32 length_before;
+  REQUIRED INT32 length;
+  REQUIRED INT32 length_bound;
   REQUIRED BOOLEAN proven_waves;
   REQUIRED BOOLEAN proven_length;
   REQUIRED BOOLEAN proven;
   REQUIRED BOOLEAN filtered;
-  REQUIRED INT32 spilled (UINT_32);
-  REQUIRED INT32 pairs (UINT_32);
-  REQUIRED INT32 broken_pairs (UINT_32);
-  REQUIRED INT64 nodes (UINT_64);
+  REQUIRED INT32 spilled;
+  REQUIRED INT32 pairs;
+  REQUIRED INT32 broken_pairs;
+  REQUIRED INT64 nodes;
   REQUIRED DOUBLE search_seconds;
   REQUIRED DOUBLE kernel_seconds;
   REQUIRED group classes (LIST) { REPEATED group list { REQUIRED group element {
     REQUIRED BYTE_ARRAY class (UTF8);
-    REQUIRED INT32 peak (UINT_32);
-    REQUIRED INT32 peak_at (UINT_32);
-    REQUIRED INT32 peak_bound (UINT_32);
+    REQUIRED INT32 peak;
+    REQUIRED INT32 peak_at;
+    REQUIRED INT32 peak_bound;
     OPTIONAL BYTE_ARRAY reason (UTF8);
   } } }
-  REQUIRED group order (LIST) { REPEATED group list { REQUIRED INT32 element (UINT_32); } }
-  REQUIRED group cycles (LIST) { REPEATED group list { REQUIRED INT32 element (UINT_32); } }
+  REQUIRED group order (LIST) { REPEATED group list { REQUIRED INT32 element; } }
+  REQUIRED group cycles (LIST) { REPEATED group list { REQUIRED INT32 element; } }
 }";
 
 /// Writes results to a Parquet file, one row for each region.
