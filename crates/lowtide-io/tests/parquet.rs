@@ -20,7 +20,8 @@ fn write(file: &Path, kernels: &[Kernel]) {
 /// Convert the region files of a folder, and return the number of kernels.
 fn convert_folder(folder: &Path) -> usize {
     let scratch = tempfile::tempdir().unwrap();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.retain(|file| file.to_string_lossy().ends_with(".jsonl.gz"));
     let mut count = 0;
     for file in files {
@@ -62,7 +63,8 @@ fn the_shared_corpus_keeps_every_field() {
 fn made_kernels() -> Vec<Kernel> {
     let mut kernels = Vec::new();
     for (seed, shape) in (0..12).zip(Shape::ALL.iter().cycle()) {
-        let regions = (0..1 + seed % 3).map(|number| region(*shape, 5 + 10 * number as usize, 8 * seed + number));
+        let regions =
+            (0..1 + seed % 3).map(|number| region(*shape, 5 + 10 * number as usize, 8 * seed + number));
         let mut regions: Vec<_> = regions.collect();
         regions.dedup_by(|one, other| one.name() == other.name());
         kernels.push(Kernel {

@@ -334,10 +334,13 @@ fn formats_have_short_forms() {
     let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s")]);
     let figures = |options: &str| {
         let text = run(&format!("schedule {{}} --nodes 100 {options}"), &[&file]).ok();
-        text.lines().map(|line| line.rsplit_once(',').map_or(line, |(start, _)| start).to_string()).collect::<Vec<_>>()
+        text.lines()
+            .map(|line| line.rsplit_once(',').map_or(line, |(start, _)| start).to_string())
+            .collect::<Vec<_>>()
     };
     assert_eq!(figures("--format csv"), figures("--csv"));
-    let json = |options: &str| without_times(&run(&format!("schedule {{}} --nodes 100 {options}"), &[&file]).ok());
+    let json =
+        |options: &str| without_times(&run(&format!("schedule {{}} --nodes 100 {options}"), &[&file]).ok());
     assert_eq!(json("--format json"), json("--json"));
     run("schedule {} --format csv --json", &[&file]).usage();
 }

@@ -65,7 +65,8 @@ impl Lists {
         let mut nulls = Vec::new();
         if kind.present > parent {
             let starts = levels.repetition.iter().zip(&levels.definition);
-            let starts = starts.filter(|(repetition, definition)| **repetition < depth && **definition >= parent);
+            let starts =
+                starts.filter(|(repetition, definition)| **repetition < depth && **definition >= parent);
             nulls = starts.map(|(_, definition)| *definition < kind.present).collect();
         }
         let elements = lengths.iter().map(|length| *length as usize).sum();
@@ -249,7 +250,9 @@ impl Columns<'_> {
         let is_same = leaf.lists == lists.kinds
             && levels.repetition == lists.levels.repetition
             && (own == other || own.len() == other.len() && own.iter().zip(other).all(same));
-        is_same.then_some(lists.elements).ok_or_else(|| format!("column {path:?} has other lists than its neighbours"))
+        is_same
+            .then_some(lists.elements)
+            .ok_or_else(|| format!("column {path:?} has other lists than its neighbours"))
     }
 
     fn check_count(&self, path: &str, values: usize, expected: usize) -> Result<(), String> {
@@ -344,8 +347,10 @@ struct Window {
 impl Window {
     fn part(&self, start: u64, length: Option<usize>) -> Result<Bytes, ParquetError> {
         let outside = || ParquetError::EOF("a page lies outside of its column".to_string());
-        let from = start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok()).ok_or_else(outside)?;
-        let end = length.map_or(Some(self.bytes.len()), |length| from.checked_add(length)).ok_or_else(outside)?;
+        let from =
+            start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok()).ok_or_else(outside)?;
+        let end =
+            length.map_or(Some(self.bytes.len()), |length| from.checked_add(length)).ok_or_else(outside)?;
         match from <= end && end <= self.bytes.len() {
             true => Ok(self.bytes.slice(from..end)),
             false => Err(outside()),

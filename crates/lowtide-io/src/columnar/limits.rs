@@ -51,11 +51,7 @@ pub(super) struct Taken {
 
 impl Taken {
     /// Return the place of a column chunk in a file of `length` bytes.
-    pub(super) fn range(
-        &mut self,
-        chunk: &ColumnChunkMetaData,
-        length: u64,
-    ) -> Result<(u64, usize), String> {
+    pub(super) fn range(&mut self, chunk: &ColumnChunkMetaData, length: u64) -> Result<(u64, usize), String> {
         let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
         let (Ok(start), Ok(size)) = (u64::try_from(start), u64::try_from(chunk.compressed_size())) else {
             return Err("is damaged: a column has a negative size".to_string());

@@ -73,7 +73,8 @@ impl Table {
             .set_offset_index_disabled(true)
             .build();
         let file = place.file().try_clone()?;
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(other)?;
+        let writer =
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(other)?;
         let columns = writer.schema_descr().columns().iter();
         let buffers = columns.map(|column| Buffer {
             values: match column.physical_type() {
