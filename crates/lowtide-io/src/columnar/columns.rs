@@ -30,6 +30,63 @@ pub(super) struct Columns<'a> {
     pub(super) row_group: &'a RowGroupMetaData,
     pub(super) rows: usize,
     pub(super) taken: Taken,
+    /// Memory for the texts of a column, used again for the next one.
+    pub(super) scratch: Vec<ByteArray>,
+}
+
+/// A column of texts: each distinct text once, and its number for each position.
+pub(super) struct Texts {
+    names: Vec<Box<str>>,
+    numbers: Vec<u32>,
+}
+
+impl Texts {
+    fn new(path: &str, values: &[ByteArray]) -> Result<Texts, String> {
+        let mut by_place: FxHashMap<(usize, usize), u32> = FxHashMap::default();
+        let mut by_text: FxHashMap<Box<str>, u32> = FxHashMap::default();
+        let mut texts = Texts { names: Vec::new(), numbers: Vec::with_capacity(values.len()) };
+        // Equal texts of a dictionary lie at the same place, so that most of them need no look at their bytes.
+        let mut last = ((0, usize::MAX), 0);
+        for value in values {
+            let bytes = value.data();
+            let place = (bytes.as_ptr() as usize, bytes.len());
+            if place != last.0 {
+                let number = match by_place.get(&place) {
+                    Some(number) => *number,
+                    None => {
+                        let text = std::str::from_utf8(bytes);
+                        let text =
+                            text.map_err(|_| format!("column {path:?} has a text that is not UTF-8"))?;
+                        let next = texts.names.len() as u32;
+                        let number = *by_text.entry(text.into()).or_insert(next);
+                        if number == next {
+                            texts.names.push(text.into());
+                        }
+                        by_place.insert(place, number);
+                        number
+                    }
+                };
+                last = (place, number);
+            }
+            texts.numbers.push(last.1);
+        }
+        Ok(texts)
+    }
+
+    /// Return the text at a position.
+    pub(super) fn get(&self, position: usize) -> &str {
+        &self.names[self.number(position)]
+    }
+
+    /// Return the number of the text at a position. Equal texts have the same number.
+    pub(super) fn number(&self, position: usize) -> usize {
+        self.numbers[position] as usize
+    }
+
+    /// Return all distinct texts, by their numbers.
+    pub(super) fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
 }
 
 /// The levels of a column. A column without lists has no repetition levels; one that is never null has no definition levels.
@@ -145,11 +202,11 @@ impl Columns<'_> {
     }
 
     /// Read texts that are the first column of lists.
-    pub(super) fn texts_and_lists(&mut self, path: &str) -> Result<(Vec<ByteArray>, Lists), String> {
-        let (leaf, levels, values) = self.raw::<ByteArrayType>(path)?;
+    pub(super) fn texts_and_lists(&mut self, path: &str) -> Result<(Texts, Lists), String> {
+        let (leaf, levels, texts) = self.raw_texts(path)?;
         let lists = Lists::new(&leaf, levels);
-        self.check_count(path, values.len(), lists.elements)?;
-        Ok((values, lists))
+        self.check_count(path, texts.numbers.len(), lists.elements)?;
+        Ok((texts, lists))
     }
 
     /// Read numbers that are the first column of lists.
@@ -161,11 +218,11 @@ impl Columns<'_> {
     }
 
     /// Read texts of these lists, or of the rows.
-    pub(super) fn texts(&mut self, path: &str, lists: Option<&Lists>) -> Result<Vec<ByteArray>, String> {
-        let (leaf, levels, values) = self.raw::<ByteArrayType>(path)?;
+    pub(super) fn texts(&mut self, path: &str, lists: Option<&Lists>) -> Result<Texts, String> {
+        let (leaf, levels, texts) = self.raw_texts(path)?;
         let count = self.check_lists(path, &leaf, &levels, lists)?;
-        self.check_count(path, values.len(), count)?;
-        Ok(values)
+        self.check_count(path, texts.numbers.len(), count)?;
+        Ok(texts)
     }
 
     /// Read numbers of these lists.
@@ -275,7 +332,27 @@ impl Columns<'_> {
         Ok((leaf, levels, values))
     }
 
+    fn raw_texts(&mut self, path: &str) -> Result<(Leaf, Levels, Texts), String> {
+        let mut values = std::mem::take(&mut self.scratch);
+        let (leaf, levels) = self.raw_into::<ByteArrayType>(path, &mut values)?;
+        let texts = Texts::new(path, &values)?;
+        values.clear();
+        self.scratch = values;
+        Ok((leaf, levels, texts))
+    }
+
     fn raw<T: DataType>(&mut self, path: &str) -> Result<(Leaf, Levels, Vec<T::T>), String> {
+        let mut values = Vec::new();
+        let (leaf, levels) = self.raw_into::<T>(path, &mut values)?;
+        Ok((leaf, levels, values))
+    }
+
+    /// Read the values of a column that are not null, and the levels of all.
+    fn raw_into<T: DataType>(
+        &mut self,
+        path: &str,
+        values: &mut Vec<T::T>,
+    ) -> Result<(Leaf, Levels), String> {
         let leaf = self.leaf(path)?.clone();
         let chunk = self.row_group.column(leaf.index);
         let physical = T::get_physical_type();
@@ -292,11 +369,9 @@ impl Columns<'_> {
         let pages = SerializedPageReader::new(window, chunk, self.rows, None).map_err(damaged)?;
         let mut reader = ColumnReaderImpl::<T>::new(chunk.column_descr_ptr(), Box::new(pages));
         let mut levels = Levels { definition: Vec::new(), repetition: Vec::new() };
-        let mut values = Vec::new();
         let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
-        let (records, _, count) = reader
-            .read_records(self.rows, Some(definition), Some(repetition), &mut values)
-            .map_err(damaged)?;
+        let (records, _, count) =
+            reader.read_records(self.rows, Some(definition), Some(repetition), values).map_err(damaged)?;
         if records != self.rows || count as u64 != chunk.num_values() as u64 {
             return Err(format!("column {path:?} has another number of rows than the file"));
         }
@@ -307,7 +382,7 @@ impl Columns<'_> {
         if !leaf.lists.is_empty() && levels.repetition.first().is_some_and(|first| *first != 0) {
             return Err(format!("column {path:?} starts within a list"));
         }
-        Ok((leaf, levels, values))
+        Ok((leaf, levels))
     }
 }
 

@@ -8,15 +8,15 @@ use lowtide::region::{
 use lowtide::{ClassId, InstrId, RegisterId};
 use rustc_hash::FxHashSet;
 
-use super::columns::{Columns, Lists, Nullable};
+use super::columns::{Columns, Lists, Nullable, Texts};
 use crate::region_file::def_flags;
 
 /// The kernels of a row group, on their way out.
 pub(super) struct Batch {
     rows: usize,
     next: usize,
-    kernel: Vec<ByteArray>,
-    origin: Vec<ByteArray>,
+    kernel: Texts,
+    origin: Texts,
     target: Nullable<ByteArray>,
     entry: Vec<bool>,
     max_occupancy: Nullable<u32>,
@@ -25,17 +25,19 @@ pub(super) struct Batch {
 
 struct RegionColumns {
     lists: Lists,
-    name: Vec<ByteArray>,
+    name: Texts,
     loop_depth: Vec<u32>,
     frequency: Nullable<u32>,
-    boundary: Vec<ByteArray>,
-    classes: (Vec<ByteArray>, Lists),
+    boundary: Texts,
+    classes: (Texts, Lists),
     through: (Vec<u32>, Lists),
     registers: Registers,
     live_in: Operands,
     live_out: Operands,
     instructions: Instructions,
     deps: Links<Vec<u32>>,
+    /// The kind of dependence that each text of `deps.kind` stands for.
+    dep_kinds: Vec<Option<DepKind>>,
     hints: Links<Nullable<u32>>,
     source_peaks: Peaks,
     by: Nullable<ByteArray>,
@@ -45,10 +47,12 @@ struct RegionColumns {
 
 struct Registers {
     lists: Lists,
-    name: Vec<ByteArray>,
-    class: Vec<ByteArray>,
+    name: Texts,
+    class: Texts,
     lanes: Vec<u32>,
     weight: Vec<u32>,
+    /// For each name, the last region that has it.
+    last: Vec<usize>,
 }
 
 struct Operands {
@@ -59,15 +63,15 @@ struct Operands {
 
 struct Instructions {
     lists: Lists,
-    op: Vec<ByteArray>,
+    op: Texts,
     latency: Vec<u32>,
     micro_ops: Vec<u32>,
-    flags: Vec<ByteArray>,
+    flags: Texts,
     address_space: Nullable<i32>,
-    unit: (Vec<ByteArray>, Lists),
+    unit: (Texts, Lists),
     cycles: Vec<u32>,
     defs: Operands,
-    def_flags: Vec<ByteArray>,
+    def_flags: Texts,
     uses: Operands,
 }
 
@@ -76,7 +80,7 @@ struct Links<To> {
     lists: Lists,
     from: Vec<u32>,
     to: To,
-    kind: Vec<ByteArray>,
+    kind: Texts,
     latency: Vec<u32>,
 }
 
@@ -157,6 +161,7 @@ impl RegionColumns {
             class: columns.texts("regions.registers.class", Some(&registers.1))?,
             lanes: columns.numbers("regions.registers.lanes", &registers.1)?,
             weight: columns.numbers("regions.registers.weight", &registers.1)?,
+            last: vec![usize::MAX; registers.0.names().len()],
             name: registers.0,
             lists: registers.1,
         };
@@ -190,6 +195,9 @@ impl RegionColumns {
             source_peaks: Peaks::read(columns, "regions.source_peaks", &lists)?,
             by: columns.nullable_texts("regions.production.by", Some(&lists))?,
             peaks: Peaks::read(columns, "regions.production.peaks", &lists)?,
+            dep_kinds: (deps.kind.names().iter())
+                .map(|name| DepKind::ALL.into_iter().find(|kind| kind.name() == &**name))
+                .collect(),
             name,
             classes,
             through,
@@ -204,17 +212,17 @@ impl RegionColumns {
     /// Return the region at a place. Regions must be asked for one after the other.
     fn region(&mut self, place: usize, builder: &mut RegionBuilder) -> Result<Region, String> {
         builder.restart();
-        builder.name(text(&self.name[place])?);
+        builder.name(self.name.get(place));
         builder.loop_depth(self.loop_depth[place]);
         self.frequency.get(place).into_iter().for_each(|frequency| builder.frequency(*frequency));
-        builder.boundary(text(&self.boundary[place])?);
+        builder.boundary(self.boundary.get(place));
 
-        let classes = &self.classes.0[self.classes.1.range()];
+        let classes = self.classes.1.range();
         if classes.len() > limits::CLASSES {
             return Err(format!("more than {} classes", limits::CLASSES));
         }
-        for (number, name) in classes.iter().enumerate() {
-            let name = text(name)?;
+        let class_names = &self.classes.0;
+        for (number, name) in classes.clone().map(|class| class_names.get(class)).enumerate() {
             if builder.class(name).index() != number {
                 return Err(format!("class {name:?} is listed twice"));
             }
@@ -229,14 +237,13 @@ impl RegionColumns {
 
         let registers = self.registers.lists.range();
         let count = registers.len();
-        let mut names = FxHashSet::default();
         for register in registers {
-            let Registers { name, class, lanes, weight, .. } = &self.registers;
-            let [name, class] = [text(&name[register])?, text(&class[register])?];
-            let Some(class) = classes.iter().position(|one| one.data() == class.as_bytes()) else {
+            let Registers { name: names, class, lanes, weight, last, .. } = &mut self.registers;
+            let (name, class) = (names.get(register), class.get(register));
+            let Some(class) = classes.clone().position(|one| class_names.get(one) == class) else {
                 return Err(format!("register {name:?}: class {class:?} is not listed in \"classes\""));
             };
-            if !names.insert(name) {
+            if std::mem::replace(&mut last[names.number(register)], place) == place {
                 return Err(format!("register {name:?} is listed twice"));
             }
             builder.register(name, ClassId(class as u8), lanes[register], weight[register]);
@@ -252,15 +259,15 @@ impl RegionColumns {
         self.instructions.add(count, builder)?;
         for dep in self.deps.lists.range() {
             let Links { from, to, kind, latency, .. } = &self.deps;
-            let kind = DepKind::ALL.iter().find(|one| one.name().as_bytes() == kind[dep].data());
-            let kind = kind.ok_or_else(|| unknown_kind("dependence", &self.deps.kind[dep]))?;
-            builder.depend(InstrId(from[dep]), InstrId(to[dep]), *kind, latency[dep]);
+            let known = self.dep_kinds[kind.number(dep)];
+            let known = known.ok_or_else(|| format!("{:?} is no kind of dependence", kind.get(dep)))?;
+            builder.depend(InstrId(from[dep]), InstrId(to[dep]), known, latency[dep]);
         }
         for hint in self.hints.lists.range() {
             let Links { from, to, kind, latency, .. } = &self.hints;
-            let kind = HintKind::ALL.iter().find(|one| one.name().as_bytes() == kind[hint].data());
-            let kind = kind.ok_or_else(|| unknown_kind("hint", &self.hints.kind[hint]))?;
-            builder.hint(InstrId(from[hint]), to.get(hint).map(|to| InstrId(*to)), *kind, latency[hint]);
+            let known = HintKind::ALL.into_iter().find(|one| one.name() == kind.get(hint));
+            let known = known.ok_or_else(|| format!("{:?} is no kind of hint", kind.get(hint)))?;
+            builder.hint(InstrId(from[hint]), to.get(hint).map(|to| InstrId(*to)), known, latency[hint]);
         }
 
         let check = |peaks: Option<Vec<Peak>>, name: &str| match peaks {
@@ -288,25 +295,21 @@ impl Instructions {
         for (position, place) in self.lists.range().enumerate() {
             units.clear();
             for unit in self.unit.1.range() {
-                units.push((text(&self.unit.0[unit])?, self.cycles[unit]));
+                units.push((self.unit.0.get(unit), self.cycles[unit]));
             }
-            let opcode = text(&self.op[place])?;
+            let opcode = self.op.get(place);
             let instr = builder.instr(InstrSpec {
                 opcode,
                 latency: self.latency[place],
                 units: &units,
-                flags: text(&self.flags[place])?,
+                flags: self.flags.get(place),
                 micro_ops: self.micro_ops[place],
                 address_space: self.address_space.get(place).copied().unwrap_or(-1),
             });
             let who = |message: String| format!("instruction #{position} {opcode}: {message}");
             for def in self.defs.lists.range() {
                 let (register, lanes) = self.defs.get(def, registers).map_err(who)?;
-                let flags = &self.def_flags[def];
-                let flags = match flags.is_empty() {
-                    true => Default::default(),
-                    false => def_flags(text(flags)?).map_err(who)?,
-                };
+                let flags = def_flags(self.def_flags.get(def)).map_err(who)?;
                 builder.defs_with(instr, register, lanes, flags);
             }
             for used in self.uses.lists.range() {
@@ -342,7 +345,7 @@ impl Batch {
     fn kernel(&mut self, builder: &mut RegionBuilder) -> Result<Kernel, String> {
         let row = self.next;
         self.next += 1;
-        let name = text(&self.kernel[row])?.to_string();
+        let name = self.kernel.get(row).to_string();
         let max_occupancy = self.max_occupancy.get(row).copied();
         if max_occupancy == Some(0) {
             return Err(format!(
@@ -356,17 +359,17 @@ impl Batch {
         let mut regions = Vec::with_capacity(places.len());
         let mut names = FxHashSet::default();
         for place in places {
-            let region = self.region.region(place, builder).map_err(|message| {
-                let region = String::from_utf8_lossy(self.region.name[place].data());
-                format!("region {region:?}: {message}")
-            })?;
+            let region = self
+                .region
+                .region(place, builder)
+                .map_err(|message| format!("region {:?}: {message}", self.region.name.get(place)))?;
             if !names.insert(region.name().to_string()) {
                 return Err(format!("region {:?} of kernel {name:?} appears twice", region.name()));
             }
             regions.push(region);
         }
         let target = self.target.get(row).map(text).transpose()?.map(str::to_string);
-        let origin = text(&self.origin[row])?.to_string();
+        let origin = self.origin.get(row).to_string();
         Ok(Kernel { name, origin, target, is_entry: self.entry[row], max_occupancy, regions })
     }
 }
@@ -376,10 +379,6 @@ fn check_inside(path: &str, inner: &Lists, outer: &Lists) -> Result<(), String> 
         true => Ok(()),
         false => Err(format!("column {path:?} has another number of lists than its neighbours")),
     }
-}
-
-fn unknown_kind(what: &str, kind: &ByteArray) -> String {
-    format!("{:?} is no kind of {what}", String::from_utf8_lossy(kind.data()))
 }
 
 fn text(bytes: &ByteArray) -> Result<&str, String> {

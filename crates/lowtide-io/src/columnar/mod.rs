@@ -107,9 +107,12 @@ impl ParquetKernels {
                 row_group,
                 rows: usize::try_from(row_group.num_rows()).unwrap_or(usize::MAX),
                 taken: Taken::default(),
+                scratch: Vec::new(),
             };
             let batch = guarded(AssertUnwindSafe(|| Batch::read(columns)));
-            let read: u64 = row_group.columns().iter().map(|column| column.compressed_size() as u64).sum();
+            let sizes =
+                row_group.columns().iter().filter_map(|column| u64::try_from(column.compressed_size()).ok());
+            let read = sizes.fold(0, u64::saturating_add);
             self.batch = Some(batch.map_err(|message| self.file_error(message))?);
             self.read.fetch_add(read, Ordering::Relaxed);
         }
