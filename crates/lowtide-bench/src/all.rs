@@ -32,7 +32,7 @@ const SWEEP_GROUPS: u32 = 4;
 /// The arguments of `lowtide bench all`.
 #[derive(Args)]
 pub struct AllArgs {
-    /// Read region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), or folders of them
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), or folders of them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -6,7 +6,7 @@ use thiserror::Error;
 pub struct ReadError {
     /// The name of the file, or `<stdin>`.
     pub file: String,
-    /// The line, counted from 1. `None` for an error of the whole file.
+    /// The line (or the row of a Parquet file), counted from 1. `None` for an error of the whole file.
     pub line: Option<u64>,
     /// The error, with the element of the line that has it.
     pub message: String,

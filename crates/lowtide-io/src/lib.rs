@@ -3,6 +3,7 @@
 //! - [`KernelReader`] reads region files: the project's own format (`docs/region-format.md`) or a dump from
 //!   LLVM, plain or gzip. It recognises the format by the content, is strict, and holds one kernel in memory.
 //! - [`format_line`] and [`LineWriter`] write the project's own format.
+//! - [`KernelFileWriter`] and [`ResultFileWriter`] write Parquet files, with the feature `parquet`. [`KernelReader`] then reads them, too.
 //! - [`ScheduleReader`] and [`format_schedule`] read and write schedules, which can carry [`PeakBound`]s.
 //! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
 //! - [`dot()`] draws a dependence graph.
@@ -14,6 +15,11 @@
 
 mod bug_report;
 mod certificate_file;
+#[cfg(feature = "parquet")]
+mod columnar;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_columnar.rs"]
+mod columnar;
 mod cursor;
 mod dot;
 mod error;
@@ -24,11 +30,13 @@ mod output;
 mod peak_bound;
 mod reader;
 mod region_file;
+mod results;
 mod schedule_file;
 mod shader;
 
 pub use bug_report::describe_internal_error;
 pub use certificate_file::{format_certificate, format_certificate_header};
+pub use columnar::{KernelFileWriter, ResultFileWriter};
 pub use dot::dot;
 pub use error::ReadError;
 pub use lines::MAX_LINE;
@@ -36,5 +44,6 @@ pub use output::LineWriter;
 pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
 pub use region_file::{def_flags, format_line};
+pub use results::{ClassRow, ResultRow};
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};
 pub use shader::{ShaderLanguage, parse_shader, read_shader, shader_place};

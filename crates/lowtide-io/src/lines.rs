@@ -23,6 +23,12 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Lines, ReadError> {
+        let (file, input) = Lines::open_file(path)?;
+        Lines::from_reader(Box::new(input), file)
+    }
+
+    /// Open a file. Return its name for messages, too.
+    pub(crate) fn open_file(path: &Path) -> Result<(String, File), ReadError> {
         let file = path.display().to_string();
         let fail = |error: std::io::Error| ReadError {
             file: file.clone(),
@@ -33,7 +39,7 @@ impl Lines {
         if input.metadata().map_err(fail)?.is_dir() {
             return Err(ReadError { file, line: None, message: "is a directory".to_string() });
         }
-        Lines::from_reader(Box::new(input), file)
+        Ok((file, input))
     }
 
     /// Read from any source; `file` is the name for messages.
@@ -56,6 +62,16 @@ impl Lines {
             false => Box::new(input),
         };
         Ok(Lines { input, gzip, file, line: 0, max_line: MAX_LINE, buffer: Vec::new() })
+    }
+
+    /// Return whether the next bytes are these. Must be called before the first line.
+    pub(crate) fn starts_with(&mut self, bytes: &[u8]) -> bool {
+        !self.gzip && self.input.fill_buf().is_ok_and(|start| start.starts_with(bytes))
+    }
+
+    /// Return the rest of the input.
+    pub(crate) fn into_rest(self) -> Box<dyn BufRead + Send> {
+        self.input
     }
 
     /// Return the next line that is not blank, without its end. `None` after the last one.

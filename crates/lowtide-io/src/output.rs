@@ -19,6 +19,32 @@ pub struct LineWriter {
     sink: Sink,
 }
 
+/// A file of any content that is written atomically on success, to the places that [`LineWriter`] knows.
+#[cfg(feature = "parquet")]
+pub(crate) struct AtomicFile {
+    place: Place,
+    file: File,
+}
+
+#[cfg(feature = "parquet")]
+impl AtomicFile {
+    /// Start a file. Its folder must exist.
+    pub(crate) fn create(path: &Path) -> Result<Self, Error> {
+        let place = Place::of(path)?;
+        Ok(AtomicFile { file: place.temporary()?, place })
+    }
+
+    /// Return the temporary file, whose content [`AtomicFile::finish`] puts into place.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Move the file into place. A closed standard output (`| head`) is no error.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.place.put(self.file)
+    }
+}
+
 /// The destination of the complete text.
 enum Place {
     Stdout,
@@ -37,11 +63,7 @@ impl LineWriter {
     /// Start a file. Its folder must exist.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let place = Place::of(path)?;
-        let file = match &place {
-            Place::Stdout | Place::Special(_) => tempfile::tempfile()?,
-            // The error carries the name of the temporary file, which would only confuse.
-            Place::File(path, _) => tempfile::tempfile_in(folder_of(path)).map_err(without_path)?,
-        };
+        let file = place.temporary()?;
         let sink = match path.extension().is_some_and(|extension| extension == "gz") {
             true => Sink::Gzip(Box::new(BufWriter::new(GzEncoder::new(file, Compression::new(9))))),
             false => Sink::Plain(BufWriter::new(file)),
@@ -66,8 +88,24 @@ impl LineWriter {
             Sink::Gzip(sink) => sink.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()?,
         };
         file.flush()?;
+        self.place.put(file)
+    }
+}
+
+impl Place {
+    /// Return a file without a name for the text.
+    fn temporary(&self) -> Result<File, Error> {
+        match self {
+            Place::Stdout | Place::Special(_) => tempfile::tempfile(),
+            // The error carries the name of the temporary file, which would only confuse.
+            Place::File(path, _) => tempfile::tempfile_in(folder_of(path)).map_err(without_path),
+        }
+    }
+
+    /// Copy a complete file to its place.
+    fn put(self, mut file: File) -> Result<(), Error> {
         file.rewind()?;
-        match self.place {
+        match self {
             Place::Stdout => {
                 let mut stdout = std::io::stdout().lock();
                 match std::io::copy(&mut file, &mut stdout).and_then(|_| stdout.flush()) {
@@ -98,9 +136,7 @@ impl LineWriter {
             }
         }
     }
-}
 
-impl Place {
     fn of(path: &Path) -> Result<Place, Error> {
         if path == Path::new("-") {
             return Ok(Place::Stdout);

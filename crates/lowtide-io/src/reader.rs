@@ -1,14 +1,17 @@
-//! One reader for all region files: plain or gzip, own format or LLVM dump, one kernel in memory at a time.
+//! One reader for all region files: lines (plain or gzip, own format or LLVM dump) with one kernel in memory at a time, or Parquet.
 
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lowtide::region::{Kernel, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
+use crate::columnar::ParquetKernels;
 use crate::lines::Lines;
 use crate::llvm_dump::DumpReader;
 use crate::{ReadError, llvm_dump, region_file};
@@ -46,7 +49,7 @@ pub(crate) struct Entry {
     pub(crate) position: Option<u32>,
 }
 
-/// Reads the kernels of a file, one after the other. Memory holds one kernel at a time.
+/// Reads the kernels of a file, one after the other. Memory holds one kernel at a time, or one row group of a Parquet file.
 ///
 /// ```
 /// let line = r#"{"lowtide":1,"kernel":"k","region":"r","classes":["vgpr"],
@@ -59,41 +62,132 @@ pub(crate) struct Entry {
 /// # Ok::<(), lowtide_io::ReadError>(())
 /// ```
 pub struct KernelReader {
-    lines: Lines,
-    dumps: DumpReader,
-    /// The first region of the next kernel.
-    ahead: Option<Entry>,
-    /// The last line of each complete kernel, by a hash of its name.
+    source: Source,
+    /// The last line (or the row) of each complete kernel, by a hash of its name.
     complete: FxHashMap<u128, u64>,
     started: bool,
     failed: bool,
 }
 
+enum Source {
+    Lines(Box<LineKernels>),
+    Parquet(Box<ParquetKernels>),
+}
+
+/// Reads kernels from lines.
+struct LineKernels {
+    lines: Lines,
+    dumps: DumpReader,
+    /// The first region of the next kernel.
+    ahead: Option<Entry>,
+}
+
 impl KernelReader {
     /// Open a file; `-` is the standard input.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        KernelReader::open_counted(path, Arc::default())
+    }
+
+    /// Open a file; `-` is the standard input. `read` grows by the bytes that have been read.
+    pub fn open_counted(path: &Path, read: Arc<AtomicU64>) -> Result<Self, ReadError> {
         if path == Path::new("-") {
             return KernelReader::from_reader(Box::new(std::io::stdin()), "<stdin>");
         }
-        Ok(KernelReader::new(Lines::open(path)?))
-    }
-
-    /// Read from any source; `name` is for messages.
-    pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Self, ReadError> {
-        Ok(KernelReader::new(Lines::from_reader(input, name.to_string())?))
-    }
-
-    fn new(lines: Lines) -> Self {
-        KernelReader {
-            lines,
-            dumps: DumpReader::new(),
-            ahead: None,
-            complete: FxHashMap::default(),
-            started: false,
-            failed: false,
+        let (name, mut file) = Lines::open_file(path)?;
+        // Parquet files are described at their end, so a pipe cannot be read as it comes.
+        if file.metadata().is_ok_and(|data| data.is_file()) {
+            let mut start = Vec::new();
+            let sniffed = file.by_ref().take(PARQUET.len() as u64).read_to_end(&mut start);
+            sniffed.and_then(|_| file.rewind()).map_err(|error| ReadError {
+                file: name.clone(),
+                line: None,
+                message: format!("cannot be read: {error}"),
+            })?;
+            if start == PARQUET {
+                let kernels = ParquetKernels::open(file, &name, read)?;
+                return Ok(KernelReader::of(Source::Parquet(Box::new(kernels))));
+            }
         }
+        KernelReader::new(Lines::from_reader(Box::new(Counted { file, read }), name)?)
     }
 
+    /// Read from any source; `name` is for messages. A Parquet file is first copied to a temporary file.
+    pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<Self, ReadError> {
+        KernelReader::new(Lines::from_reader(input, name.to_string())?)
+    }
+
+    fn new(mut lines: Lines) -> Result<Self, ReadError> {
+        if !lines.starts_with(PARQUET) {
+            let lines = LineKernels { lines, dumps: DumpReader::new(), ahead: None };
+            return Ok(KernelReader::of(Source::Lines(Box::new(lines))));
+        }
+        let cannot = lines.file_error("cannot be read");
+        let name = cannot.file.clone();
+        let copy = tempfile::tempfile().and_then(|mut file| {
+            std::io::copy(&mut lines.into_rest(), &mut file)?;
+            Ok(file)
+        });
+        let fail = |error| ReadError { message: format!("cannot be read: {error}"), ..cannot };
+        let kernels = ParquetKernels::open(copy.map_err(fail)?, &name, Arc::default())?;
+        Ok(KernelReader::of(Source::Parquet(Box::new(kernels))))
+    }
+
+    fn of(source: Source) -> Self {
+        KernelReader { source, complete: FxHashMap::default(), started: false, failed: false }
+    }
+
+    fn next_kernel(&mut self) -> Result<Option<Kernel>, ReadError> {
+        let kernel = match &mut self.source {
+            Source::Lines(lines) => lines.next_kernel(&self.complete)?,
+            Source::Parquet(rows) => match rows.next_kernel()? {
+                None => None,
+                Some((mut kernel, row)) => {
+                    if kernel.name.is_empty() {
+                        kernel.name = format!("unnamed.{row}");
+                    }
+                    let Kernel { name, origin, .. } = &kernel;
+                    if let Some(first) = self.complete.get(&kernel_number(name, origin)) {
+                        let message = format!("kernel {name:?} is already in row {first}");
+                        return Err(rows.row_error(row, message));
+                    }
+                    Some((kernel, row))
+                }
+            },
+        };
+        let Some((kernel, last)) = kernel else {
+            if self.started {
+                return Ok(None);
+            }
+            const EMPTY: &str = "contains no regions";
+            return Err(match &self.source {
+                Source::Lines(lines) => lines.lines.file_error(EMPTY),
+                Source::Parquet(rows) => rows.file_error(EMPTY.to_string()),
+            });
+        };
+        self.started = true;
+        self.complete.insert(kernel_number(&kernel.name, &kernel.origin), last);
+        Ok(Some(kernel))
+    }
+}
+
+/// The first bytes of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
+
+/// A file that counts the bytes read from it.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl LineKernels {
     fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         let Some(line) = self.lines.next_line()? else {
             return Ok(None);
@@ -106,18 +200,15 @@ impl KernelReader {
         entry.map(Some).map_err(|message| self.lines.error(message))
     }
 
-    fn next_kernel(&mut self) -> Result<Option<Kernel>, ReadError> {
+    /// Return the next kernel with its last line. `complete` has the last line of each kernel before.
+    fn next_kernel(&mut self, complete: &FxHashMap<u128, u64>) -> Result<Option<(Kernel, u64)>, ReadError> {
         let first = match self.ahead.take() {
             Some(entry) => Some(entry),
             None => self.next_entry()?,
         };
         let Some(first) = first else {
-            if !self.started {
-                return Err(self.lines.file_error("contains no regions"));
-            }
             return Ok(None);
         };
-        self.started = true;
         let mut last = self.lines.line_number();
         let mut header = first.kernel;
         let mut position = first.position;
@@ -130,7 +221,7 @@ impl KernelReader {
             let restarts = unnamed && entry.position <= position;
             if (name, origin) != (&header.name, &header.origin) || restarts {
                 if !name.is_empty()
-                    && let Some(line) = self.complete.get(&kernel_number(name, origin))
+                    && let Some(line) = complete.get(&kernel_number(name, origin))
                 {
                     return Err(self.lines.error(format!(
                         "kernel {name:?} already ended at line {line}: the regions of a kernel must stand together"
@@ -156,8 +247,7 @@ impl KernelReader {
         if unnamed {
             header.name = format!("unnamed.{last}").into();
         }
-        self.complete.insert(kernel_number(&header.name, &header.origin), last);
-        Ok(Some(header.with_regions(regions)))
+        Ok(Some((header.with_regions(regions), last)))
     }
 }
 

@@ -207,7 +207,7 @@ pub fn def_flags(letters: &str) -> Result<DefFlags, String> {
     Ok(flags)
 }
 
-fn def_flag_letters(flags: DefFlags) -> String {
+pub(crate) fn def_flag_letters(flags: DefFlags) -> String {
     let DefFlags { dead, early_clobber, tied, undef } = flags;
     let letters = [(dead, 'd'), (early_clobber, 'e'), (tied, 't'), (undef, 'u')];
     letters.into_iter().filter_map(|(set, letter)| set.then_some(letter)).collect()

@@ -17,6 +17,7 @@ mod fuzz_short;
 mod groups;
 mod instances;
 mod kernels;
+mod parquet;
 mod promises;
 mod round_trip;
 mod shaders;

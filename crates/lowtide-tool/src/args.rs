@@ -16,7 +16,7 @@ pub use crate::ant_args::AntArgs;
 /// The kernels to read.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct InputArgs {
-    /// Read region files (.jsonl or .jsonl.gz), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or the standard input (-)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

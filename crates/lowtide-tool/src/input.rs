@@ -1,7 +1,5 @@
 //! Kernels from files, with a progress bar, and the targets to schedule them for.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,6 +66,9 @@ pub fn for_each_kernel<T: Send>(
     Ok(())
 }
 
+/// The endings of region files.
+const REGION_FILES: [&str; 3] = [".jsonl", ".jsonl.gz", ".parquet"];
+
 /// Return the files of a list. A folder stands for the region files and shaders in it. Only regular files of a
 /// folder count, also behind symbolic links: a pipe without a writer would block the reader.
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
@@ -86,7 +87,7 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         for entry in std::fs::read_dir(path).map_err(fail)? {
             let entry = entry.map_err(fail)?.path();
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            let is_region_file = name.ends_with(".jsonl") || name.ends_with(".jsonl.gz");
+            let is_region_file = REGION_FILES.iter().any(|ending| name.ends_with(ending));
             // A file that cannot be looked at is an error of the reader.
             let is_regular = entry.metadata().map_or(true, |data| data.is_file());
             if is_regular && (is_region_file || ShaderLanguage::of(&entry).is_some()) {
@@ -95,7 +96,7 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
         if inside.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no region files (*.jsonl, *.jsonl.gz) and no shaders in this folder",
+                "{}: no region files (*.jsonl, *.jsonl.gz, *.parquet) and no shaders in this folder",
                 path.display()
             )));
         }
@@ -123,20 +124,10 @@ impl Progress {
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn Iterator<Item = Result<Kernel, ReadError>>>, ReadError> {
-        if path == Path::new("-") {
-            return Ok(Box::new(KernelReader::open(path)?));
-        }
         if ShaderLanguage::of(path).is_some() {
             return Ok(Box::new(read_shader(path)?.into_iter().map(Ok)));
         }
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| ReadError {
-            file: name.clone(),
-            line: None,
-            message: format!("cannot be read: {error}"),
-        })?;
-        let counted = Counted { file, read: Arc::clone(&self.read) };
-        Ok(Box::new(KernelReader::from_reader(Box::new(counted), &name)?))
+        Ok(Box::new(KernelReader::open_counted(path, Arc::clone(&self.read))?))
     }
 
     /// Note that `kernels` of the `of` kernels of the current group are done.
@@ -148,20 +139,6 @@ impl Progress {
 
     fn end_group(&self) {
         self.done.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-}
-
-/// A file that counts the bytes read from it.
-struct Counted {
-    file: File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
     }
 }
 

@@ -39,7 +39,7 @@ impl GoalName {
 /// The arguments of `lowtide bench budget`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct BudgetArgs {
-    /// Read region files (.jsonl or .jsonl.gz), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), folders of them, or the standard input (-)
     #[arg(required_unless_present = "generated", value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -17,7 +17,7 @@ const MODEL_BUDGET: &str = "60s";
 /// The arguments of `lowtide bench minreg`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct MinregArgs {
-    /// Read region files (.jsonl or .jsonl.gz), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), folders of them, or the standard input (-)
     #[arg(required_unless_present = "families", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

@@ -15,7 +15,7 @@ const SEED: u64 = 1;
 /// The arguments of `lowtide bench pack`.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct PackArgs {
-    /// Read region files (.jsonl or .jsonl.gz), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), folders of them, or the standard input (-)
     #[arg(required_unless_present = "generated", value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 /// The arguments of `lowtide pack`.
 #[derive(clap::Args)]
 pub(crate) struct PackArgs {
-    /// Read region files (.jsonl or .jsonl.gz), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), folders of them, or the standard input (-)
     #[arg(required_unless_present = "generated", value_name = "FILE")]
     files: Vec<PathBuf>,
 

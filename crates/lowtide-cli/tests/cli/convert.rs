@@ -21,6 +21,25 @@ fn the_own_format_round_trips() {
 }
 
 #[test]
+fn parquet_round_trips() {
+    let folder = Folder::new();
+    let [lines, table, back] = ["a.jsonl", "a.parquet", "b.jsonl"].map(|name| folder.path(name));
+    run("convert {} -o {}", &[&corpus(), &lines]).ok();
+    run("convert {} -o {}", &[&corpus(), &table]).ok();
+    run("convert {} -o {}", &[&table, &back]).ok();
+    assert!(text(&lines) == text(&back));
+    let sizes = |file| run("info {} --csv", &[file]).ok();
+    assert_eq!(sizes(&table), sizes(&lines), "every command reads it");
+    let region: Value = serde_json::from_str(text(&lines).lines().next().expect("a line")).expect("JSON");
+    let name = region["region"].as_str().expect("a name").to_string();
+    let one = folder.path("one.parquet");
+    run(&format!("convert {{}} --region {name} -o {{}}"), &[&table, &one]).ok();
+    assert!(run("convert {}", &[&one]).ok().lines().count() >= 1);
+    let error = run("convert {} --region nowhere -o {}", &[&table, &one]).error();
+    assert!(error.contains("no region is named \"nowhere\""), "{error}");
+}
+
+#[test]
 fn operands_keep_their_order_and_duplicates() {
     let folder = Folder::new();
     let mut region = tiny("k", "r");
@@ -71,7 +90,7 @@ fn an_unknown_ending_is_refused() {
     let file = folder.regions("k.jsonl", &[tiny("k", "r")]);
     for name in ["k.json", "k.csv.gz", "k.parquet"] {
         let error = run("convert {} -o {}", &[&file, &folder.path(name)]).error();
-        assert!(error.contains("stands for no format: write .jsonl, .jsonl.gz or .dot"), "{error}");
+        assert!(error.contains("stands for no format: write .jsonl, .jsonl.gz, .parquet or .dot"), "{error}");
     }
     assert_eq!(folder.names(), ["k.jsonl"]);
     run("convert {} -o {}", &[&file, &folder.path("plain")]).ok();

@@ -316,3 +316,36 @@ fn totals_match_the_goal() {
     let occupancy = text("occupancy");
     assert!(occupancy.contains("at most 2") && occupancy.contains("(waves "), "{occupancy}");
 }
+
+#[test]
+fn formats_have_short_forms() {
+    let folder = Folder::new();
+    let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s")]);
+    let figures = |options: &str| {
+        let text = run(&format!("schedule {{}} --nodes 100 {options}"), &[&file]).ok();
+        text.lines()
+            .map(|line| line.rsplit_once(',').map_or(line, |(start, _)| start).to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(figures("--format csv"), figures("--csv"));
+    let json =
+        |options: &str| without_times(&run(&format!("schedule {{}} --nodes 100 {options}"), &[&file]).ok());
+    assert_eq!(json("--format json"), json("--json"));
+    run("schedule {} --format csv --json", &[&file]).usage();
+}
+
+#[test]
+fn results_become_a_parquet_file() {
+    let folder = Folder::new();
+    let file = folder.regions("k.jsonl", &[tiny("k", "r"), tiny("k", "s")]);
+    let [one, two] = ["one.parquet", "two.parquet"].map(|name| folder.path(name));
+    assert_eq!(run("schedule {} --nodes 100 --format parquet -o {}", &[&file, &one]).ok(), "");
+    let table = run("schedule {} --nodes 100 -o {}", &[&file, &two]).ok();
+    assert!(table.contains("kernel"), "the table is printed beside the file: {table}");
+    for result in [one, two] {
+        let bytes = std::fs::read(&result).expect("the file was written");
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        let error = run("info {}", &[&result]).error();
+        assert!(error.contains("not one of kernels"), "{error}");
+    }
+}

@@ -3,6 +3,7 @@
 mod certificates;
 mod figures;
 mod front;
+mod rows;
 mod totals;
 mod work;
 
@@ -34,14 +35,14 @@ pub(crate) struct ScheduleArgs {
     work: WorkArgs,
 
     /// Print the reason for each choice of an instruction, instead of the table
-    #[arg(long, conflicts_with_all = ["json", "csv", "output", "summary"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "results", "output", "summary"])]
     explain: bool,
 
     /// Find the shortest schedules for every number of waves, and print this trade-off for each kernel (goals occupancy and throughput)
     #[arg(long, conflicts_with = "explain")]
     front: bool,
 
-    /// Write the schedules to FILE, atomically on success; - prints them instead of the table
+    /// Write the schedules to FILE, atomically on success; - prints them instead of the table. A FILE.parquet gets all results, one row for each region
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -59,6 +60,47 @@ pub(crate) struct ScheduleArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    /// Print the results in this format instead of tables
+    #[arg(long = "format", value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "csv", "summary"])]
+    results: Option<ResultFormat>,
+}
+
+/// A format of results.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ResultFormat {
+    /// As --json
+    Json,
+    /// As --csv: one row for each kernel
+    Csv,
+    /// One row for each region, with its schedule, in the file of -o or into a pipe
+    Parquet,
+}
+
+impl ScheduleArgs {
+    fn is_json(&self) -> bool {
+        self.format.json || self.results == Some(ResultFormat::Json)
+    }
+
+    fn is_csv(&self) -> bool {
+        self.format.csv || self.results == Some(ResultFormat::Csv)
+    }
+
+    /// Return whether only a Parquet file is wanted.
+    fn is_parquet(&self) -> bool {
+        self.results == Some(ResultFormat::Parquet)
+    }
+
+    /// Return whether -o names a Parquet file.
+    fn has_parquet_file(&self) -> bool {
+        let ending = self.output.as_deref().and_then(Path::extension);
+        self.is_parquet() || ending.is_some_and(|ending| ending == "parquet")
+    }
+
+    /// Return whether the standard output is free for a table.
+    fn prints_table(&self) -> bool {
+        self.output.as_deref() != Some(Path::new("-")) && !self.is_parquet()
+    }
 }
 
 /// The result of the command.
@@ -105,7 +147,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     let create = |file: &Option<PathBuf>| -> Result<Option<LineWriter>, Failure> {
         file.as_deref().map(LineWriter::create).transpose().map_err(|error| write_failure(file, error))
     };
-    let mut output = create(&args.output)?;
+    let mut rows = args.has_parquet_file().then(|| rows::create(args.output.as_deref())).transpose()?;
+    let mut output = if rows.is_some() { None } else { create(&args.output)? };
     let mut certificates = create(&args.certificate)?;
     if let Some(certificates) = &mut certificates {
         let header = format_certificate_header(
@@ -133,6 +176,9 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                     output.line(&line).map_err(|error| write_failure(&args.output, error))?;
                 }
             }
+            if let Some(rows) = &mut rows {
+                rows::write(rows, &result).map_err(|error| write_failure(&args.output, error))?;
+            }
             if let Some(certificates) = &mut certificates {
                 for line in &result.certificates.lines {
                     certificates.line(line).map_err(|error| write_failure(&args.certificate, error))?;
@@ -151,20 +197,22 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
     if let Some(output) = output {
         output.finish().map_err(|error| write_failure(&args.output, error))?;
     }
+    if let Some(rows) = rows {
+        rows.finish().map_err(|error| write_failure(&args.output, error))?;
+    }
     if let Some(certificates) = certificates {
         certificates.finish().map_err(|error| write_failure(&args.certificate, error))?;
     }
-    if args.output.as_deref() == Some(Path::new("-")) {
-        // The standard output has the schedules.
-    } else if args.format.json {
+    if !args.prints_table() {
+        // The standard output has the schedules, or nothing is to be printed.
+    } else if args.is_json() {
         print_json(&document)?;
-    } else if args.format.csv {
+    } else if args.is_csv() {
         print_table_as_csv(&document, args)?;
     } else {
         print(&as_table(&document, args))?;
     }
-    let has_text = !args.format.json && !args.format.csv;
-    if args.certificate.is_some() && has_text && args.output.as_deref() != Some(Path::new("-")) {
+    if args.certificate.is_some() && args.prints_table() && !args.is_json() && !args.is_csv() {
         print(&claims.in_words())?;
     }
     progress::summary(&facts(&document, args));

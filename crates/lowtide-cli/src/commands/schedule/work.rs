@@ -112,6 +112,9 @@ pub(super) struct Before {
     pub(super) length: u64,
     pub(super) weighted_length: u64,
     pub(super) cycles_per_wave: f64,
+    /// For each region, the peak of the target's first class and the length.
+    #[serde(skip)]
+    pub(super) regions: Vec<[u32; 2]>,
 }
 
 impl Before {
@@ -130,6 +133,7 @@ impl Before {
             length: 0,
             weighted_length: 0,
             cycles_per_wave: 0.0,
+            regions: Vec::new(),
         };
         let mut measures = Vec::new();
         for problem in problems {
@@ -139,6 +143,7 @@ impl Before {
             figures.peak = figures.peak.max(peak);
             figures.peak_sum += u64::from(peak);
             figures.length += u64::from(measure.length);
+            figures.regions.push([peak, measure.length]);
             figures.weighted_length += u64::from(loop_weight(problem.region())) * u64::from(measure.length);
             measures.push(measure);
         }
@@ -223,10 +228,10 @@ impl PointResult {
 pub(in super::super) struct RegionResult {
     pub(super) name: String,
     pub(super) n: usize,
-    order: Vec<u32>,
-    cycles: Vec<u32>,
-    peak: BTreeMap<String, u32>,
-    peak_at: BTreeMap<String, u32>,
+    pub(super) order: Vec<u32>,
+    pub(super) cycles: Vec<u32>,
+    pub(super) peak: BTreeMap<String, u32>,
+    pub(super) peak_at: BTreeMap<String, u32>,
     peak_bound: BTreeMap<String, u32>,
     peak_bound_by: BTreeMap<String, BoundReason>,
     pub(super) length: u32,
@@ -236,8 +241,8 @@ pub(in super::super) struct RegionResult {
     pub(super) proven_length: bool,
     pub(super) optimal: bool,
     /// Pairs of instructions that the input clusters, and those of them that do not stay together.
-    pairs: u32,
-    broken_pairs: u32,
+    pub(super) pairs: u32,
+    pub(super) broken_pairs: u32,
     /// The searches, if any were necessary.
     pub(in super::super) searches: Vec<SearchResult>,
     #[serde(skip)]
@@ -256,13 +261,13 @@ pub(in super::super) struct RegionResult {
 pub(in super::super) struct SearchResult {
     /// The quantity that is optimized.
     of: &'static str,
-    steps: Vec<StepResult>,
+    pub(super) steps: Vec<StepResult>,
 }
 
 #[derive(Serialize)]
-struct StepResult {
-    seconds: f64,
-    nodes: u64,
+pub(super) struct StepResult {
+    pub(super) seconds: f64,
+    pub(super) nodes: u64,
     best: u64,
     bound: u64,
 }

@@ -1,0 +1,452 @@
+//! The columns of a row group, as plain arrays, and the lists around them, as ranges of these arrays.
+//!
+//! Parquet stores two small numbers with each value: the innermost list that continues (repetition level), and how much
+//! of the path to the value is not null (definition level). [`Lists`] makes lengths of lists from these levels. Columns of the same
+//! list must have the same levels, so that values at the same position belong together.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::Type as Physical;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use rustc_hash::FxHashMap;
+
+use super::limits::Taken;
+use super::schema::{Leaf, List};
+
+/// Reads the columns of one row group.
+pub(super) struct Columns<'a> {
+    pub(super) file: &'a mut File,
+    pub(super) length: u64,
+    pub(super) leaves: &'a FxHashMap<String, Leaf>,
+    pub(super) row_group: &'a RowGroupMetaData,
+    pub(super) rows: usize,
+    pub(super) taken: Taken,
+    /// Memory for the texts of a column, used again for the next one.
+    pub(super) scratch: Vec<ByteArray>,
+}
+
+/// A column of texts: each distinct text once, and its number for each position.
+pub(super) struct Texts {
+    names: Vec<Box<str>>,
+    numbers: Vec<u32>,
+}
+
+impl Texts {
+    fn new(path: &str, values: &[ByteArray]) -> Result<Texts, String> {
+        let mut by_place: FxHashMap<(usize, usize), u32> = FxHashMap::default();
+        let mut by_text: FxHashMap<Box<str>, u32> = FxHashMap::default();
+        let mut texts = Texts { names: Vec::new(), numbers: Vec::with_capacity(values.len()) };
+        // Equal texts of a dictionary lie at the same place, so that most of them need no look at their bytes.
+        let mut last = ((0, usize::MAX), 0);
+        for value in values {
+            let bytes = value.data();
+            let place = (bytes.as_ptr() as usize, bytes.len());
+            if place != last.0 {
+                let number = match by_place.get(&place) {
+                    Some(number) => *number,
+                    None => {
+                        let text = std::str::from_utf8(bytes);
+                        let text =
+                            text.map_err(|_| format!("column {path:?} has a text that is not UTF-8"))?;
+                        let next = texts.names.len() as u32;
+                        let number = *by_text.entry(text.into()).or_insert(next);
+                        if number == next {
+                            texts.names.push(text.into());
+                        }
+                        by_place.insert(place, number);
+                        number
+                    }
+                };
+                last = (place, number);
+            }
+            texts.numbers.push(last.1);
+        }
+        Ok(texts)
+    }
+
+    /// Return the text at a position.
+    pub(super) fn get(&self, position: usize) -> &str {
+        &self.names[self.number(position)]
+    }
+
+    /// Return the number of the text at a position. Equal texts have the same number.
+    pub(super) fn number(&self, position: usize) -> usize {
+        self.numbers[position] as usize
+    }
+
+    /// Return all distinct texts, by their numbers.
+    pub(super) fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
+}
+
+/// The levels of a column. A column without lists has no repetition levels; one that is never null has no definition levels.
+struct Levels {
+    definition: Vec<i16>,
+    repetition: Vec<i16>,
+}
+
+/// Lists of the same depth: one for each element of the lists around them.
+pub(super) struct Lists {
+    lengths: Vec<u32>,
+    /// Whether each list is null. Empty if none is.
+    nulls: Vec<bool>,
+    /// The lists around these, and the levels: columns of the same lists must agree.
+    around: Vec<Vec<u32>>,
+    kinds: Vec<List>,
+    levels: Levels,
+    elements: usize,
+    next: usize,
+    start: usize,
+}
+
+impl Lists {
+    fn new(leaf: &Leaf, levels: Levels) -> Lists {
+        let mut around: Vec<Vec<u32>> = Vec::new();
+        for depth in 1..leaf.lists.len() {
+            around.push(lengths(leaf, &levels, depth));
+        }
+        let lengths = lengths(leaf, &levels, leaf.lists.len());
+        let depth = leaf.lists.len() as i16;
+        let kind = leaf.lists[leaf.lists.len() - 1];
+        let parent = leaf.lists.len().checked_sub(2).map_or(0, |outer| leaf.lists[outer].element);
+        let mut nulls = Vec::new();
+        if kind.present > parent {
+            let starts = levels.repetition.iter().zip(&levels.definition);
+            let starts =
+                starts.filter(|(repetition, definition)| **repetition < depth && **definition >= parent);
+            nulls = starts.map(|(_, definition)| *definition < kind.present).collect();
+        }
+        let elements = lengths.iter().map(|length| *length as usize).sum();
+        Lists { lengths, nulls, around, kinds: leaf.lists.clone(), levels, elements, next: 0, start: 0 }
+    }
+
+    /// Return whether the lists stand in these lists, one for each element.
+    pub(super) fn is_in(&self, outer: &Lists) -> bool {
+        let has_its_shape = match self.around.split_last() {
+            Some((last, others)) => *last == outer.lengths && *others == outer.around,
+            None => false,
+        };
+        has_its_shape && self.lengths.len() == outer.elements
+    }
+
+    /// Return the number of lists.
+    pub(super) fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Return the positions of the elements of the next list. `None` for a list that is null.
+    pub(super) fn next(&mut self) -> Option<Range<usize>> {
+        let length = self.lengths[self.next] as usize;
+        let is_null = self.nulls.get(self.next).is_some_and(|null| *null);
+        self.next += 1;
+        self.start += length;
+        (!is_null).then_some(self.start - length..self.start)
+    }
+
+    /// Return the positions of the elements of the next list, none if the list is null.
+    pub(super) fn range(&mut self) -> Range<usize> {
+        self.next().unwrap_or(0..0)
+    }
+}
+
+/// Return the lengths of all lists of a depth, counted from 1.
+fn lengths(leaf: &Leaf, levels: &Levels, depth: usize) -> Vec<u32> {
+    let element = leaf.lists[depth - 1].element;
+    let parent = depth.checked_sub(2).map_or(0, |outer| leaf.lists[outer].element);
+    let depth = depth as i16;
+    let mut lengths = Vec::new();
+    for (&repetition, &definition) in levels.repetition.iter().zip(&levels.definition) {
+        if repetition < depth {
+            if definition >= parent {
+                lengths.push(u32::from(definition >= element));
+            }
+        } else if repetition == depth
+            && let Some(last) = lengths.last_mut()
+        {
+            *last += 1;
+        }
+    }
+    lengths
+}
+
+/// A column whose values can be null: for each position, the place of its value.
+pub(super) struct Nullable<T> {
+    values: Vec<T>,
+    places: Vec<u32>,
+}
+
+impl<T> Nullable<T> {
+    const NULL: u32 = u32::MAX;
+
+    pub(super) fn get(&self, position: usize) -> Option<&T> {
+        match self.places[position] {
+            Self::NULL => None,
+            place => Some(&self.values[place as usize]),
+        }
+    }
+}
+
+impl Columns<'_> {
+    fn leaf(&self, path: &str) -> Result<&Leaf, String> {
+        self.leaves.get(path).ok_or_else(|| format!("column {path:?} is missing"))
+    }
+
+    /// Read texts that are the first column of lists.
+    pub(super) fn texts_and_lists(&mut self, path: &str) -> Result<(Texts, Lists), String> {
+        let (leaf, levels, texts) = self.raw_texts(path)?;
+        let lists = Lists::new(&leaf, levels);
+        self.check_count(path, texts.numbers.len(), lists.elements)?;
+        Ok((texts, lists))
+    }
+
+    /// Read numbers that are the first column of lists.
+    pub(super) fn numbers_and_lists(&mut self, path: &str) -> Result<(Vec<u32>, Lists), String> {
+        let (leaf, levels, values) = self.raw_numbers(path)?;
+        let lists = Lists::new(&leaf, levels);
+        self.check_count(path, values.len(), lists.elements)?;
+        Ok((values, lists))
+    }
+
+    /// Read texts of these lists, or of the rows.
+    pub(super) fn texts(&mut self, path: &str, lists: Option<&Lists>) -> Result<Texts, String> {
+        let (leaf, levels, texts) = self.raw_texts(path)?;
+        let count = self.check_lists(path, &leaf, &levels, lists)?;
+        self.check_count(path, texts.numbers.len(), count)?;
+        Ok(texts)
+    }
+
+    /// Read numbers of these lists.
+    pub(super) fn numbers(&mut self, path: &str, lists: &Lists) -> Result<Vec<u32>, String> {
+        let (leaf, levels, values) = self.raw_numbers(path)?;
+        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
+        self.check_count(path, values.len(), count)?;
+        Ok(values)
+    }
+
+    /// Read masks of lanes of these lists.
+    pub(super) fn lanes(&mut self, path: &str, lists: &Lists) -> Result<Vec<u64>, String> {
+        let negative = |_| format!("column {path:?} has a negative number");
+        let (leaf, levels, values) = if self.leaf(path)?.physical == Physical::INT32 {
+            let (leaf, levels, values) = self.raw_numbers(path)?;
+            (leaf, levels, values.into_iter().map(u64::from).collect::<Vec<_>>())
+        } else {
+            let (leaf, levels, values) = self.raw::<Int64Type>(path)?;
+            let lanes = |value: i64| if leaf.is_unsigned { Ok(value as u64) } else { u64::try_from(value) };
+            let values = values.into_iter().map(lanes).collect::<Result<_, _>>().map_err(negative)?;
+            (leaf, levels, values)
+        };
+        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
+        self.check_count(path, values.len(), count)?;
+        Ok(values)
+    }
+
+    /// Read Booleans of the rows.
+    pub(super) fn booleans(&mut self, path: &str) -> Result<Vec<bool>, String> {
+        let (leaf, levels, values) = self.raw::<BoolType>(path)?;
+        let count = self.check_lists(path, &leaf, &levels, None)?;
+        self.check_count(path, values.len(), count)?;
+        Ok(values)
+    }
+
+    /// Read texts that can be null.
+    pub(super) fn nullable_texts(
+        &mut self,
+        path: &str,
+        lists: Option<&Lists>,
+    ) -> Result<Nullable<ByteArray>, String> {
+        let (leaf, levels, values) = self.raw::<ByteArrayType>(path)?;
+        let count = self.check_lists(path, &leaf, &levels, lists)?;
+        nullable(path, &leaf, &levels, values, count)
+    }
+
+    /// Read numbers that can be null.
+    pub(super) fn nullable_numbers(
+        &mut self,
+        path: &str,
+        lists: Option<&Lists>,
+    ) -> Result<Nullable<u32>, String> {
+        let (leaf, levels, values) = self.raw_numbers(path)?;
+        let count = self.check_lists(path, &leaf, &levels, lists)?;
+        nullable(path, &leaf, &levels, values, count)
+    }
+
+    /// Read numbers with a sign that can be null.
+    pub(super) fn nullable_signed(&mut self, path: &str, lists: &Lists) -> Result<Nullable<i32>, String> {
+        let (leaf, levels, values) = self.raw::<Int32Type>(path)?;
+        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
+        nullable(path, &leaf, &levels, values, count)
+    }
+
+    /// Check that a column has the levels of its lists. Return the number of its values, nulls included.
+    fn check_lists(
+        &self,
+        path: &str,
+        leaf: &Leaf,
+        levels: &Levels,
+        lists: Option<&Lists>,
+    ) -> Result<usize, String> {
+        let Some(lists) = lists else {
+            return match leaf.lists.is_empty() {
+                true => Ok(self.rows),
+                false => Err(format!("column {path:?} is a list")),
+            };
+        };
+        let element = lists.kinds[lists.kinds.len() - 1].element;
+        let same = |(own, other): (&i16, &i16)| own.min(&element) == other.min(&element);
+        let (own, other) = (&levels.definition, &lists.levels.definition);
+        let is_same = leaf.lists == lists.kinds
+            && levels.repetition == lists.levels.repetition
+            && (own == other || own.len() == other.len() && own.iter().zip(other).all(same));
+        is_same
+            .then_some(lists.elements)
+            .ok_or_else(|| format!("column {path:?} has other lists than its neighbours"))
+    }
+
+    fn check_count(&self, path: &str, values: usize, expected: usize) -> Result<(), String> {
+        match values == expected {
+            true => Ok(()),
+            false => Err(format!("column {path:?} has nulls where a value is needed")),
+        }
+    }
+
+    fn raw_numbers(&mut self, path: &str) -> Result<(Leaf, Levels, Vec<u32>), String> {
+        let range = |_| format!("column {path:?} has a number out of range");
+        if self.leaf(path)?.physical == Physical::INT64 {
+            let (leaf, levels, values) = self.raw::<Int64Type>(path)?;
+            let values = values.into_iter().map(u32::try_from).collect::<Result<_, _>>().map_err(range)?;
+            return Ok((leaf, levels, values));
+        }
+        let (leaf, levels, values) = self.raw::<Int32Type>(path)?;
+        let number = |value: i32| if leaf.is_unsigned { Ok(value as u32) } else { u32::try_from(value) };
+        let values = values.into_iter().map(number).collect::<Result<_, _>>().map_err(range)?;
+        Ok((leaf, levels, values))
+    }
+
+    fn raw_texts(&mut self, path: &str) -> Result<(Leaf, Levels, Texts), String> {
+        let mut values = std::mem::take(&mut self.scratch);
+        let (leaf, levels) = self.raw_into::<ByteArrayType>(path, &mut values)?;
+        let texts = Texts::new(path, &values)?;
+        values.clear();
+        self.scratch = values;
+        Ok((leaf, levels, texts))
+    }
+
+    fn raw<T: DataType>(&mut self, path: &str) -> Result<(Leaf, Levels, Vec<T::T>), String> {
+        let mut values = Vec::new();
+        let (leaf, levels) = self.raw_into::<T>(path, &mut values)?;
+        Ok((leaf, levels, values))
+    }
+
+    /// Read the values of a column that are not null, and the levels of all.
+    fn raw_into<T: DataType>(
+        &mut self,
+        path: &str,
+        values: &mut Vec<T::T>,
+    ) -> Result<(Leaf, Levels), String> {
+        let leaf = self.leaf(path)?.clone();
+        let chunk = self.row_group.column(leaf.index);
+        let physical = T::get_physical_type();
+        if leaf.physical != physical || chunk.column_type() != physical {
+            return Err(format!("column {path:?} has the type {}: {physical} is needed", leaf.physical));
+        }
+        let damaged = |error: ParquetError| format!("column {path:?} cannot be read: {error}");
+        let (start, size) = self.taken.range(chunk, self.length)?;
+        let mut bytes = vec![0; size];
+        let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.read_exact(&mut bytes));
+        read.map_err(|error| format!("cannot be read: {error}"))?;
+        self.taken.check_pages(&bytes, chunk.num_values())?;
+        let window = Arc::new(Window { start, bytes: bytes.into(), length: self.length });
+        let pages = SerializedPageReader::new(window, chunk, self.rows, None).map_err(damaged)?;
+        let mut reader = ColumnReaderImpl::<T>::new(chunk.column_descr_ptr(), Box::new(pages));
+        let mut levels = Levels { definition: Vec::new(), repetition: Vec::new() };
+        let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
+        let (records, _, count) =
+            reader.read_records(self.rows, Some(definition), Some(repetition), values).map_err(damaged)?;
+        if records != self.rows || count as u64 != chunk.num_values() as u64 {
+            return Err(format!("column {path:?} has another number of rows than the file"));
+        }
+        if leaf.defined == 0 {
+            levels.definition.clear();
+        }
+        // The first list of all starts at the first level.
+        if !leaf.lists.is_empty() && levels.repetition.first().is_some_and(|first| *first != 0) {
+            return Err(format!("column {path:?} starts within a list"));
+        }
+        Ok((leaf, levels))
+    }
+}
+
+fn nullable<T>(
+    path: &str,
+    leaf: &Leaf,
+    levels: &Levels,
+    values: Vec<T>,
+    count: usize,
+) -> Result<Nullable<T>, String> {
+    let element = leaf.lists.last().map_or(0, |list| list.element);
+    let mut next = 0;
+    let mut place = |is_null: bool| {
+        next += u32::from(!is_null);
+        if is_null { Nullable::<T>::NULL } else { next - 1 }
+    };
+    let places: Vec<u32> = match leaf.defined {
+        0 => (0..count).map(|_| place(false)).collect(),
+        defined => {
+            let elements = levels.definition.iter().filter(|level| **level >= element);
+            elements.map(|level| place(*level < defined)).collect()
+        }
+    };
+    match places.len() == count && next as usize == values.len() {
+        true => Ok(Nullable { values, places }),
+        false => Err(format!("column {path:?} has another number of values than its neighbours")),
+    }
+}
+
+/// The bytes of one column chunk, at their place in the file.
+struct Window {
+    start: u64,
+    bytes: Bytes,
+    length: u64,
+}
+
+impl Window {
+    fn part(&self, start: u64, length: Option<usize>) -> Result<Bytes, ParquetError> {
+        let outside = || ParquetError::EOF("a page lies outside of its column".to_string());
+        let from =
+            start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok()).ok_or_else(outside)?;
+        let end =
+            length.map_or(Some(self.bytes.len()), |length| from.checked_add(length)).ok_or_else(outside)?;
+        match from <= end && end <= self.bytes.len() {
+            true => Ok(self.bytes.slice(from..end)),
+            false => Err(outside()),
+        }
+    }
+}
+
+impl Length for Window {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Window {
+    type T = std::io::Cursor<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(std::io::Cursor::new(self.part(start, None)?))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.part(start, Some(length))
+    }
+}
