@@ -5,7 +5,7 @@ Usage: python onnx_memory.py [MODEL.onnx ...]
 Without models, the small copies of well-known networks in the package onnx are used: real graphs and shapes, without weights.
 
 What is measured: bytes of the tensors between operators. A tensor takes space from the operator that makes it until the end of the last one that reads it; the outputs of the model stay.
-Inputs and outputs of an operator take space together while it runs. Weights, the model's inputs, workspace of operators, fusion and updates in place are left out.
+Inputs and outputs of an operator take space together while it runs. Weights (with all that is computed from weights alone), the model's inputs, workspace of operators, fusion and updates in place are left out.
 
 The program prints the peak of the model's own order, of an order level by level (each operator as soon as possible), and of the best order found, with the proven lower bound.
 """
@@ -33,10 +33,22 @@ def tensors(model: onnx.ModelProto) -> dict[str, int]:
     return sizes
 
 
+def computed(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    """Return the operators whose results depend on the model's inputs. All others compute weights."""
+    fixed = {weight.name for weight in model.graph.initializer}
+    nodes = []
+    for node in model.graph.node:
+        if all(tensor in fixed for tensor in filter(None, node.input)):
+            fixed.update(node.output)
+        else:
+            nodes.append(node)
+    return nodes
+
+
 def region_of(model: onnx.ModelProto, name: str) -> lowtide.Region:
     """Return the graph of a model as a region: instruction 2i runs operator i, and instruction 2i + 1 lets its inputs go."""
     sizes = tensors(model)
-    nodes = model.graph.node
+    nodes = computed(model)
     readers: dict[str, list[int]] = {}
     for number, node in enumerate(nodes):
         for tensor in dict.fromkeys(node.input):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -27,16 +28,12 @@ def wide(pairs: int = 40) -> Region:
 
 def hard(size: int = 300) -> Region:
     """A graph whose optimum takes minutes or more."""
-    state = 12345
+    own = random.Random(1)
     values = []
     for i in range(size):
-        uses = set()
-        for _ in range(3):
-            state = (state * 1103515245 + 12345) % 2**31
-            if i + 1 < size:
-                uses.add(i + 1 + state // 7 % min(60, size - i - 1))
-        values.append({"class": "vgpr", "def": i, "uses": sorted(uses), "weight": 1 + state % 5, "live_out": not uses})
-    return Region("hard", [("op", 1 + i % 9) for i in range(size)], values)
+        uses = {i + 1 + own.randrange(min(200, size - i - 1)) for _ in range(2)} if i + 1 < size else set()
+        values.append({"class": "vgpr", "def": i, "uses": sorted(uses), "weight": 1 + own.randrange(5), "live_out": not uses})
+    return Region("hard", ["op"] * size, values)
 
 
 def test_a_region_has_what_it_was_built_from() -> None:
@@ -52,7 +49,7 @@ def test_a_region_has_what_it_was_built_from() -> None:
     assert (region.loop_depth, region.frequency, region.classes) == (2, 9, ["vgpr", "sgpr"])
     assert region.operations() == ["load", "add"]
     assert sorted(region.dependences()) == [(0, 1, "data", 80), (0, 1, "memory", 7)]
-    assert region.values()[0] == {"name": "x", "class": "vgpr", "weight": 2, "def": 0, "uses": [1], "live_out": False}
+    assert region.values()[1] == {"name": "x", "class": "vgpr", "weight": 2, "def": 0, "uses": [1], "live_out": False}
     assert region.peaks() == {"vgpr": 5, "sgpr": 1}
     assert {name: row.tolist() for name, row in region.pressure().items()} == {"vgpr": [3, 5, 3], "sgpr": [1, 1, 0]}
     again = Region.from_dict(region.to_dict())
@@ -70,7 +67,7 @@ def test_a_region_has_what_it_was_built_from() -> None:
         (([{"latency": 4}],), "instruction 0: 'op' is missing"),
         ((["a", "b"], [], [(0, 1, "hope")]), '"hope" is not a kind of dependence: known are data, anti, output, memory, barrier'),
         ((["a", "b"], [], [(0,)]), "dependence 0: (0,) is not (from, to)"),
-        ((["a", "b"], [], [(0, 7)]), "there is no instruction 7"),
+        ((["a", "b"], [], [(0, 7)]), "names instruction #7, but there are only 2"),
         ((["a"], [{"class": "v", "weight": 2**40}]), "out of range"),
         ((["a"], [{"class": "v", "weight": -1}]), ""),
         ((["a"], [{"class": "v", "weight": 0, "def": 0}]), "weight"),
@@ -91,7 +88,7 @@ def test_arrays_are_not_copies() -> None:
     assert sorted(order.tolist()) == list(range(80)) and len(region.cycles) == 80
 
 
-def test_without_numpy_arrays_are_memoryviews(tmp_path: pathlib.Path) -> None:
+def test_without_numpy_arrays_are_memoryviews() -> None:
     script = """
 import sys
 sys.modules["numpy"] = None
@@ -100,10 +97,10 @@ region = lowtide.schedule(lowtide.Region("r", ["a", "b"]), nodes=10).regions[0]
 assert isinstance(region.order, memoryview) and region.order.tolist() == [0, 1], region.order
 region._repr_html_()
 """
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_core_needs_only_the_standard_library(tmp_path: pathlib.Path) -> None:
+def test_the_core_needs_only_the_standard_library() -> None:
     script = """
 import sys
 import lowtide
@@ -111,15 +108,15 @@ lowtide.schedule(lowtide.Region("r", ["a", "b"]), nodes=10).to_dict()
 others = {"numpy", "pyarrow", "ray", "matplotlib", "networkx"} & set(sys.modules)
 assert not others, others
 """
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_results_have_figures_bounds_reasons_and_proofs() -> None:
     result = lowtide.schedule(wide(), nodes=2000, certificate=True)
     [region] = result.regions
-    assert result.waves == result.waves_bound == 5 and result.proven == region.proven
+    assert result.waves == result.waves_bound == 6 and result.proven == region.proven
     assert region.peaks["vgpr"] >= region.peak_bounds["vgpr"] == 40 and "cut" in region.reasons["vgpr"]
-    assert region.length >= region.length_bound and region.waves == 5 and region.spilled == 0
+    assert region.length >= region.length_bound and region.waves == 6 and region.spilled == 0
     before = region.before()
     assert before["peaks"]["vgpr"] == 40 and before["length"] >= region.length_bound
     result.check()
@@ -222,10 +219,10 @@ try:
 except KeyboardInterrupt as error:
     seconds = time.monotonic() - start
     assert isinstance(error, lowtide.Interrupted), error
-    assert seconds > 0.9, seconds
+    assert 0.9 < seconds < 20, seconds
     best = error.result.regions[0]
     error.result.check()
-    assert best.peaks["memory" if "memory" in best.peaks else "vgpr"] <= region.peaks()["vgpr"]
+    assert best.peaks["vgpr"] <= region.peaks()["vgpr"]
     assert best.peak_bounds["vgpr"] <= best.peaks["vgpr"]
     print("interrupted after", seconds)
 else:
@@ -235,10 +232,8 @@ else:
 
 def test_ctrl_c_ends_a_search_with_the_best_so_far() -> None:
     tests = str(pathlib.Path(__file__).parent)
-    start = time.monotonic()
     done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(tests=tests)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout.startswith("interrupted after"), done.stderr
-    assert time.monotonic() - start < 60
 
 
 def test_other_signals_raise_their_own_exception() -> None:
@@ -307,7 +302,6 @@ def test_graphs() -> None:
 
 def test_random_graphs_have_the_optimum_of_brute_force() -> None:
     import itertools
-    import random
 
     own = random.Random(5)
     for _ in range(20):
@@ -329,7 +323,7 @@ def test_pack_and_passes(tmp_path: pathlib.Path) -> None:
     assert parted.proven and parted.cost == sum(region["cost"] for region in parted.regions) > 0
     packed = lowtide.pack(Region("r", ["v_add_f32"] * 4), target="gfx1100", nodes=1000)
     assert packed.length >= 2 and packed.proven and len(packed.regions[0]["issues"]) >= 4
-    with pytest.raises(ValueError, match="does not describe passes"):
+    with pytest.raises(ValueError, match="has no section"):
         lowtide.passes(kernel, target="gfx906")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union
 
 if TYPE_CHECKING:
     import numpy
@@ -33,7 +34,7 @@ def numbers(data: bytes) -> "Numbers":
     return view  # type: ignore[no-any-return]
 
 
-def as_list(order: Sequence[int]) -> list[int]:
+def as_list(order: Union[Sequence[int], Numbers]) -> list[int]:
     """Return any sequence of numbers as a list of Python's numbers."""
     tolist = getattr(order, "tolist", None)
     result: list[int] = tolist() if tolist is not None else [int(number) for number in order]

@@ -84,8 +84,8 @@ def _svg(picture: Picture, count: int) -> str:
         width = 2.2 if curve.colour == COLOURS["after"] else 1.4
         points = _points(curve, x, y)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{curve.colour}" stroke-width="{width}"/>')
-        place = curve.pressure.index(curve.peak)
-        parts.append(f'<circle cx="{x(place)}" cy="{y(curve.peak)}" r="3.5" fill="{curve.colour}"/>')
+        peak = curve.pressure.index(curve.peak)
+        parts.append(f'<circle cx="{x(peak)}" cy="{y(curve.peak)}" r="3.5" fill="{curve.colour}"/>')
     legend = [(curve.colour, f"{curve.name} {curve.peak}") for curve in picture.curves]
     if picture.bound is not None:
         legend.append((COLOURS["bound"], f"every order: at least {picture.bound}"))

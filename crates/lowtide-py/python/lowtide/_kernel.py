@@ -64,7 +64,7 @@ class Region:
     >>> Region("wrong", ["a", "b"], dependences=[(1, 0)])
     Traceback (most recent call last):
         ...
-    lowtide.InputError: region "wrong": dependence #1 b -> #0 a goes against the source order, which must be legal
+    lowtide.InputError: region "wrong": dependence instruction #1 b -> instruction #0 a goes backwards: instructions must be listed in a legal order
     """
 
     __slots__ = ("_native",)
@@ -183,17 +183,17 @@ class Region:
         found = self._native.production()
         return None if found is None else (found[0], numbers(found[1]))
 
-    def peaks(self, order: Optional[Sequence[int]] = None) -> dict[str, int]:
+    def peaks(self, order: Optional[Union[Sequence[int], Numbers]] = None) -> dict[str, int]:
         """Return the peak pressure of each class between instructions, of the source order or another legal one."""
         peaks = self._native.peaks(self._order(order))
         return {name: between for name, (between, _) in zip(self.classes, peaks)}
 
-    def pressure(self, order: Optional[Sequence[int]] = None) -> dict[str, Numbers]:
+    def pressure(self, order: Optional[Union[Sequence[int], Numbers]] = None) -> dict[str, Numbers]:
         """Return the pressure of each class before the first instruction and after each."""
         rows = self._native.pressure(self._order(order))
         return {name: numbers(row) for name, row in zip(self.classes, rows)}
 
-    def _order(self, order: Optional[Sequence[int]]) -> list[int]:
+    def _order(self, order: Optional[Union[Sequence[int], Numbers]]) -> list[int]:
         return list(range(len(self))) if order is None else as_list(order)
 
     def to_dict(self) -> dict[str, Any]:

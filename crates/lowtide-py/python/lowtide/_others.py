@@ -87,7 +87,7 @@ def pack(
     >>> pack(Region("r", ["load", "store"]), target="gfx906")
     Traceback (most recent call last):
         ...
-    lowtide.InputError: kernel "r", region r: target gfx906 does not describe packing ([pack]); choose one that does with --target (known are gfx1100, vs)
+    lowtide.InputError: kernel "r", region r: target gfx906 has no section [pack]: it does not say how two operations issue together; choose one that does with --target (known are gfx1100, vs)
     """
     own = as_kernel(kernel)
     text, signal = _lowtide.pack(

@@ -18,7 +18,7 @@ def targets() -> dict[str, str]:
     """Return the built-in targets, with a description of each.
 
     >>> targets()["gfx906"]
-    'AMD Vega 20'
+    'AMD Vega 20 (Instinct MI50/MI60, Radeon VII)'
     """
     return dict(_lowtide.targets())
 

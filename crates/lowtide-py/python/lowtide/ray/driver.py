@@ -33,6 +33,10 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 #: A bundle that has killed so many workers is split.
 MOST_DEATHS = 2
 
+REMOTE_FACTS: Any = ray.remote(num_cpus=0)(facts_of)
+#: The driver itself replaces workers that die: so it knows which bundle to repeat, and which one kills them.
+REMOTE_WORKER: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Worker)
+
 #: The file with the options of a run.
 OPTIONS = "_options.json"
 
@@ -199,7 +203,7 @@ def expand(paths: Paths) -> tuple[list[str], list[str]]:
     """Return the region files and the Parquet files of a corpus."""
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     lines, tables = [], []
-    for path in map(os.fspath, given):
+    for path in [os.fspath(one) for one in given]:
         inside = [path]
         if os.path.isdir(path):
             inside = [entry.path for entry in sorted(os.scandir(path), key=lambda entry: entry.name) if entry.is_file()]
@@ -249,7 +253,7 @@ class Driver:
     def _learn(self) -> None:
         """Learn the facts of all kernels, and leave out those that are done."""
         done = self._folder.done() if self._folder is not None else set()
-        for block, facts in enumerate(ray.get([facts_of.remote(block) for block in self._blocks])):
+        for block, facts in enumerate(ray.get([REMOTE_FACTS.remote(block) for block in self._blocks])):
             for row, (file, line, work, key) in enumerate(facts):
                 if (file, line) in done:
                     self.summary.kept += 1
@@ -269,7 +273,7 @@ class Driver:
         tables: list[Any] = []
         while waiting or running:
             while waiting and len(running) < wanted:
-                worker = idle.pop() if idle else Worker.remote(dataclasses.asdict(self._options))
+                worker = idle.pop() if idle else REMOTE_WORKER.remote(dataclasses.asdict(self._options))
                 bundle = waiting.pop()
                 part = self._folder.next_part() if self._folder is not None else None
                 running[worker.run.remote(self._pieces(bundle), part)] = (worker, bundle, part)

@@ -6,6 +6,7 @@ once. Bundles have about the same estimated work, a kernel with much work is alo
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -44,7 +45,7 @@ class Bundle(NamedTuple):
 
 def estimate(sizes: Iterable[int]) -> float:
     """Return the estimated seconds for a kernel with regions of these sizes."""
-    return BASE + sum(BASE + FACTOR * size**POWER for size in sizes)
+    return BASE + sum(BASE + FACTOR * math.pow(size, POWER) for size in sizes)
 
 
 def bundles(items: Sequence[Item], workers: int) -> list[Bundle]:

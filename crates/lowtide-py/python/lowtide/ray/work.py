@@ -57,14 +57,12 @@ def read_rows(table: pa.Table) -> pa.Table:
     return kernel_table(iter(rows))
 
 
-@ray.remote(num_cpus=0)
 def facts_of(block: pa.Table) -> list[tuple[str, int, float, str]]:
     """Return file, line, estimated work and key of each kernel of a block. A kernel with an error has no key."""
     columns = [block.column(name).to_pylist() for name in ("file", "line", "sizes", "key")]
     return [(file, line, estimate(sizes), key) for file, line, sizes, key in zip(*columns)]
 
 
-@ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)
 class Worker:
     """A process with a warm session."""
 
