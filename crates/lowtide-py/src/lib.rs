@@ -8,6 +8,7 @@
 //! | `region` | regions and kernels as handles |
 //! | `read` | kernels from files, and the lines of each kernel apart |
 //! | `schedule` | sessions, schedules and their figures |
+//! | `rows` | results in columns, for Arrow |
 //! | `others` | `pack` and `passes` |
 //! | `call` | a call that Ctrl-C can end, and that no panic leaves |
 //! | `failure` | exceptions |
@@ -17,6 +18,7 @@ mod failure;
 mod others;
 mod read;
 mod region;
+mod rows;
 mod schedule;
 
 use pyo3::prelude::*;
@@ -34,6 +36,8 @@ mod _lowtide {
     use super::read::{Reader, Splitter, read, split};
     #[pymodule_export]
     use super::region::{Kernel, Region};
+    #[pymodule_export]
+    use super::rows::Rows;
     #[pymodule_export]
     use super::schedule::{Outcome, Session, algorithms, targets};
 

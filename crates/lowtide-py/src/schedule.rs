@@ -208,12 +208,28 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    fn problems(&self) -> Result<Vec<Problem<'_>>, Failure> {
+    pub(crate) fn kernel(&self) -> &InnerKernel {
+        &self.kernel
+    }
+
+    pub(crate) fn outcome(&self) -> &KernelOutcome {
+        &self.outcome
+    }
+
+    pub(crate) fn latencies_text(&self) -> String {
+        self.latencies.to_string()
+    }
+
+    pub(crate) fn seconds_taken(&self) -> f64 {
+        self.seconds
+    }
+
+    pub(crate) fn problems(&self) -> Result<Vec<Problem<'_>>, Failure> {
         let problems = self.kernel.regions.iter().map(|region| self.options.problem(region, &self.target));
         problems.collect::<Result<_, _>>().map_err(Failure::target(&self.kernel.name))
     }
 
-    fn most_waves(&self) -> u32 {
+    pub(crate) fn most_waves(&self) -> u32 {
         let most = self.kernel.max_occupancy.unwrap_or(u32::MAX).min(self.target.max_waves());
         most.min(self.options.waves.unwrap_or(u32::MAX))
     }
@@ -297,6 +313,11 @@ fn region_as_json(problem: &Problem, outcome: &RegionOutcome) -> Value {
     })
 }
 
+/// Return the figures of the production order of a region, or of its source order if none is recorded.
+pub(crate) fn measure_before(problem: &Problem) -> Measure {
+    problem.measure(&Schedule::production(problem))
+}
+
 /// (waves, length, spilled registers, peaks between and at instructions)
 type Figures = (u32, u32, u32, Vec<(u32, u32)>);
 
@@ -349,6 +370,12 @@ impl Outcome {
 
     fn __len__(&self) -> usize {
         self.outcome.regions.len()
+    }
+
+    /// The number of regions that are proven optimal.
+    #[getter]
+    fn proven_count(&self) -> usize {
+        self.outcome.regions.iter().filter(|region| region.optimal).count()
     }
 
     fn order<'py>(&self, py: Python<'py>, region: usize) -> PyResult<Bound<'py, PyBytes>> {

@@ -31,6 +31,7 @@ import lowtide.ray
 from lowtide.ray import Options, Summary
 from lowtide.ray.plan import Bundle, Item, bundles, estimate, halves
 from lowtide.ray.schema import kernel_table
+from lowtide.ray.work import Worker
 
 NODES = 200
 
@@ -218,30 +219,25 @@ def test_killed_workers_lose_nothing(cluster: Cluster, expected: tuple[pathlib.P
 
 def test_a_kernel_that_kills_every_worker_is_a_row(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, lines = expected
-    stop = threading.Event()
-    out = tmp_path / "out"
+    file = folder / "rocprim.jsonl"
+    deadly = list(lowtide.scan(file))[3].name
 
-    def kill_all() -> None:
-        while not stop.is_set():
-            for number in workers_of_this_run():
-                try:
-                    os.kill(number, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            time.sleep(0.05)
+    class Mortal(Worker):
+        """A worker that dies of one kernel, as of one that takes all memory."""
 
-    one = tmp_path / "one.jsonl"
-    [kernel] = list(lowtide.scan(folder / "rocprim.jsonl"))[:1]
-    one.write_text(kernel.to_lines())
-    killer = threading.Thread(target=kill_all)
-    killer.start()
-    try:
-        _, summary = lowtide.ray.run(one, out, Options(nodes=NODES))
-    finally:
-        stop.set()
-        killer.join()
-    [row] = read(out)
-    assert summary.deaths == 2 and row["error"] == "the worker died 2 times" and row["kernel"] == kernel.name
+        def _add(self, rows: Any, row: Any, totals: Any) -> None:
+            if row["kernel"] == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super()._add(rows, row, totals)
+
+    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=1, max_restarts=0)(Mortal))
+    _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES))
+    rows = read(tmp_path / "out")
+    [dead] = [row for row in rows if row["error"] is not None]
+    assert dead["kernel"] == deadly and dead["error"] == "the worker died 2 times"
+    assert summary.deaths >= 2 and summary.errors == 1
+    name = json.dumps(deadly)
+    assert lines_of([row for row in rows if row["error"] is None]) == [line for line in lines if "rocprim" in line and f'"kernel":{name},' not in line]
 
 
 def test_a_node_that_goes_away_loses_nothing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional, Union
 
 import pyarrow as pa
@@ -233,8 +235,11 @@ class Driver:
     def read(self, corpus: Union[Paths, ray.data.Dataset]) -> None:
         """Read the corpus into blocks of kernels."""
         start = time.perf_counter()
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        with _quiet():
+            self._read(corpus)
+        self.summary.plan = time.perf_counter() - start
+
+    def _read(self, corpus: Union[Paths, ray.data.Dataset]) -> None:
         datasets = []
         if isinstance(corpus, ray.data.Dataset):
             datasets.append(_as_kernels(corpus))
@@ -246,9 +251,9 @@ class Driver:
             if tables:
                 datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True)))
         for dataset in datasets:
-            self._blocks += dataset.materialize().get_internal_block_refs()
+            for bundle in dataset.materialize().iter_internal_ref_bundles():
+                self._blocks += bundle.block_refs
         self._learn()
-        self.summary.plan = time.perf_counter() - start
 
     def _learn(self) -> None:
         """Learn the facts of all kernels, and leave out those that are done."""
@@ -332,6 +337,20 @@ class Driver:
         for item in bundle.items:
             pieces.setdefault(item.block, []).append(item.row)
         return [(self._blocks[block], rows) for block, rows in sorted(pieces.items())]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Ray Data from printing its plans and progress: the driver prints its own."""
+    context, logger = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
+    before = context.enable_progress_bars, logger.level
+    context.enable_progress_bars = False
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        context.enable_progress_bars = before[0]
+        logger.setLevel(before[1])
 
 
 def _as_kernels(dataset: ray.data.Dataset) -> ray.data.Dataset:

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import pyarrow as pa
 
-from .. import Result
+from .. import Result, _lowtide
 
 #: A kernel on its way to a worker: its lines as in the file, and the facts that the plan needs.
 KERNELS = pa.schema(
@@ -73,84 +73,59 @@ RESULTS = pa.schema(
 )
 
 
+#: The order of the columns in the native rows.
+_NATIVE = (
+    *("file", "kernel", "origin", "target", "latencies", "baseline", "region", "error", "line", "position"),
+    *("instructions", "waves_before", "waves", "waves_bound", "length_before", "length", "length_bound", "spilled"),
+    *("proven_waves", "proven_length", "proven", "filtered", "kernel_seconds", "classes", "order", "cycles"),
+)
+
+#: Columns that every row has.
+_ALWAYS = {"file", "line", "position", "kernel", "origin"}
+
+
 class Rows:
     """Rows of results under construction."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in RESULTS.names}
+        self._native = _lowtide.Rows()
 
     def __len__(self) -> int:
-        return len(self._columns["file"])
+        return len(self._native)
 
     def add(self, file: str, line: int, result: Result) -> None:
         """Add a row for each region of a result."""
-        import numpy
-
-        native, kernel = result._native, result.kernel._native
-        common = {
-            "file": file,
-            "line": line,
-            "kernel": kernel.name,
-            "origin": kernel.origin,
-            "target": native.target,
-            "latencies": native.latencies,
-            "waves": native.waves,
-            "waves_bound": native.waves_bound,
-            "filtered": native.filtered,
-            "kernel_seconds": native.seconds,
-            "error": None,
-        }
-        regions = [kernel.region(position) for position in range(len(kernel))]
-        recorded = [region.production() is not None for region in regions]
-        before = [native.figures_before(position, recorded[position]) for position in range(len(regions))]
-        waves_before = min([figures[0] for figures in before], default=native.waves)
-        if kernel.max_occupancy is not None:
-            waves_before = min(waves_before, kernel.max_occupancy)
-        baseline = "production" if any(recorded) else "source"
-        for position, region in enumerate(regions):
-            _, length, spilled, peaks = native.figures(position)
-            length_bound, bounds = native.bounds(position)
-            proven, proven_waves = native.proven(position)
-            classes = [
-                {"class": name, "peak": between, "peak_at": at, "peak_bound": value, "reason": _kind(by), "by": by}
-                for (name, value, by), (between, at) in zip(bounds, peaks)
-            ]
-            own = {
-                "position": position,
-                "baseline": baseline,
-                "region": region.name,
-                "instructions": len(region),
-                "waves_before": waves_before,
-                "length_before": before[position][1],
-                "length": length,
-                "length_bound": length_bound,
-                "proven_waves": proven_waves,
-                "proven_length": length == length_bound,
-                "proven": proven,
-                "spilled": spilled,
-                "classes": classes,
-                "order": numpy.frombuffer(native.order(position), dtype="u4"),
-                "cycles": numpy.frombuffer(native.cycles(position), dtype="u4"),
-            }
-            self._append({**common, **own})
+        self._native.add(file, line, result._native)
 
     def add_error(self, file: str, line: int, kernel: str, origin: str, error: str) -> None:
         """Add a row for a kernel that could not be scheduled."""
-        row = {"file": file, "line": line, "position": 0, "kernel": kernel, "origin": origin, "error": error}
-        self._append(row)
-
-    def _append(self, row: Mapping[str, Any]) -> None:
-        for name, column in self._columns.items():
-            column.append(row.get(name))
+        self._native.add_error(file, line, kernel, origin, error)
 
     def table(self) -> pa.Table:
-        """Return the rows as a table."""
-        arrays = [pa.array(self._columns[field.name], type=field.type) for field in RESULTS]
-        return pa.Table.from_arrays(arrays, schema=RESULTS)
+        """Return the rows as a table, which takes up the memory of the native rows, and start again without rows."""
+        count = len(self._native)
+        results, errors, columns = self._native.take()
+        made = {}
+        for name, buffers in zip(_NATIVE, columns):
+            bits = None if name in _ALWAYS else errors if name == "error" else results
+            made[name] = _array(RESULTS.field(name).type, count, bits, [pa.py_buffer(data) for data in buffers])
+        return pa.Table.from_arrays([made[name] for name in RESULTS.names], schema=RESULTS)
 
 
-def _kind(by: str) -> str:
-    return "cut" if by.startswith('{"cut"') else "search" if by.startswith('{"search"') else "solver"
+def _array(kind: pa.DataType, count: int, bits: Optional[bytes], buffers: list[pa.Buffer]) -> pa.Array:
+    valid = None if bits is None else pa.py_buffer(bits)
+    if not pa.types.is_list(kind):
+        return pa.Array.from_buffers(kind, count, [valid, *buffers])
+    offsets, values = buffers[0], buffers[1:]
+    inner = kind.value_type
+    if pa.types.is_struct(inner):
+        length = values[2].size // 4
+        fields = [values[:2], [values[2]], [values[3]], [values[4]], values[5:7], values[7:]]
+        children = [_array(field.type, length, None, parts) for field, parts in zip(inner, fields)]
+        child = pa.StructArray.from_arrays(children, fields=list(inner))
+    else:
+        child = _array(inner, values[0].size // 4, None, values)
+    return pa.Array.from_buffers(kind, count, [valid, offsets], children=[child])
 
 
 def schedule_line(row: Mapping[str, Any]) -> str:

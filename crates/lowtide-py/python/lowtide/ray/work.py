@@ -109,7 +109,7 @@ class Worker:
                 totals["seconds"] += result.seconds
                 totals["waves"] += result.waves
                 totals["waves_bound"] += result.waves_bound
-                totals["proven"] += sum(region.proven for region in result.regions)
+                totals["proven"] += result._native.proven_count
                 totals["instructions"] += kernel.size
                 return
             except (ValueError, RuntimeError) as failure:
