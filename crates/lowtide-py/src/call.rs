@@ -85,7 +85,7 @@ fn watch<T: Send>(work: impl FnOnce() -> Result<T, Broken> + Send) -> (Result<T,
             match receiver.recv_timeout(PATIENCE) {
                 Ok(result) => return result,
                 Err(RecvTimeoutError::Timeout) if signal.is_none() => {
-                    signal = Python::attach(|py| py.check_signals()).err();
+                    signal = look_for_signals().err();
                     if signal.is_some() {
                         stop.stop();
                     }
@@ -98,4 +98,10 @@ fn watch<T: Send>(work: impl FnOnce() -> Result<T, Broken> + Send) -> (Result<T,
         }
     });
     (result, signal)
+}
+
+// A path instead of the closure has no lifetime that fits.
+#[allow(clippy::redundant_closure_for_method_calls)]
+fn look_for_signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
 }

@@ -13,6 +13,9 @@
 //! | `call` | a call that Ctrl-C can end, and that no panic leaves |
 //! | `failure` | exceptions |
 
+// Python hands over objects of its own as owned values.
+#![allow(clippy::needless_pass_by_value)]
+
 mod call;
 mod failure;
 mod others;

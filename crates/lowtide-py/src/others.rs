@@ -45,7 +45,8 @@ pub(crate) fn pack(
         let packer = Packer::new(method, None, &PackBudgetArgs::new(time, nodes))?;
         if registers.is_some() && packer.is_program() {
             return Err(Failure::Message(
-                "integer programs cannot limit registers: leave out registers, or choose another algorithm".to_string(),
+                "integer programs cannot limit registers: leave out registers, or choose another algorithm"
+                    .to_string(),
             ));
         }
         let kernel = &*kernel.0;
@@ -98,7 +99,8 @@ pub(crate) fn pack(
             })
         });
         let regions = regions.collect::<Result<Vec<_>, _>>()?;
-        Ok(json!({"name": kernel.name, "origin": kernel.origin, "target": target.name(), "regions": regions}).to_string())
+        Ok(json!({"name": kernel.name, "origin": kernel.origin, "target": target.name(), "regions": regions})
+            .to_string())
     })?;
     Ok((result, signal))
 }
@@ -145,7 +147,8 @@ pub(crate) fn passes(
                 "seconds": start.elapsed().as_secs_f64(),
             }));
         }
-        Ok(json!({"name": kernel.name, "origin": kernel.origin, "target": target.name(), "regions": regions}).to_string())
+        Ok(json!({"name": kernel.name, "origin": kernel.origin, "target": target.name(), "regions": regions})
+            .to_string())
     })?;
     Ok((result, signal))
 }

@@ -3,6 +3,7 @@
 //! [`Reader`] reads as the program does: the first error ends it. [`Splitter`] is for runs over many kernels that must survive a bad one. It returns the lines of
 //! each kernel apart, and a kernel that cannot be read is an entry with its error.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use lowtide_tool::Failure;
 use lowtide_tool::input::expand;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use crate::call::call;
 use crate::region::Kernel;
@@ -67,15 +69,65 @@ impl Reader {
 }
 
 /// The fields of a line that tell which kernel it belongs to, in both formats of region files.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Head {
-    #[serde(alias = "fn", default)]
     kernel: String,
-    #[serde(alias = "src", default)]
     origin: String,
     /// The position of the region in a dump: it separates functions without a name.
-    #[serde(default)]
-    ri: Option<u64>,
+    position: Option<u64>,
+}
+
+impl Head {
+    /// Read the head of a line, and nothing behind it: most of a line are its instructions. None if the line has no name of a kernel.
+    fn of(line: &[u8]) -> Option<Head> {
+        let mut reading = Reading::default();
+        // The end of the head is an error for the parser, which expects the end of the object.
+        let _ = serde_json::Deserializer::from_slice(line).deserialize_map(&mut reading);
+        reading.has_name.then_some(reading.head)
+    }
+}
+
+/// A head while it is read.
+#[derive(Default)]
+struct Reading {
+    head: Head,
+    has_name: bool,
+    has_origin: bool,
+}
+
+impl Reading {
+    /// Whether nothing in the rest of the line can matter. Lines without an origin are read to their end.
+    fn is_complete(&self) -> bool {
+        self.has_name && self.has_origin && (!self.head.kernel.is_empty() || self.head.position.is_some())
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Reading {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a region")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while !self.is_complete()
+            && let Some(key) = map.next_key::<Cow<str>>()?
+        {
+            match &*key {
+                "kernel" | "fn" => {
+                    self.head.kernel = map.next_value()?;
+                    self.has_name = true;
+                }
+                "origin" | "src" => {
+                    self.head.origin = map.next_value()?;
+                    self.has_origin = true;
+                }
+                "ri" => self.head.position = Some(map.next_value()?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A kernel's lines, before they are parsed.
@@ -111,8 +163,11 @@ struct Lines {
     input: Box<dyn BufRead + Send>,
     line: u64,
     /// The first line of the next kernel.
-    ahead: Option<(Option<Head>, Vec<u8>)>,
+    ahead: Option<Line>,
 }
+
+/// A line with its head, if it has one.
+type Line = (Option<Head>, Vec<u8>);
 
 /// Split a region file into the lines of each kernel.
 #[pyfunction]
@@ -142,7 +197,8 @@ impl Lines {
             let mut line = Vec::new();
             let limit = MAX_LINE as u64 + 1;
             let read = self.input.by_ref().take(limit).read_until(b'\n', &mut line);
-            let fail = |message: String| ReadError { file: self.file.clone(), line: Some(self.line + 1), message };
+            let fail =
+                |message: String| ReadError { file: self.file.clone(), line: Some(self.line + 1), message };
             match read.map_err(|error| fail(format!("cannot be read: {error}")))? {
                 0 => return Ok(None),
                 length if length as u64 == limit => {
@@ -156,23 +212,23 @@ impl Lines {
         }
     }
 
-    fn next_with_head(&mut self) -> Result<Option<(Option<Head>, Vec<u8>)>, ReadError> {
+    fn next_with_head(&mut self) -> Result<Option<Line>, ReadError> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
         let line = self.next_line()?;
-        Ok(line.map(|line| (serde_json::from_slice(&line).ok(), line)))
+        Ok(line.map(|line| (Head::of(&line), line)))
     }
 
     /// Return the lines of the next kernel. A line without a head is one for itself.
     fn next_group(&mut self) -> Result<Option<Group>, ReadError> {
         let Some((head, text)) = self.next_with_head()? else { return Ok(None) };
         let mut group = Group { head, first_line: self.line, last_line: self.line, text };
-        let Some(mut last) = group.head.as_ref().map(|head| head.ri) else { return Ok(Some(group)) };
+        let Some(mut last) = group.head.as_ref().map(|head| head.position) else { return Ok(Some(group)) };
         while let Some((next, text)) = self.next_with_head()? {
             let belongs = match (&group.head, &next) {
                 (Some(own), Some(next)) => {
-                    let restarts = own.kernel.is_empty() && next.ri <= last;
+                    let restarts = own.kernel.is_empty() && next.position <= last;
                     (&own.kernel, &own.origin) == (&next.kernel, &next.origin) && !restarts
                 }
                 _ => false,
@@ -181,7 +237,7 @@ impl Lines {
                 self.ahead = Some((next, text));
                 return Ok(Some(group));
             }
-            last = next.and_then(|next| next.ri);
+            last = next.and_then(|next| next.position);
             if group.text.last() != Some(&b'\n') {
                 group.text.push(b'\n');
             }
@@ -194,7 +250,7 @@ impl Lines {
     fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         let Some(group) = self.next_group()? else { return Ok(None) };
         let Group { head, first_line, last_line, text } = group;
-        let head = head.unwrap_or(Head { kernel: String::new(), origin: String::new(), ri: None });
+        let head = head.unwrap_or_default();
         // The reader names functions without a name by the line of the file, which it does not know here.
         let name = match head.kernel.is_empty() {
             true => format!("unnamed.{last_line}"),

@@ -70,7 +70,8 @@ impl Region {
             builder.frequency(frequency);
         }
         for (op, latency, units, flags, micro_ops, address_space) in &instructions {
-            let units: Vec<(&str, u32)> = units.iter().map(|(unit, cycles)| (unit.as_str(), *cycles)).collect();
+            let units: Vec<(&str, u32)> =
+                units.iter().map(|(unit, cycles)| (unit.as_str(), *cycles)).collect();
             builder.instr(InstrSpec {
                 opcode: op,
                 latency: *latency,
@@ -83,7 +84,9 @@ impl Region {
         let count = instructions.len();
         for (number, (value, class, weight, def, uses, live_out)) in values.iter().enumerate() {
             let missing = |what: &str, instr: u32| {
-                bad(format!("value {number}: {what} is instruction {instr}, but there are {count} instructions"))
+                bad(format!(
+                    "value {number}: {what} is instruction {instr}, but there are {count} instructions"
+                ))
             };
             let class = builder.class(class);
             let register = builder.register(value, class, 1, *weight);

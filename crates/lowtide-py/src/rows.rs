@@ -197,10 +197,7 @@ impl Rows {
 
     /// Return the bits of rows with a result and of rows with an error, and the buffers of each column: `file`, `kernel`, `origin`, `target`, `latencies`, `baseline`,
     /// `region`, `error`; `line`, `position`; the numbers; the flags; `kernel_seconds`; `classes` (offsets, names, peaks, peaks at, bounds, reasons, by); `order`, `cycles`.
-    fn take<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Buffers<'py>>) {
+    fn take<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Buffers<'py>>) {
         let columns = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut made: Vec<Buffers<'py>> = columns.texts.iter().map(|column| texts(py, column)).collect();
         made.push(vec![bytes(py, columns.lines.iter().map(|line| line.to_ne_bytes()))]);

@@ -142,10 +142,11 @@ impl Session {
             ));
         }
         if certificate && waves.is_some() {
-            return Err(bad("a certificate proves that no more waves are possible: it cannot go with waves="));
+            return Err(bad(
+                "a certificate proves that no more waves are possible: it cannot go with waves=",
+            ));
         }
-        let latencies: Latencies =
-            latencies.parse().map_err(|error| bad(format!("latencies: {error}")))?;
+        let latencies: Latencies = latencies.parse().map_err(|error| bad(format!("latencies: {error}")))?;
         let target = target_of(target, &kernel.0).map_err(|error| exception(&error))?;
         let answers = Arc::clone(&self.answers.lock().unwrap_or_else(PoisonError::into_inner));
         let (own, known) = (Arc::clone(&kernel.0), &self.known_lengths);
@@ -321,6 +322,11 @@ pub(crate) fn measure_before(problem: &Problem) -> Measure {
 /// (waves, length, spilled registers, peaks between and at instructions)
 type Figures = (u32, u32, u32, Vec<(u32, u32)>);
 
+/// For each class: its name, the bound on its peak, and the reason as JSON.
+type PeakBounds = Vec<(String, u32, String)>;
+/// The classes of a register file, and its steps: most registers, waves.
+type FileSteps = (Vec<String>, Vec<(u32, u32)>);
+
 fn figures(measure: &Measure) -> Figures {
     let peaks = measure.peaks.iter().map(|peak| (peak.between, peak.at)).collect();
     (measure.occupancy, measure.length, measure.spilled, peaks)
@@ -404,7 +410,7 @@ impl Outcome {
     }
 
     /// Bounds of a region: on the length, and on the peak of each class with its reason as JSON.
-    fn bounds(&self, region: usize) -> PyResult<(u32, Vec<(String, u32, String)>)> {
+    fn bounds(&self, region: usize) -> PyResult<(u32, PeakBounds)> {
         let outcome = self.region_outcome(region)?;
         let all = PeakBound::all(&self.kernel.regions[region], &outcome.bounds);
         let peaks = all.into_iter().map(|bound| {
@@ -421,7 +427,7 @@ impl Outcome {
     }
 
     /// For each register file of the target, its classes and its steps: the most registers for each number of waves.
-    fn steps(&self) -> Vec<(Vec<String>, Vec<(u32, u32)>)> {
+    fn steps(&self) -> Vec<FileSteps> {
         let classes = |file: &lowtide::target::RegisterFile| {
             file.classes.iter().map(|class| class.name.clone()).collect()
         };
@@ -438,9 +444,8 @@ impl Outcome {
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| -> Result<(), String> {
             for (region, outcome) in self.kernel.regions.iter().zip(&self.outcome.regions) {
-                let wrong = |text: String| {
-                    format!("kernel {:?}, region {}: {text}", self.kernel.name, region.name())
-                };
+                let wrong =
+                    |text: String| format!("kernel {:?}, region {}: {text}", self.kernel.name, region.name());
                 let report = check(region, &self.target, &outcome.schedule).map_err(|violations| {
                     wrong(violations.first().map_or_else(String::new, ToString::to_string))
                 })?;
