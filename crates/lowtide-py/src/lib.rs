@@ -26,6 +26,10 @@ mod schedule;
 
 use pyo3::prelude::*;
 
+/// The allocator of the program, for the memory of this module alone. Readers and searches allocate much.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The module `lowtide._lowtide`.
 #[pymodule(gil_used = false)]
 mod _lowtide {

@@ -1,7 +1,7 @@
 """Which kernels go together: the plan of a run, from facts alone.
 
 A *bundle* is the work of one call of a worker. Kernels whose largest regions have the same graph are in one bundle, so that the session of one worker solves this graph
-once. Bundles have about the same estimated work, a kernel with much work is alone, and bundles with the most work come first: so no worker is left with a long one at the end.
+once. Kernels that are neighbours in the corpus stay together, since they share many of their small graphs. Bundles have about the same estimated work, a kernel with much work is alone, and bundles with the most work come first: so no worker is left with a long one at the end.
 """
 
 from __future__ import annotations
@@ -59,26 +59,29 @@ def bundles(items: Sequence[Item], workers: int) -> list[Bundle]:
         sized.append((group[0].work + KNOWN * sum(item.work for item in group[1:]), group))
     total = sum(work for work, _ in sized)
     goal = min(MOST, max(LEAST, total / (max(workers, 1) * BUNDLES)))
-    # Stable on every machine: equal work is in the order of the corpus.
-    sized.sort(key=lambda pair: (-pair[0], pair[1][0].block, pair[1][0].row))
+    # In the order of the corpus. The kernels that come first in it stand for their groups.
+    sized.sort(key=lambda pair: min((item.block, item.row) for item in pair[1]))
     made: list[Bundle] = []
     open_items: list[Item] = []
     open_work = 0.0
     for work, group in sized:
+        if work >= goal or len(group) > KERNELS:
+            made += [Bundle(tuple(part), sum(item.work for item in part)) for part in _parts(group)]
+            continue
         if open_items and (open_work + work > goal or len(open_items) + len(group) > KERNELS):
             made.append(Bundle(tuple(open_items), open_work))
             open_items, open_work = [], 0.0
-        for start in range(0, len(group), KERNELS):
-            part = group[start : start + KERNELS]
-            if start > 0:
-                made.append(Bundle(tuple(open_items), open_work))
-                open_items, open_work = [], 0.0
-            open_items.extend(part)
+        open_items += group
         open_work += work
     if open_items:
         made.append(Bundle(tuple(open_items), open_work))
     made.sort(key=lambda bundle: -bundle.work)
     return made
+
+
+def _parts(group: list[Item]) -> list[list[Item]]:
+    """Return a group in parts of at most :data:`KERNELS`."""
+    return [group[start : start + KERNELS] for start in range(0, len(group), KERNELS)]
 
 
 def halves(bundle: Bundle) -> list[Bundle]:
