@@ -1,6 +1,24 @@
 import os
-from collections.abc import Iterator
 from typing import Optional, Union, final
+
+__all__ = [
+    "InputError",
+    "InternalError",
+    "pack",
+    "passes",
+    "Reader",
+    "Splitter",
+    "read",
+    "split",
+    "Kernel",
+    "Region",
+    "Rows",
+    "Outcome",
+    "Session",
+    "algorithms",
+    "targets",
+    "__version__",
+]
 
 __version__: str
 
