@@ -9,7 +9,7 @@
 //! the end of the line.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use lowtide::region::{DefFlags, DepKind, HintKind, InstrSpec, Peak, Production, Region, RegionBuilder};
 use lowtide::target::Target;
@@ -61,13 +61,16 @@ const OPERAND: &str = "[register, lanes]";
 const EDGE: &str = "[from, to, kind, latency] or [from, to, kind, latency, register]";
 const REGISTER: &str = "[class, file, width]";
 
+/// The targets of all readers: some programs read each kernel with a reader of its own.
+static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| Target::all_builtin().collect());
+
 /// A reader of lines. It reuses its memory from line to line.
 pub(crate) struct DumpReader {
     builder: RegionBuilder,
     /// Registers by their number.
     registers: FxHashMap<u32, RegisterId>,
     pending: Pending,
-    targets: Vec<Target>,
+    targets: &'static [Target],
     /// Function, source and processor: the same for many lines.
     texts: [LastText; 3],
 }
@@ -137,7 +140,7 @@ impl DumpReader {
             builder: RegionBuilder::default(),
             registers: FxHashMap::default(),
             pending: Pending::default(),
-            targets: Target::all_builtin().collect(),
+            targets: &TARGETS,
             texts: Default::default(),
         }
     }

@@ -71,9 +71,14 @@ pub struct PackBudgetArgs {
 }
 
 impl PackBudgetArgs {
+    /// Return a budget of time for each operation, of search steps for each block, or of both.
+    pub fn new(budget: Option<Duration>, nodes: Option<u64>) -> Self {
+        PackBudgetArgs { budget, block_budget: None, nodes }
+    }
+
     /// Return a budget of search steps.
     pub fn of_nodes(nodes: u64) -> Self {
-        PackBudgetArgs { budget: None, block_budget: None, nodes: Some(nodes) }
+        PackBudgetArgs::new(None, Some(nodes))
     }
 
     /// Return the budget of a block of so many operations.

@@ -1,12 +1,13 @@
 //! Partitions of a shader into passes: the exact search with progress, and the checker.
 
 use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use lowtide::budget::Budget;
 use lowtide::multipass::check::{PassReport, check_passes};
 use lowtide::multipass::loads::with_loads;
-use lowtide::multipass::{Partition, PassError, PassModel, PassProblem, exact};
+use lowtide::multipass::{Partition, PassError, PassModel, PassProblem, dpmpp, exact, mio, rds};
 use lowtide::progress::Quantity;
 use lowtide::region::Region;
 use lowtide::target::Target;
@@ -39,6 +40,25 @@ impl LoadsArg {
             _ => Ok(Cow::Borrowed(region)),
         }
     }
+}
+
+/// The algorithm that partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PassAlgorithm {
+    /// The optimum, if the budget suffices
+    Exact,
+    /// Dynamic programming (paper 5, Figure 1)
+    Dpmpp,
+    /// List scheduling with Sethi-Ullman numbers
+    Mio,
+    /// Dynamic programming by Sethi-Ullman numbers (paper 5, Section 5)
+    DpmppSu,
+    /// Cuts with recomputation: RDS for one output, MRDS for several
+    Rds,
+    /// RDS_h: cuts that only grow subtrees
+    RdsH,
+    /// MRDS_h: RDS_h, then passes are merged for several outputs
+    MrdsH,
 }
 
 /// Return a region of a kernel as a problem on a target that describes passes.
@@ -111,4 +131,60 @@ pub fn checked(problem: &PassProblem, kernel: &str, partition: &Partition) -> Re
         true => Ok(report),
         false => Err(illegal(format!("they cost {}, not {}", report.cost, partition.cost))),
     }
+}
+
+/// The passes of a region, with a lower bound on the cost.
+pub struct Answer {
+    /// The passes.
+    pub partition: Partition,
+    /// Lower bound on the cost of all partitions; 0 if it is unknown.
+    pub bound: u64,
+    /// The report of the checker.
+    pub report: PassReport,
+}
+
+/// Partition a region. The checker has accepted the result.
+pub fn solve(
+    problem: &PassProblem,
+    kernel: &str,
+    algorithm: PassAlgorithm,
+    budget: Budget,
+) -> Result<Answer, Failure> {
+    let simple = |algorithm: PassAlgorithm, budget: Budget| match algorithm {
+        PassAlgorithm::Mio => ("mio", mio::partition(problem)),
+        PassAlgorithm::Rds => ("rds", rds::partition(problem, budget)),
+        PassAlgorithm::RdsH => ("rds-h", rds::partition_by(problem, rds::Variant::RdsH, budget)),
+        PassAlgorithm::MrdsH => ("mrds-h", rds::partition_by(problem, rds::Variant::MrdsH, budget)),
+        PassAlgorithm::DpmppSu => {
+            let found = dpmpp::partition_by(problem, dpmpp::Numbering::SethiUllman);
+            ("dpmpp-su", found.map(|found| found.partition))
+        }
+        PassAlgorithm::Dpmpp | PassAlgorithm::Exact => {
+            ("dpmpp", dpmpp::partition(problem).map(|found| found.partition))
+        }
+    };
+    let (partition, bound) = match algorithm {
+        PassAlgorithm::Exact => {
+            // All algorithms share the time: cuts have at most half of it, and the search has the rest.
+            let clock = Instant::now();
+            let part = |of: &dyn Fn(Duration) -> Duration| Budget {
+                time_per_instr: budget.time_per_instr.map(of),
+                ..budget
+            };
+            let half = part(&|time| time / 2);
+            let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds]
+                .map(|algorithm| simple(algorithm, half).1);
+            let best = starts.into_iter().flatten().min_by_key(|partition| partition.cost);
+            let best = best.map_or_else(|| any(problem, kernel, half), Ok)?;
+            let spent = clock.elapsed() / problem.len() as u32;
+            let proven = proven(problem, kernel, &best, part(&|time| time.saturating_sub(spent)));
+            (proven.partition, proven.bound)
+        }
+        other => {
+            let (name, found) = simple(other, budget);
+            (found_by(name, problem, kernel, found)?, 0)
+        }
+    };
+    let report = checked(problem, kernel, &partition)?;
+    Ok(Answer { partition, bound, report })
 }

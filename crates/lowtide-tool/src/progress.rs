@@ -57,9 +57,17 @@ fn elapsed() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// Whether nothing is printed, even on a terminal.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Print no progress from now on: for a library in a program that owns the terminal.
+pub fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
 fn has_terminal() -> bool {
     static ANSWER: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
-    *ANSWER
+    *ANSWER && !SILENT.load(Ordering::Relaxed)
 }
 
 /// Return the columns of the terminal.

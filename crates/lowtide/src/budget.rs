@@ -2,8 +2,11 @@
 
 #[cfg(test)]
 pub(crate) mod clock;
+pub(crate) mod stop;
 #[cfg(test)]
 mod time_limits;
+
+pub use stop::Stop;
 
 use std::time::{Duration, Instant};
 
@@ -162,9 +165,9 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Return whether a time limit is over.
+/// Return whether a time limit is over, or a [`Stop`] ends the searches of this thread.
 pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| now() >= deadline)
+    stop::is_stopped() || deadline.is_some_and(|deadline| now() >= deadline)
 }
 
 #[cfg(test)]

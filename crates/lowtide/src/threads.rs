@@ -9,11 +9,12 @@ pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Return `run` for another thread. The thread sees the clock of this one, which only tests replace.
+/// Return `run` for another thread. What ends the searches of this thread ends those of the other one: a
+/// [`Stop`](crate::budget::Stop), and the clock, which only tests replace.
 pub(crate) fn same_clock<T>(run: impl FnOnce() -> T + Send) -> impl FnOnce() -> T + Send {
     #[cfg(test)]
     let run = crate::budget::clock::shared(run);
-    run
+    crate::budget::stop::shared(run)
 }
 
 #[cfg(test)]

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use lowtide::budget::Budget;
-use lowtide::multipass::check::PassReport;
-use lowtide::multipass::{Partition, PassProblem, dpmpp, mio, rds};
+use lowtide::multipass::Partition;
 use lowtide::region::{Kernel, Region};
 use lowtide::target::Target;
 use lowtide::{InstrId, RegisterId};
@@ -13,7 +11,7 @@ use lowtide_io::shader_place;
 use lowtide_tool::args::{FormatArgs, InputArgs, name_of, parse_time};
 use lowtide_tool::input::{for_each_kernel, load_target};
 use lowtide_tool::output::{print, print_csv, print_json};
-use lowtide_tool::passes::{LoadsArg, any, checked, found_by, problem, proven};
+use lowtide_tool::passes::{LoadsArg, PassAlgorithm, problem, solve};
 use lowtide_tool::table::{grouped, shorten, table, trimmed};
 use lowtide_tool::{Failure, progress};
 use serde::Serialize;
@@ -59,24 +57,6 @@ impl PassesArgs {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PassAlgorithm {
-    /// The optimum, if the budget suffices
-    Exact,
-    /// Dynamic programming (paper 5, Figure 1)
-    Dpmpp,
-    /// List scheduling with Sethi-Ullman numbers
-    Mio,
-    /// Dynamic programming by Sethi-Ullman numbers (paper 5, Section 5)
-    DpmppSu,
-    /// Cuts with recomputation: RDS for one output, MRDS for several
-    Rds,
-    /// RDS_h: cuts that only grow subtrees
-    RdsH,
-    /// MRDS_h: RDS_h, then passes are merged for several outputs
-    MrdsH,
-}
-
 #[derive(Serialize)]
 struct Document {
     target: String,
@@ -115,59 +95,6 @@ struct PassInfo {
     textures: usize,
     registers: u32,
     waits: u32,
-}
-
-/// The passes of a region, with a lower bound on the cost.
-struct Answer {
-    partition: Partition,
-    bound: u64,
-    report: PassReport,
-}
-
-/// Partition a region. The checker has accepted the result.
-fn solve(
-    problem: &PassProblem,
-    kernel: &str,
-    algorithm: PassAlgorithm,
-    budget: Budget,
-) -> Result<Answer, Failure> {
-    let simple = |algorithm: PassAlgorithm, budget: Budget| match algorithm {
-        PassAlgorithm::Mio => ("mio", mio::partition(problem)),
-        PassAlgorithm::Rds => ("rds", rds::partition(problem, budget)),
-        PassAlgorithm::RdsH => ("rds-h", rds::partition_by(problem, rds::Variant::RdsH, budget)),
-        PassAlgorithm::MrdsH => ("mrds-h", rds::partition_by(problem, rds::Variant::MrdsH, budget)),
-        PassAlgorithm::DpmppSu => {
-            let found = dpmpp::partition_by(problem, dpmpp::Numbering::SethiUllman);
-            ("dpmpp-su", found.map(|found| found.partition))
-        }
-        PassAlgorithm::Dpmpp | PassAlgorithm::Exact => {
-            ("dpmpp", dpmpp::partition(problem).map(|found| found.partition))
-        }
-    };
-    let (partition, bound) = match algorithm {
-        PassAlgorithm::Exact => {
-            // All algorithms share the time: cuts have at most half of it, and the search has the rest.
-            let clock = Instant::now();
-            let part = |of: &dyn Fn(Duration) -> Duration| Budget {
-                time_per_instr: budget.time_per_instr.map(of),
-                ..budget
-            };
-            let half = part(&|time| time / 2);
-            let starts = [PassAlgorithm::Dpmpp, PassAlgorithm::Mio, PassAlgorithm::Rds]
-                .map(|algorithm| simple(algorithm, half).1);
-            let best = starts.into_iter().flatten().min_by_key(|partition| partition.cost);
-            let best = best.map_or_else(|| any(problem, kernel, half), Ok)?;
-            let spent = clock.elapsed() / problem.len() as u32;
-            let proven = proven(problem, kernel, &best, part(&|time| time.saturating_sub(spent)));
-            (proven.partition, proven.bound)
-        }
-        other => {
-            let (name, found) = simple(other, budget);
-            (found_by(name, problem, kernel, found)?, 0)
-        }
-    };
-    let report = checked(problem, kernel, &partition)?;
-    Ok(Answer { partition, bound, report })
 }
 
 pub(crate) fn run(args: &PassesArgs) -> Result<(), Failure> {

@@ -1,6 +1,5 @@
 //! `lowtide schedule`: the main command.
 
-mod certificates;
 mod figures;
 mod front;
 mod rows;
@@ -14,12 +13,12 @@ pub(super) use work::{Baseline, KernelResult, PointResult, RegionResult, SearchR
 use std::path::{Path, PathBuf};
 
 use super::store::StoreCounts;
-use certificates::Claims;
 use lowtide::algorithm::Algorithm;
 use lowtide::pipeline::{Options, explain};
 use lowtide::problem::Goal;
 use lowtide_io::{LineWriter, format_certificate_header, format_schedule};
 use lowtide_tool::args::{FormatArgs, name_of};
+use lowtide_tool::certificates::Claims;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_csv, print_json};
 use lowtide_tool::table::{counted, grouped, width, wrapped};

@@ -19,12 +19,12 @@ use lowtide::throughput::{CyclesPerWave, cycles_per_wave, loop_weight};
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
+use lowtide_tool::certificates::Certificates;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::names::demangled;
 use lowtide_tool::solve::Run;
 use serde::{Serialize, Serializer};
 
-use super::certificates::Certificates;
 use super::totals::{Totals, tell_kernel};
 use crate::args::{GoalArg, Method, WorkArgs};
 use crate::commands::constraints::Constraints;

@@ -7,17 +7,19 @@ use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::target::Target;
 use lowtide_io::format_certificate;
-use lowtide_tool::table::grouped;
+
+use crate::table::grouped;
 
 /// The kinds of claims.
 const KINDS: [&str; 3] = ["registers", "waves", "lengths"];
 
 /// For each kind, the claims with a certificate, and all that are proven.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Claims([(u64, u64); KINDS.len()]);
+pub struct Claims([(u64, u64); KINDS.len()]);
 
 impl Claims {
-    pub(super) fn add(&mut self, other: &Claims) {
+    /// Add the claims of another kernel.
+    pub fn add(&mut self, other: &Claims) {
         for (sum, other) in self.0.iter_mut().zip(other.0) {
             *sum = (sum.0 + other.0, sum.1 + other.1);
         }
@@ -28,7 +30,8 @@ impl Claims {
         self.0[kind].1 += claims.len() as u64;
     }
 
-    pub(super) fn in_words(&self) -> String {
+    /// Return a sentence.
+    pub fn in_words(&self) -> String {
         let all = self.0.iter().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1));
         let named = KINDS.iter().zip(self.0).filter(|(_, (_, proven))| *proven > 0);
         let kinds: Vec<String> = named
@@ -47,14 +50,16 @@ impl Claims {
 
 /// The certificates of a kernel.
 #[derive(Default)]
-pub(super) struct Certificates {
-    pub(super) lines: Vec<String>,
-    pub(super) claims: Claims,
+pub struct Certificates {
+    /// One line for each certificate.
+    pub lines: Vec<String>,
+    /// The claims, with and without one.
+    pub claims: Claims,
 }
 
 impl Certificates {
     /// Prove the claims of a goal again, as far as certificates go.
-    pub(super) fn new(
+    pub fn new(
         goal: Goal,
         kernel: &Kernel,
         target: &Target,

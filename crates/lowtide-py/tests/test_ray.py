@@ -1,0 +1,301 @@
+"""Ray itself: a cluster of two nodes in processes, with a worker that is killed and a node that goes away."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from conftest import CORPUS, skip
+
+try:
+    import pyarrow.parquet
+    import ray
+    from ray.cluster_utils import Cluster
+except ImportError as error:
+    skip("python: Ray", f"{error} (pip install 'lowtide[ray]')")
+
+import lowtide
+import lowtide.ray
+from lowtide.ray import Options, Summary
+from lowtide.ray.plan import Bundle, Item, bundles, estimate, halves
+from lowtide.ray.schema import kernel_table
+from lowtide.ray.work import Worker
+
+NODES = 200
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A head and another node, of two cores each."""
+    os.environ["RAY_DEDUP_LOGS"] = "0"
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 200 << 20})
+    made.add_node(num_cpus=2, object_store_memory=200 << 20)
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def expected(program: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, list[str]]:
+    """A corpus of some dozen kernels, and its schedules by the program."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for name in ("rocprim", "hashcat"):
+        kernels = [kernel for kernel in lowtide.scan(CORPUS / f"{name}.jsonl.gz") if kernel.size < 1500][:30]
+        text = "".join(kernel.to_lines() for kernel in kernels)
+        if name == "rocprim":
+            (folder / f"{name}.jsonl").write_text(text)
+        else:
+            (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    output = folder / "schedules.out"
+    program("schedule", folder, "--nodes", NODES, "-o", output)
+    return folder, output.read_text().splitlines()
+
+
+def lines_of(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of a schedule file, in the order of the corpus."""
+    rows = sorted(rows, key=lambda row: (os.path.basename(row["file"]), row["line"], row["position"]))
+    return [lowtide.ray.schedule_line(row) for row in rows]
+
+
+def test_results_equal_those_of_the_program(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
+    folder, lines = expected
+    rows = lowtide.ray.schedule(folder, tmp_path / "out", nodes=NODES).take_all()
+    assert lines_of(rows) == lines
+    kept = lowtide.ray.schedule([folder / "rocprim.jsonl", folder / "hashcat.jsonl.gz"], nodes=NODES).take_all()
+    assert lines_of(kept) == lines
+
+
+def test_parquet_and_datasets_are_read(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
+    folder, lines = expected
+    rows = []
+    for kernel in lowtide.scan(folder / "rocprim.jsonl"):
+        made = [region.to_dict() for region in kernel.regions]
+        rows.append({**made[0], "regions": [columnar(region) for region in made]})
+    keys = ("kernel", "origin", "target", "entry", "max_occupancy", "regions")
+    defaults = {"origin": "", "entry": True}
+    table = pyarrow.Table.from_pylist([{key: row.get(key, defaults.get(key)) for key in keys} for row in rows])
+    pyarrow.parquet.write_table(table, tmp_path / "corpus.parquet")
+    own = [line for line in lines if '"origin":"rocprim' in line or "rocprim" in line]
+    found = lowtide.ray.schedule(tmp_path / "corpus.parquet", nodes=NODES).take_all()
+    assert sorted(lowtide.ray.schedule_line(row) for row in found) == sorted(own)
+    dataset = ray.data.read_parquet(str(tmp_path / "corpus.parquet"))
+    assert lowtide.ray.schedule(dataset, nodes=NODES).count() == len(own)
+
+
+def columnar(region: dict[str, Any]) -> dict[str, Any]:
+    """Return a region of a region file in the form of a Parquet corpus."""
+    names = [register["name"] for register in region["registers"]]
+    lanes = {register["name"]: (1 << register.get("lanes", 1)) - 1 for register in region["registers"]}
+
+    def operand(part: Any) -> dict[str, Any]:
+        name, mask, flags = part if isinstance(part, list) and len(part) == 3 else (*part, "") if isinstance(part, list) else (part, lanes[part], "")
+        return {"register": names.index(name), "lanes": mask, "flags": flags}
+
+    def peaks(found: Any) -> Any:
+        return None if found is None else [found[name] for name in region["classes"]]
+
+    production = region.get("production")
+    return {
+        "region": region["region"],
+        "loop_depth": region.get("loop_depth", 0),
+        "frequency": region.get("frequency"),
+        "boundary": region.get("boundary", ""),
+        "classes": region["classes"],
+        "through": [region.get("through", {}).get(name, 0) for name in region["classes"]],
+        "registers": [{"lanes": 1, "weight": 1, **register} for register in region["registers"]],
+        "live_in": [operand(part) for part in region.get("live_in", [])],
+        "live_out": [operand(part) for part in region.get("live_out", [])],
+        "instructions": [
+            {
+                "op": item["op"],
+                "latency": item["latency"],
+                "micro_ops": item.get("micro_ops", 1),
+                "flags": item.get("flags", ""),
+                "address_space": item.get("address_space"),
+                "units": [{"unit": unit, "cycles": cycles} for unit, cycles in item.get("units", {}).items()],
+                "defs": [operand(part) for part in item.get("defs", [])],
+                "uses": [operand(part) for part in item.get("uses", [])],
+            }
+            for item in region["instructions"]
+        ],
+        "deps": [dict(zip(("from", "to", "kind", "latency"), dep)) for dep in region.get("deps", [])],
+        "hints": [dict(zip(("from", "to", "kind", "latency"), hint)) for hint in region.get("hints", [])],
+        "source_peaks": peaks(region.get("source_peaks")),
+        "production": production and {"by": production["by"], "order": production["order"], "peaks": peaks(production.get("peaks"))},
+    }
+
+
+def test_a_poisoned_region_is_a_row_with_its_error(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
+    folder, lines = expected
+    good = (folder / "rocprim.jsonl").read_text().splitlines(keepends=True)
+    wrong_class = '{"lowtide":1,"kernel":"class","target":"gfx906","region":"r","classes":["quux"],"registers":[],"instructions":[{"op":"a","latency":1}]}\n'
+    wrong_target = wrong_class.replace('"class"', '"target"', 1).replace("gfx906", "gfx000")
+    cyclic = wrong_class.replace('"class"', '"cycle"', 1).replace("}]}", '}],"deps":[[0,0,"data",1]]}')
+    # Between kernels: the first line of another kernel.
+    names = [json.loads(line)["kernel"] for line in good]
+    middle = next(number for number in range(len(good) // 2, len(good)) if names[number] != names[number - 1])
+    text = good[:middle] + ["{torn\n", wrong_class, wrong_target, cyclic] + good[middle:]
+    (tmp_path / "rocprim.jsonl").write_text("".join(text))
+    _, summary = lowtide.ray.run(tmp_path / "rocprim.jsonl", tmp_path / "out", Options(nodes=NODES))
+    rows = read(tmp_path / "out")
+    errors = [row for row in rows if row["error"] is not None]
+    assert summary.errors == len(errors) == 4
+    texts = {row["kernel"]: row["error"] for row in errors}
+    file = tmp_path / "rocprim.jsonl"
+    assert texts[f"unnamed.{middle + 1}"].startswith(f"{file}:{middle + 1}: "), texts
+    assert 'kernel "class": ' in texts["class"] and "quux" in texts["class"]
+    assert 'kernel "target" was made for "gfx000", which is not a known target' in texts["target"]
+    assert texts["cycle"].startswith(f"{file}:{middle + 4}: ") and "cycle" in texts["cycle"]
+    assert lines_of([row for row in rows if row["error"] is None]) == [line for line in lines if "rocprim" in line]
+
+
+def read(folder: pathlib.Path) -> list[dict[str, Any]]:
+    """Read the results of a run as another program would: all Parquet files of the folder."""
+    found: list[dict[str, Any]] = []
+    for part in sorted(folder.glob("part-*.parquet")):
+        found += pyarrow.parquet.read_table(part).to_pylist()
+    assert not list(folder.glob("_part-*")), "drafts are left behind"
+    return found
+
+
+def nothing_lost_and_nothing_twice(folder: pathlib.Path, lines: list[str]) -> None:
+    rows = read(folder)
+    twice = [key for key, count in Counter((row["file"], row["line"], row["position"]) for row in rows).items() if count > 1]
+    assert not twice
+    assert lines_of(rows) == lines
+
+
+def workers_of_this_run() -> list[int]:
+    """Return the processes of the workers that schedule at this moment."""
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "ray::Worker" in line]
+
+
+def disturbed(corpus: pathlib.Path, out: pathlib.Path, disturb: Callable[[], None]) -> Summary:
+    """Run, and call a function when the first results are there."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("part-*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        disturb()
+
+    watcher = threading.Thread(target=wait)
+    watcher.start()
+    _, summary = lowtide.ray.run(corpus, out, Options(nodes=NODES))
+    watcher.join()
+    return summary
+
+
+def test_killed_workers_lose_nothing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Small bundles, so that the run is in the middle.
+    monkeypatch.setattr("lowtide.ray.plan.LEAST", 0.001)
+    monkeypatch.setattr("lowtide.ray.plan.BUNDLES", 30)
+    folder, lines = expected
+    killed: list[int] = []
+
+    def kill() -> None:
+        for number in workers_of_this_run()[:2]:
+            os.kill(number, signal.SIGKILL)
+            killed.append(number)
+
+    summary = disturbed(folder, tmp_path / "out", kill)
+    assert len(killed) >= 1 and summary.deaths >= 1, (killed, summary)
+    nothing_lost_and_nothing_twice(tmp_path / "out", lines)
+
+
+def test_a_kernel_that_kills_every_worker_is_a_row(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, lines = expected
+    file = folder / "rocprim.jsonl"
+    deadly = list(lowtide.scan(file))[3].name
+
+    class Mortal(Worker):
+        """A worker that dies of one kernel, as of one that takes all memory."""
+
+        def _add(self, rows: Any, row: Any, totals: Any) -> None:
+            if row["kernel"] == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super()._add(rows, row, totals)
+
+    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=1, max_restarts=0)(Mortal))
+    _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES))
+    rows = read(tmp_path / "out")
+    [dead] = [row for row in rows if row["error"] is not None]
+    assert dead["kernel"] == deadly and dead["error"] == "the worker died 2 times"
+    assert summary.deaths >= 2 and summary.errors == 1
+    name = json.dumps(deadly)
+    assert lines_of([row for row in rows if row["error"] is None]) == [line for line in lines if "rocprim" in line and f'"kernel":{name},' not in line]
+
+
+def test_a_node_that_goes_away_loses_nothing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lowtide.ray.plan.LEAST", 0.001)
+    monkeypatch.setattr("lowtide.ray.plan.BUNDLES", 30)
+    folder, lines = expected
+    node = cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
+    cluster.wait_for_nodes()
+    disturbed(folder, tmp_path / "out", lambda: cluster.remove_node(node, allow_graceful=False))
+    nothing_lost_and_nothing_twice(tmp_path / "out", lines)
+
+
+def test_a_run_continues_with_what_is_missing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lowtide.ray.plan.LEAST", 0.001)
+    monkeypatch.setattr("lowtide.ray.plan.BUNDLES", 10)
+    folder, lines = expected
+    out = tmp_path / "out"
+    _, first = lowtide.ray.run(folder, out, Options(nodes=NODES))
+    parts = sorted(out.glob("part-*.parquet"))
+    gone = parts[::2]
+    missing = sum(len({(row["file"], row["line"]) for row in pyarrow.parquet.read_table(part).to_pylist()}) for part in gone)
+    for part in gone:
+        part.unlink()
+    before = {part: part.stat().st_mtime_ns for part in parts[1::2]}
+    _, second = lowtide.ray.run(folder, out, Options(nodes=NODES))
+    assert second.kernels == missing > 0 and second.kept == first.kernels - missing
+    assert before == {part: part.stat().st_mtime_ns for part in before}, "what is done stays"
+    nothing_lost_and_nothing_twice(out, lines)
+    _, third = lowtide.ray.run(folder, out, Options(nodes=NODES))
+    assert (third.kernels, third.kept) == (0, first.kernels)
+    with pytest.raises(ValueError, match="has results with other options"):
+        lowtide.ray.run(folder, out, Options(nodes=NODES + 1))
+
+
+def test_the_command(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
+    folder, lines = expected
+    command = [sys.executable, "-m", "lowtide.ray", str(folder), "-o", str(tmp_path / "out"), "--address", cluster.address, "--nodes", str(NODES)]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["regions"] == len(lines)
+    nothing_lost_and_nothing_twice(tmp_path / "out", lines)
+    failed = subprocess.run([*command[:3], str(tmp_path / "nothing"), *command[4:]], capture_output=True, text=True, check=False)
+    assert failed.returncode == 1 and "error: " in failed.stderr and "nothing" in failed.stderr
+
+
+def test_plans() -> None:
+    """Equal graphs are together, large kernels alone, and nothing is left out."""
+    items = [Item(number // 50, number % 50, estimate([10 + number % 7]), f"key{number % 40}") for number in range(500)]
+    items.append(Item(10, 0, estimate([5000]), "large"))
+    plan = bundles(items, 4)
+    assert sorted(item for bundle in plan for item in bundle.items) == sorted(items)
+    assert plan[0].items == (items[-1],), "the kernel of 5,000 instructions is alone, and first"
+    places: dict[str, set[int]] = {}
+    for number, bundle in enumerate(plan):
+        for item in bundle.items:
+            places.setdefault(item.key, set()).add(number)
+    assert all(len(where) == 1 for where in places.values())
+    assert bundles([], 4) == []
+    parts = halves(Bundle(tuple(items[:5]), 1.0))
+    assert [item for part in parts for item in part.items] == items[:5]
+    assert kernel_table(iter([])).num_rows == 0
