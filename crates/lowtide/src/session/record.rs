@@ -267,7 +267,7 @@ mod tests {
         for end in 0..entry.len() {
             let (found, has_rest) = read(&entry[..end]);
             assert!(found.len() < 3 && records.starts_with(&found), "{end}");
-            assert_eq!(has_rest, !(entry[..end] == write(&found)), "{end}");
+            assert_eq!(has_rest, entry[..end] != write(&found), "{end}");
         }
         for position in 0..entry.len() {
             for bit in 0..8 {
