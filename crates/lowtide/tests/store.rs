@@ -58,7 +58,7 @@ fn kernels() -> Vec<Kernel> {
     (0..6)
         .map(|seed| {
             let shapes = Shape::ALL.into_iter().cycle().skip(seed as usize).take(3);
-            Kernel::new(&format!("k{seed}"), shapes.map(|shape| region(shape, 26, seed)).collect())
+            Kernel::new(format!("k{seed}"), shapes.map(|shape| region(shape, 26, seed)).collect())
         })
         .collect()
 }

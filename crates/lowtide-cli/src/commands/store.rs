@@ -33,7 +33,7 @@ pub(crate) enum StoreCommand {
     /// Schedule kernels only to keep the answers
     ///
     /// Example: lowtide store warm --store ~/.cache/lowtide --budget 10ms kernels.jsonl.gz
-    Warm(WarmArgs),
+    Warm(Box<WarmArgs>),
 }
 
 /// The store to look at.

@@ -267,14 +267,19 @@ mod tests {
         for end in 0..entry.len() {
             let (found, has_rest) = read(&entry[..end]);
             assert!(found.len() < 3 && records.starts_with(&found), "{end}");
-            assert_eq!(has_rest, !(entry[..end] == write(&found)), "{end}");
+            assert_eq!(has_rest, entry[..end] != write(&found), "{end}");
         }
         for position in 0..entry.len() {
             for bit in 0..8 {
                 let mut changed = entry.clone();
                 changed[position] ^= 1 << bit;
-                let is_own = |record: &Record| record.origin(&KEY, Some(&SECRET)) == Origin::Own;
-                assert!(read(&changed).0.into_iter().filter(is_own).all(|record| records.contains(&record)));
+                let (found, _) = read(&changed);
+                let mut own = found.iter().filter(|record| record.origin(&KEY, Some(&SECRET)) == Origin::Own);
+                // The seal does not need the checksum.
+                let is_known = |record: &Record| {
+                    records.iter().any(|one| (one.question, &one.body) == (record.question, &record.body))
+                };
+                assert!(own.all(is_known), "{position} {bit}");
             }
         }
     }
