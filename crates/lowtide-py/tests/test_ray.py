@@ -230,7 +230,7 @@ def test_a_kernel_that_kills_every_worker_is_a_row(cluster: Cluster, expected: t
                 os.kill(os.getpid(), signal.SIGKILL)
             super()._add(rows, row, totals)
 
-    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=1, max_restarts=0)(Mortal))
+    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=0.95, max_restarts=0)(Mortal))
     _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES))
     rows = read(tmp_path / "out")
     [dead] = [row for row in rows if row["error"] is not None]

@@ -37,7 +37,10 @@ MOST_DEATHS = 2
 
 REMOTE_FACTS: Any = ray.remote(num_cpus=0)(facts_of)
 #: The driver itself replaces workers that die: so it knows which bundle to repeat, and which one kills them.
-REMOTE_WORKER: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Worker)
+REMOTE_WORKER: Any = ray.remote(num_cpus=0.95, max_restarts=0, max_task_retries=0)(Worker)
+
+#: The share of a core that a reader asks for. Workers leave it free: if a machine goes away with blocks of kernels, Ray must be able to read them again while every worker waits for them.
+READER = 0.05
 
 #: The file with the options of a run.
 OPTIONS = "_options.json"
@@ -247,9 +250,10 @@ class Driver:
             lines, tables = expand(corpus)
             if lines:
                 files = ray.data.from_items([{"path": path} for path in lines], override_num_blocks=len(lines))
-                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy"))
+                cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, concurrency=cores))
             if tables:
-                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True)))
+                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True, ray_remote_args={"num_cpus": READER})))
         for dataset in datasets:
             for bundle in dataset.materialize().iter_internal_ref_bundles():
                 self._blocks += bundle.block_refs
@@ -360,7 +364,7 @@ def _as_kernels(dataset: ray.data.Dataset) -> ray.data.Dataset:
         return dataset
     if "regions" not in names:
         raise InputError(f"the dataset has no kernels: columns {', '.join(names)}, without regions")
-    return dataset.map_batches(read_rows, batch_format="pyarrow", batch_size=256)
+    return dataset.map_batches(read_rows, batch_format="pyarrow", batch_size=256, num_cpus=READER)
 
 
 def _is_death(error: ray.exceptions.RayError) -> bool:
