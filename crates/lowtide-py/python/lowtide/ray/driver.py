@@ -35,6 +35,9 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 #: A bundle that has killed so many workers is split.
 MOST_DEATHS = 2
 
+#: If so many workers in a row cannot start, the run ends with the reason.
+MOST_FAILURES = 20
+
 REMOTE_FACTS: Any = ray.remote(num_cpus=0)(facts_of)
 #: The driver itself replaces workers that die: so it knows which bundle to repeat, and which one kills them.
 REMOTE_WORKER: Any = ray.remote(num_cpus=0.95, max_restarts=0, max_task_retries=0)(Worker)
@@ -276,18 +279,34 @@ class Driver:
         self.summary.workers = min(wanted, len(waiting))
         self._progress.start(sum(bundle.work for bundle in waiting))
         deaths: dict[Bundle, int] = {}
+        # A worker gets a bundle only once its process runs: where a machine has gone away, there may be no core for another one.
+        starting: dict[Any, Any] = {}
+        failures = 0
         idle: list[Any] = []
         running: dict[Any, tuple[Any, Bundle, Optional[str]]] = {}
         accepted: list[str] = []
         tables: list[Any] = []
         while waiting or running:
-            while waiting and len(running) < wanted:
-                worker = idle.pop() if idle else REMOTE_WORKER.remote(dataclasses.asdict(self._options))
-                bundle = waiting.pop()
+            while len(starting) + len(idle) + len(running) < min(wanted, len(waiting) + len(running)):
+                worker = REMOTE_WORKER.remote(dataclasses.asdict(self._options))
+                starting[worker.pid.remote()] = worker
+            while waiting and idle:
+                worker, bundle = idle.pop(), waiting.pop()
                 part = self._folder.next_part() if self._folder is not None else None
                 running[worker.run.remote(self._pieces(bundle), part)] = (worker, bundle, part)
-            ready, _ = ray.wait(list(running), timeout=1.0)
+            ready, _ = ray.wait([*running, *starting], timeout=1.0)
             for reference in ready:
+                if reference in starting:
+                    worker = starting.pop(reference)
+                    try:
+                        ray.get(reference)
+                        idle.append(worker)
+                        failures = 0
+                    except ray.exceptions.RayError as error:
+                        failures += 1
+                        if failures > MOST_FAILURES or not _is_death(error):
+                            raise
+                    continue
                 worker, bundle, part = running.pop(reference)
                 try:
                     totals, table = ray.get(reference)
@@ -307,7 +326,7 @@ class Driver:
                 idle.append(worker)
                 self._accept(totals, part, table, accepted, tables)
                 self._progress.add(bundle.work, self.summary)
-        for worker in idle:
+        for worker in [*idle, *starting.values()]:
             ray.kill(worker)
         if self._folder is not None:
             self._folder.remove_all_but(accepted)
