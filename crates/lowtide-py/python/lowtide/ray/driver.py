@@ -253,10 +253,10 @@ class Driver:
             lines, tables = expand(corpus)
             if lines:
                 files = ray.data.from_items([{"path": path} for path in lines], override_num_blocks=len(lines))
-                cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, concurrency=cores))
+                readers = min(len(lines), max(1, int(ray.cluster_resources().get("CPU", 1))))
+                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, concurrency=readers))
             if tables:
-                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True, ray_remote_args={"num_cpus": READER})))
+                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True, num_cpus=READER)))
         for dataset in datasets:
             for bundle in dataset.materialize().iter_internal_ref_bundles():
                 self._blocks += bundle.block_refs
