@@ -22,6 +22,7 @@ from conftest import CORPUS, skip
 try:
     import pyarrow.parquet
     import ray
+    import ray.experimental
     from ray.cluster_utils import Cluster
 except ImportError as error:
     skip("python: Ray", f"{error} (pip install 'lowtide[ray]')")
@@ -29,6 +30,7 @@ except ImportError as error:
 import lowtide
 import lowtide.ray
 from lowtide.ray import Options, Summary
+from lowtide.ray.driver import Driver, Folder
 from lowtide.ray.plan import Bundle, Item, bundles, estimate, halves
 from lowtide.ray.schema import kernel_table
 from lowtide.ray.work import Worker
@@ -230,7 +232,7 @@ def test_a_kernel_that_kills_every_worker_is_a_row(cluster: Cluster, expected: t
                 os.kill(os.getpid(), signal.SIGKILL)
             super()._add(rows, row, totals)
 
-    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=1, max_restarts=0)(Mortal))
+    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=0.95, max_restarts=0)(Mortal))
     _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES))
     rows = read(tmp_path / "out")
     [dead] = [row for row in rows if row["error"] is not None]
@@ -248,6 +250,27 @@ def test_a_node_that_goes_away_loses_nothing(cluster: Cluster, expected: tuple[p
     cluster.wait_for_nodes()
     disturbed(folder, tmp_path / "out", lambda: cluster.remove_node(node, allow_graceful=False))
     nothing_lost_and_nothing_twice(tmp_path / "out", lines)
+
+
+def test_kernels_on_a_node_that_goes_away_are_read_again(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
+    """Every worker waits for blocks that are lost: reading them again must not need the cores of the workers."""
+    folder, lines = expected
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    kernels = list(lowtide.scan(folder / "rocprim.jsonl"))
+    for number, kernel in enumerate(kernels):
+        (corpus / f"{number:03}.jsonl").write_text(kernel.to_lines())
+    node = cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
+    cluster.wait_for_nodes()
+    options = Options(nodes=NODES)
+    driver = Driver(options, Folder(tmp_path / "out", options), None, False)
+    driver.read(corpus)
+    places = ray.experimental.get_object_locations(driver._blocks)
+    there = [block for block in driver._blocks if places[block]["node_ids"] == [node.node_id]]
+    assert there, "no block is on the node alone"
+    cluster.remove_node(node, allow_graceful=False)
+    driver.work()
+    nothing_lost_and_nothing_twice(tmp_path / "out", [line for line in lines if "rocprim" in line])
 
 
 def test_a_run_continues_with_what_is_missing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,9 +35,15 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 #: A bundle that has killed so many workers is split.
 MOST_DEATHS = 2
 
+#: If so many workers in a row cannot start, the run ends with the reason.
+MOST_FAILURES = 20
+
 REMOTE_FACTS: Any = ray.remote(num_cpus=0)(facts_of)
 #: The driver itself replaces workers that die: so it knows which bundle to repeat, and which one kills them.
-REMOTE_WORKER: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Worker)
+REMOTE_WORKER: Any = ray.remote(num_cpus=0.95, max_restarts=0, max_task_retries=0)(Worker)
+
+#: The share of a core that a reader asks for. Workers leave it free: if a machine goes away with blocks of kernels, Ray must be able to read them again while every worker waits for them.
+READER = 0.05
 
 #: The file with the options of a run.
 OPTIONS = "_options.json"
@@ -247,9 +253,10 @@ class Driver:
             lines, tables = expand(corpus)
             if lines:
                 files = ray.data.from_items([{"path": path} for path in lines], override_num_blocks=len(lines))
-                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy"))
+                readers = min(len(lines), max(1, int(ray.cluster_resources().get("CPU", 1))))
+                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, concurrency=readers))
             if tables:
-                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True)))
+                datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True, num_cpus=READER)))
         for dataset in datasets:
             for bundle in dataset.materialize().iter_internal_ref_bundles():
                 self._blocks += bundle.block_refs
@@ -272,18 +279,34 @@ class Driver:
         self.summary.workers = min(wanted, len(waiting))
         self._progress.start(sum(bundle.work for bundle in waiting))
         deaths: dict[Bundle, int] = {}
+        # A worker gets a bundle only once its process runs: where a machine has gone away, there may be no core for another one.
+        starting: dict[Any, Any] = {}
+        failures = 0
         idle: list[Any] = []
         running: dict[Any, tuple[Any, Bundle, Optional[str]]] = {}
         accepted: list[str] = []
         tables: list[Any] = []
         while waiting or running:
-            while waiting and len(running) < wanted:
-                worker = idle.pop() if idle else REMOTE_WORKER.remote(dataclasses.asdict(self._options))
-                bundle = waiting.pop()
+            while len(starting) + len(idle) + len(running) < min(wanted, len(waiting) + len(running)):
+                worker = REMOTE_WORKER.remote(dataclasses.asdict(self._options))
+                starting[worker.pid.remote()] = worker
+            while waiting and idle:
+                worker, bundle = idle.pop(), waiting.pop()
                 part = self._folder.next_part() if self._folder is not None else None
                 running[worker.run.remote(self._pieces(bundle), part)] = (worker, bundle, part)
-            ready, _ = ray.wait(list(running), timeout=1.0)
+            ready, _ = ray.wait([*running, *starting], timeout=1.0)
             for reference in ready:
+                if reference in starting:
+                    worker = starting.pop(reference)
+                    try:
+                        ray.get(reference)
+                        idle.append(worker)
+                        failures = 0
+                    except ray.exceptions.RayError as error:
+                        failures += 1
+                        if failures > MOST_FAILURES or not _is_death(error):
+                            raise
+                    continue
                 worker, bundle, part = running.pop(reference)
                 try:
                     totals, table = ray.get(reference)
@@ -303,7 +326,7 @@ class Driver:
                 idle.append(worker)
                 self._accept(totals, part, table, accepted, tables)
                 self._progress.add(bundle.work, self.summary)
-        for worker in idle:
+        for worker in [*idle, *starting.values()]:
             ray.kill(worker)
         if self._folder is not None:
             self._folder.remove_all_but(accepted)
@@ -360,7 +383,7 @@ def _as_kernels(dataset: ray.data.Dataset) -> ray.data.Dataset:
         return dataset
     if "regions" not in names:
         raise InputError(f"the dataset has no kernels: columns {', '.join(names)}, without regions")
-    return dataset.map_batches(read_rows, batch_format="pyarrow", batch_size=256)
+    return dataset.map_batches(read_rows, batch_format="pyarrow", batch_size=256, num_cpus=READER)
 
 
 def _is_death(error: ray.exceptions.RayError) -> bool:
