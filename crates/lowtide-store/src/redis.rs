@@ -1,4 +1,4 @@
-//! A Redis server, by the four commands that a store needs: SELECT, GET and SET, and a limit that the server has itself
+//! A Redis server, by the three commands that a store needs: SELECT, GET and SET. The server limits its size itself
 //! (`maxmemory` with `allkeys-lru`).
 
 use std::io::{self, BufReader, Write};
