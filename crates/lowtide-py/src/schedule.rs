@@ -12,7 +12,7 @@ use lowtide::pipeline::{Filter, Options, schedule_kernel};
 use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::region::Kernel as InnerKernel;
 use lowtide::schedule::Schedule;
-use lowtide::session::Session as Answers;
+use lowtide::session::{Session as Answers, Store};
 use lowtide::target::{Latencies, Target};
 use lowtide::throughput::cycles_per_wave;
 use lowtide_io::{PeakBound, format_certificate_header, format_schedule};
@@ -93,14 +93,20 @@ pub(crate) fn algorithms() -> Vec<&'static str> {
 #[pyclass(frozen, module = "lowtide._lowtide")]
 pub(crate) struct Session {
     answers: Mutex<Arc<Answers>>,
+    /// Keeps answers across processes.
+    store: Option<Arc<dyn Store>>,
     known_lengths: KnownLengths,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    fn new() -> Self {
-        Session { answers: Mutex::default(), known_lengths: KnownLengths::default() }
+    #[pyo3(signature = (store = None))]
+    fn new(store: Option<&str>) -> PyResult<Self> {
+        let store = store.map(lowtide_store::open).transpose();
+        let store = store.map_err(|error| bad(format!("store: {error}")))?;
+        let (answers, known_lengths) = (Mutex::new(without_answers(store.as_ref())), KnownLengths::default());
+        Ok(Session { answers, store, known_lengths })
     }
 
     /// Schedule a kernel. Return the result, and the exception of a signal handler that has ended the search early.
@@ -170,10 +176,16 @@ impl Session {
         })?;
         if signal.is_some() {
             // The answers of searches that were stopped are not those of their budgets.
-            *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+            *self.answers.lock().unwrap_or_else(PoisonError::into_inner) =
+                without_answers(self.store.as_ref());
         }
         Ok((result, signal))
     }
+}
+
+/// Return a session without answers of its own.
+fn without_answers(store: Option<&Arc<dyn Store>>) -> Arc<Answers> {
+    Arc::new(store.map_or_else(Answers::new, |store| Answers::with_store(Arc::clone(store))))
 }
 
 /// Return the kernel with the latencies of the target.

@@ -138,13 +138,23 @@ def test_goals_and_options() -> None:
         ({"budget": "5"}, "budget: a unit is missing"),
         ({"latencies": "half"}, "latencies: "),
         ({"threads": 9}, "threads: 9"),
-        ({"store": "answers/"}, "store: "),
+        ({"store": "ftp://x"}, "store: .* is no address of a store"),
         ({"goal": "throughput", "certificate": True}, "a certificate needs"),
     ]:
         with pytest.raises(ValueError, match=text):
             lowtide.schedule(wide(2), **wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a Kernel or a Region is needed, not str"):
         lowtide.schedule("kernel")  # type: ignore[arg-type]
+
+
+def test_a_store_has_the_answers_of_an_earlier_session(tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "store"
+    first, second = (lowtide.schedule(wide(9), nodes=1000, store=place) for _ in range(2))
+    assert list(place.glob("v1/*/*")), "nothing is kept"
+    without = lowtide.schedule(wide(9), nodes=1000)
+    for other in (first, second):
+        assert [one.order.tolist() for one in other.regions] == [one.order.tolist() for one in without.regions]
+        assert (other.waves, other.waves_bound) == (without.waves, without.waves_bound)
 
 
 def test_kernels_and_regions_can_be_pickled() -> None:

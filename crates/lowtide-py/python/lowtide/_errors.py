@@ -25,9 +25,3 @@ def reraise(signal: BaseException, result: object) -> NoReturn:
     if isinstance(signal, KeyboardInterrupt):
         raise Interrupted(result) from signal
     raise signal
-
-
-def refuse_store(store: Optional[object]) -> None:
-    """Refuse a store of answers: this version has none."""
-    if store is not None:
-        raise InputError("store: this version keeps no answers on disk: leave it out, or use a lowtide.Session")

@@ -102,7 +102,7 @@ class Splitter:
 
 @final
 class Session:
-    def __new__(cls) -> Session: ...
+    def __new__(cls, store: Optional[str] = None) -> Session: ...
     def schedule(
         self,
         kernel: Kernel,

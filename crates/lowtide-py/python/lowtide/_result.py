@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import json
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _lowtide
 from ._arrays import numbers
-from ._errors import refuse_store, reraise
+from ._errors import reraise
 from ._kernel import Kernel, Region, as_kernel
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Session:
     """Answers for equal graphs: a graph that occurs in several kernels is solved once.
 
     Several threads can use a session at the same time. Its memory grows with the number of distinct graphs. After an :class:`Interrupted`, the session starts
-    again without answers.
+    again without answers. ``store`` is a folder or an address (docs/store.md) that keeps the answers across processes.
 
     >>> session = Session()
     >>> [session.schedule(Region(name, ["load", "store"]), nodes=100).waves for name in "ab"]
@@ -45,8 +46,8 @@ class Session:
 
     __slots__ = ("_native",)
 
-    def __init__(self) -> None:
-        self._native = _lowtide.Session()
+    def __init__(self, store: Optional[Union[str, "os.PathLike[str]"]] = None) -> None:
+        self._native = _lowtide.Session(None if store is None else os.fspath(store))
 
     def schedule(
         self,
@@ -95,7 +96,7 @@ def schedule(
     budget: Optional[str] = None,
     algorithm: str = "auto",
     nodes: Optional[int] = None,
-    store: None = None,
+    store: Optional[Union[str, "os.PathLike[str]"]] = None,
     *,
     threads: int = 1,
     registers: Optional[int] = None,
@@ -109,7 +110,8 @@ def schedule(
     ``target`` is a name of :func:`targets` or a TOML file; None takes the target that the kernel was made for. ``goal`` is ``occupancy``, ``minreg``,
     ``length`` or ``throughput``. ``budget`` limits the time for each instruction and pass (default ``"1ms"``, no limit with ``nodes``). ``nodes``
     limits the steps for each region and pass: the result is then the same on every machine. ``registers``, ``waves``, ``filter`` and ``latencies`` are the
-    options of the program with these names. ``certificate`` makes proofs for ``lowtide-verify``.
+    options of the program with these names. ``certificate`` makes proofs for ``lowtide-verify``. ``store`` keeps the answers of searches across runs: a folder, or an
+    address of docs/store.md.
 
     Other threads of Python run during the search. Ctrl-C ends it at once: :class:`Interrupted` has the best result so far.
 
@@ -122,8 +124,7 @@ def schedule(
         ...
     lowtide.InputError: unknown target "gfx000": known are gfx906, gfx90a, gfx1030, gfx1100, sm_90, xe-hpg, vs, generic, ps14, ps20, one-pass, or a file that ends in .toml
     """
-    refuse_store(store)
-    return Session().schedule(
+    return Session(store).schedule(
         kernel,
         target,
         goal,

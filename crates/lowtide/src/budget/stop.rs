@@ -14,7 +14,7 @@ thread_local! {
 /// A switch for another thread, or for a signal: it ends the searches of a call as if their budgets were spent. The call then returns the best
 /// schedules found so far.
 ///
-/// A session keeps the answers of searches that were ended, like all others: drop the session after a stop.
+/// A session keeps the answers of searches that were ended, like all others: drop the session after a stop. Its store gets none of them.
 ///
 /// ```
 /// use lowtide::budget::Stop;
@@ -51,7 +51,7 @@ impl Stop {
 }
 
 /// Return whether the searches of this thread are to end.
-pub(super) fn is_stopped() -> bool {
+pub(crate) fn is_stopped() -> bool {
     CURRENT.with_borrow(|stop| stop.as_ref().is_some_and(Stop::is_stopped))
 }
 

@@ -28,6 +28,7 @@ use super::shared::{Fewest, SharedProblem};
 use crate::analysis::fingerprint::Words;
 use crate::analysis::limits::fits;
 use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::budget::stop::is_stopped;
 use crate::check::bound::check_cut;
 use crate::check::check_order;
 use crate::index::{ClassId, InstrId};
@@ -143,7 +144,10 @@ impl<'a> SharedProblem<'a> {
         if let Some(hint) = hint {
             found.answer = hint.better(found.answer);
         }
-        kept.keep(question, body(&found, budget));
+        // A search that was stopped has not had its budget.
+        if !is_stopped() {
+            kept.keep(question, body(&found, budget));
+        }
         found
     }
 }

@@ -25,12 +25,13 @@ def main(arguments: "list[str] | None" = None) -> int:
     parser.add_argument("--nodes", type=int, help="search steps for each region and pass: the result is then the same on every machine")
     parser.add_argument("--algorithm", default="auto", help="algorithm (default: auto)")
     parser.add_argument("--latencies", default="target", help="latencies: target, target*FACTOR or recorded (default: target)")
+    parser.add_argument("--store", help="keep the answers of searches: a folder or an address that all machines reach (docs/store.md)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     chosen = parser.parse_args(arguments)
     options = Options(chosen.target, chosen.goal, chosen.budget, chosen.algorithm, chosen.nodes, chosen.latencies)
     try:
         ray.init(address=chosen.address, log_to_driver=False, logging_level="warning")
-        _, summary = run(chosen.corpus, chosen.output, options, workers=chosen.workers, progress=True)
+        _, summary = run(chosen.corpus, chosen.output, options, store=chosen.store, workers=chosen.workers, progress=True)
     except (ConnectionError, OSError, ValueError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

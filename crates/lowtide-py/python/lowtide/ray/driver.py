@@ -25,7 +25,7 @@ import ray
 import ray.data
 import ray.exceptions
 
-from .._errors import InputError, refuse_store
+from .._errors import InputError
 from .plan import Bundle, Item, bundles, halves
 from .schema import Rows
 from .work import Worker, facts_of, read_lines, read_rows, write
@@ -119,7 +119,7 @@ def schedule(
     algorithm: str = "auto",
     nodes: Optional[int] = None,
     latencies: str = "target",
-    store: None = None,
+    store: Optional[str] = None,
     workers: Optional[int] = None,
     progress: bool = False,
 ) -> ray.data.Dataset:
@@ -127,11 +127,10 @@ def schedule(
 
     ``corpus`` is a file, a folder or a list of them (region files, plain or gzip, and Parquet), or a dataset of kernels. ``out`` is a folder that all machines reach, or an
     address that pyarrow understands. A run that ended in the middle continues with the missing kernels if it is started again with the same folder. Without ``out``, the results
-    stay in the memory of the cluster. ``workers`` is the number of processes (default: one for each core).
+    stay in the memory of the cluster. ``store`` is a store of answers that all machines reach (docs/store.md). ``workers`` is the number of processes (default: one for each core).
     """
-    refuse_store(store)
     options = Options(target, goal, budget, algorithm, nodes, latencies)
-    dataset, _ = run(corpus, out, options, workers=workers, progress=progress)
+    dataset, _ = run(corpus, out, options, store=store, workers=workers, progress=progress)
     return dataset
 
 
@@ -140,6 +139,7 @@ def run(
     out: Optional[Union[str, "os.PathLike[str]"]],
     options: Options,
     *,
+    store: Optional[str] = None,
     workers: Optional[int] = None,
     progress: bool = False,
 ) -> tuple[ray.data.Dataset, Summary]:
@@ -148,7 +148,7 @@ def run(
     folder = None if out is None else Folder(out, options)
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    driver = Driver(options, folder, workers, progress)
+    driver = Driver(options, folder, store, workers, progress)
     driver.read(corpus)
     tables = driver.work()
     driver.summary.wall = time.perf_counter() - start
@@ -228,9 +228,10 @@ def expand(paths: Paths) -> tuple[list[str], list[str]]:
 class Driver:
     """The state of a run."""
 
-    def __init__(self, options: Options, folder: Optional[Folder], workers: Optional[int], progress: bool) -> None:
+    def __init__(self, options: Options, folder: Optional[Folder], store: Optional[str], workers: Optional[int], progress: bool) -> None:
         self.summary = Summary()
         self._options = options
+        self._store = store
         self._folder = folder
         self._workers = workers
         self._progress = Progress(progress)
@@ -288,7 +289,7 @@ class Driver:
         tables: list[Any] = []
         while waiting or running:
             while len(starting) + len(idle) + len(running) < min(wanted, len(waiting) + len(running)):
-                worker = REMOTE_WORKER.remote(dataclasses.asdict(self._options))
+                worker = REMOTE_WORKER.remote(dataclasses.asdict(self._options), self._store)
                 starting[worker.pid.remote()] = worker
             while waiting and idle:
                 worker, bundle = idle.pop(), waiting.pop()

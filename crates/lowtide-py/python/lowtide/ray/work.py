@@ -66,9 +66,10 @@ def facts_of(block: pa.Table) -> list[tuple[str, int, float, str]]:
 class Worker:
     """A process with a warm session."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], store: Optional[str]) -> None:
         self._options = dict(options)
-        self._session = Session()
+        self._store = store
+        self._session = Session(store)
 
     def pid(self) -> int:
         """Return the number of the process."""
@@ -95,7 +96,7 @@ class Worker:
         end = time.perf_counter()
         totals.update(read=read - start, work=scheduled - read, write=end - scheduled, cpu=time.process_time() - cpu)
         if _memory() > MEMORY:
-            self._session = Session()
+            self._session = Session(self._store)
         return totals, table
 
     def _add(self, rows: Rows, row: Mapping[str, Any], totals: dict[str, float]) -> None:
