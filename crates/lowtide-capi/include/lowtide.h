@@ -389,6 +389,21 @@ enum lowtide_status lowtide_session_open(const struct lowtide_target *target,
                                          struct lowtide_session **out,
                                          char **message);
 
+// Read the note that a compiler has kept in the store of a session: text that means nothing to this library. The text is NULL
+// if there is none, or if it was not written by a program with the secret of the store. Free it with lowtide_string_free.
+enum lowtide_status lowtide_session_note(const struct lowtide_session *session,
+                                         const uint8_t *key,
+                                         size_t key_bytes,
+                                         char **text,
+                                         char **message);
+
+// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing happens.
+enum lowtide_status lowtide_session_keep_note(const struct lowtide_session *session,
+                                              const uint8_t *key,
+                                              size_t key_bytes,
+                                              const char *text,
+                                              char **message);
+
 // Free a session. Its outcomes stay valid. NULL is ignored.
 void lowtide_session_free(struct lowtide_session *session);
 
