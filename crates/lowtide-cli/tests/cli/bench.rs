@@ -44,7 +44,7 @@ fn budget_prints_the_distribution_of_used_over_allowed_time() {
 
 #[test]
 fn occupancy_carries_its_figures_for_programs() {
-    let document = run("bench occupancy {} --json --nodes 500", &[&corpus()]).json();
+    let document = run("bench occupancy {} --json --nodes 2000", &[&corpus()]).json();
     assert_eq!((number(&document["kernels"]), number(&document["regions"])), (26, 284));
     let sum = |figure: &str, name: &str| number(&document[figure][name]);
     let names = [

@@ -88,7 +88,7 @@ fn a_name_in_dot_is_drawn() {
 fn an_unknown_ending_is_refused() {
     let folder = Folder::new();
     let file = folder.regions("k.jsonl", &[tiny("k", "r")]);
-    for name in ["k.json", "k.csv.gz", "k.parquet"] {
+    for name in ["k.json", "k.csv.gz", "k.feather"] {
         let error = run("convert {} -o {}", &[&file, &folder.path(name)]).error();
         assert!(error.contains("stands for no format: write .jsonl, .jsonl.gz, .parquet or .dot"), "{error}");
     }
