@@ -266,7 +266,7 @@ def test_kernels_on_a_node_that_goes_away_are_read_again(cluster: Cluster, expec
     node = cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
     cluster.wait_for_nodes()
     options = Options(nodes=NODES)
-    driver = Driver(options, Folder(tmp_path / "out", None, options), None, False)
+    driver = Driver(options, Folder(tmp_path / "out", options), None, None, False)
     driver.read(corpus)
     places = ray.experimental.get_object_locations(driver._blocks)
     there = [block for block in driver._blocks if places[block]["node_ids"] == [node.node_id]]
