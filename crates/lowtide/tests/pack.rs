@@ -136,7 +136,7 @@ fn limits_on_registers_are_kept_as_by_brute_force() {
         let limited = problem.clone().with_register_limit(most);
         let outcome = pack(&limited, Budget::UNLIMITED);
         let within = Within { registers: Some(most), levels: None };
-        let longest = free.best.length() + 4;
+        let longest = free.best.length() + 2;
         match brute_force(&region, &target, within, longest) {
             Some(best) => {
                 assert!(outcome.fits && outcome.is_proved(), "seed {seed}");
