@@ -45,6 +45,8 @@ void Improvement::runWithTrials(const lowtide_options &Options, bool CanLimitAll
   }
   const Effort Limit(Options, Summary.Instrs);
   std::vector<Plan> Plans = {firstPlan(Options, Summary.Stock)};
+  // A compiler that has several threads uses the cores itself.
+  Plans.front().Options.threads = hasCores() && !Trial::isThreaded() ? 2 : 1;
   uint64_t &Budget = Plans.front().Options.nanoseconds_per_instr;
   Budget = Limit.budget(Budget, Summary.Instrs, Summary.spent());
   double StockTrialSeconds = 0;

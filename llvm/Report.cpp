@@ -2,15 +2,35 @@
 
 #include "Report.h"
 #include "RegisterFiles.h"
+#include "Trial.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cmath>
+#include <ctime>
 
 using namespace llvm;
 
 namespace lowtide {
+
+double processorSeconds() {
+  static thread_local const clockid_t Clock = Trial::isThreaded() ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
+  timespec Time = {};
+  clock_gettime(Clock, &Time);
+  return double(Time.tv_sec) + 1e-9 * double(Time.tv_nsec);
+}
+
+void FunctionReport::addTime(double &Seconds) {
+  auto Now = std::chrono::steady_clock::now();
+  double NowSeconds = processorSeconds();
+  Seconds += std::chrono::duration<double>(Now - Last).count();
+  if (&Seconds != &StockSeconds)
+    OwnSeconds += std::max(0.0, NowSeconds - LastSeconds);
+  Last = Now;
+  LastSeconds = NowSeconds;
+}
 
 std::string FunctionReport::format(const MachineFunction &MF, const RegisterFiles &Files,
                                    const Occupancy &Waves) const {

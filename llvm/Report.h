@@ -16,6 +16,9 @@
 
 namespace lowtide {
 
+/// Return the processor time of this thread so far and, if the compiler has no others, of the threads of its searches.
+double processorSeconds();
+
 struct FunctionReport {
   /// The size of the function: its regions, and the instructions in these.
   size_t Regions = 0, Instrs = 0;
@@ -34,24 +37,21 @@ struct FunctionReport {
 
   /// Return the time of everything but the stock scheduler.
   Spent spent() const {
-    double Here = DescribeSeconds + SearchSeconds;
-    return {Here + WaitSeconds, Here + TrialSeconds};
+    return {DescribeSeconds + SearchSeconds + WaitSeconds, OwnSeconds + TrialSeconds};
   }
 
   const Candidate &chosen() const { return Tries[size_t(Chosen)]; }
 
   /// Add the time since the last call, or since construction, to a stage.
-  void addTime(double &Seconds) {
-    auto Now = std::chrono::steady_clock::now();
-    Seconds += std::chrono::duration<double>(Now - Last).count();
-    Last = Now;
-  }
+  void addTime(double &Seconds);
 
   /// Return the report as one line of JSON.
   std::string format(const llvm::MachineFunction &MF, const RegisterFiles &Files, const Occupancy &Waves) const;
 
 private:
   std::chrono::steady_clock::time_point Last = std::chrono::steady_clock::now();
+  /// The processor time of this process at the last call, and that of all stages but the stock scheduler.
+  double LastSeconds = processorSeconds(), OwnSeconds = 0;
 };
 
 } // namespace lowtide

@@ -34,14 +34,14 @@ bool Trial::isRunning() { return IsCopy; }
 /// Whether a copy has not answered in time.
 static std::atomic<bool> IsBlocked = false;
 
-static unsigned countThreads() {
+bool Trial::isThreaded() {
   unsigned Threads = 0;
   if (DIR *Tasks = opendir("/proc/self/task")) {
     while (const dirent *Entry = readdir(Tasks))
       Threads += Entry->d_name[0] != '.';
     closedir(Tasks);
   }
-  return Threads;
+  return Threads > 1;
 }
 
 const char *Trial::obstacle() {
@@ -91,7 +91,7 @@ Trial Trial::start(MachineFunction &MF, const RegisterFiles &Files, const lowtid
   int Ends[2];
   if (pipe(Ends) != 0)
     return Result;
-  if (countThreads() > 1)
+  if (isThreaded())
     Result.Limit = int(std::min<size_t>(10'000 + MF.getInstructionCount(), INT_MAX));
   Result.Process = fork();
   if (Result.Process != 0) {

@@ -32,6 +32,9 @@ public:
   /// copy does not answer in time, it is killed, and this process is not copied again.
   static const char *obstacle();
 
+  /// Return whether this process has several threads.
+  static bool isThreaded();
+
   /// Return whether this process is a copy.
   static bool isRunning();
 

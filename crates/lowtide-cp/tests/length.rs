@@ -165,7 +165,7 @@ fn generated() -> impl Iterator<Item = Region> {
 }
 
 /// Regions, each by both methods.
-const COUNT: usize = 300;
+const COUNT: usize = 200;
 
 /// Steps for pass 2, and work for the solver: most regions need far less. Neither depends on the machine.
 const STEPS: u64 = 1_000_000;
@@ -236,7 +236,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
          {by_both} by both; {:.0} s, {solving:.0} s of that by the solver",
         began.elapsed().as_secs_f64()
     );
-    assert!(asked == COUNT && shorter > 150, "{asked} {shorter}");
+    assert!(asked == COUNT && shorter > 100, "{asked} {shorter}");
     // As measured; with limits on steps and on work, the figures are the same on every machine.
     assert_eq!([by_search, by_solver, by_both], [297, 272, 271]);
     assert!(small >= 20, "{small} small regions");

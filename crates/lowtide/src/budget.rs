@@ -18,8 +18,8 @@ pub struct Budget {
     /// Steps of the search. `None` means no limit. With a step limit and no time limit, the result is the
     /// same on every machine.
     pub nodes: Option<u64>,
-    /// Threads for the search of one region. The exact search uses up to four. The result depends on them
-    /// only where a time limit ends a search.
+    /// Threads for one kernel or region. The regions of a kernel are searched side by side; the exact search
+    /// of one region uses up to four. The result depends on them only where a time limit ends a search.
     pub threads: usize,
 }
 

@@ -76,7 +76,7 @@ fn both_passes_find_the_optimum() {
     let issues = ["width = 1".to_string(), "width = 2".to_string(), format!("width = 1\n{UNITS_OF_TARGET}")];
     let targets = issues.map(|issue| target(&issue, SEPARATE));
     let (mut runs, mut improved, mut shorter, mut limited) = (0, 0, 0, 0);
-    for region in regions(0..90, 6) {
+    for region in regions(0..60, 6) {
         let region = retimed(&region, &UNITS, &mut random);
         let small = Small::new(&region, &[]);
         let target = &targets[random.below(targets.len())];
@@ -110,7 +110,7 @@ fn both_passes_find_the_optimum() {
         }
     }
     println!("{runs} runs, {improved} improved, {shorter} shorter, {limited} limited by registers");
-    assert!(runs > 2_000 && improved > 50 && shorter > 500 && limited > 300);
+    assert!(runs > 1_400 && improved > 40 && shorter > 350 && limited > 200);
 }
 
 /// Where classes share a file, or are spilled into lanes, only whole orders tell.

@@ -33,6 +33,7 @@ use crate::proof::Moment;
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem, Taken};
 use crate::target::FileClass;
+use crate::threads;
 use crate::twopass::By;
 
 /// Steps of this pass for each step of a budget. They are much smaller than those of the second pass.
@@ -100,8 +101,9 @@ pub(super) struct FirstPass<'a> {
 
 impl<'a> FirstPass<'a> {
     pub(super) fn plan(shared: &[SharedProblem<'a>], most: u32, options: Options) -> Self {
+        let started = |region: usize| start(&shared[region], most, options);
         let (mut regions, logs): (Vec<RegionWaves>, Vec<Logs>) =
-            shared.iter().map(|shared| start(shared, most, options)).unzip();
+            threads::map(options.budget.threads, shared.len(), started).into_iter().unzip();
         for region in &mut regions {
             region.is_asked = region.spilled > 0 || region.waves < most;
         }

@@ -27,6 +27,7 @@ use crate::problem::{Measure, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
 use crate::target::RegisterFile;
+use crate::threads;
 use crate::throughput::{CyclesPerWave, RegionCycles};
 
 /// Which point of a front becomes the schedule of the kernel.
@@ -152,10 +153,9 @@ impl<'a> FrontSearch<'a> {
         wish: Wish,
         settings: PassSettings,
     ) -> Self {
-        let regions = shared.iter().zip(&first.regions).zip(frequencies);
-        let regions = regions
-            .map(|((shared, first), frequency)| RegionFront::new(shared, first, *frequency))
-            .collect::<Vec<_>>();
+        let region =
+            |at: usize| RegionFront::new(&shared[at], &first.regions[at], frequencies[at]);
+        let regions = threads::map(settings.settings.budget.threads, shared.len(), region);
         // The waves of a step, and the limits of the kernel. All numbers between two of them have the same registers.
         let mut steps: Vec<u32> = match shared.first() {
             None => Vec::new(),
@@ -195,15 +195,15 @@ impl<'a> FrontSearch<'a> {
         while let Some(&step) = self.open.last() {
             let waves = self.steps[step];
             let settings = self.settings_of(step);
-            let mut passes = Vec::new();
-            for ((region, shared), first) in self.regions.iter().zip(shared).zip(&self.first.regions) {
-                passes.push(self.needs_search(region, step).then(|| {
+            let plan = |at: usize| {
+                let region = &self.regions[at];
+                self.needs_search(region, step).then(|| {
                     let others: Vec<&[InstrId]> =
                         region.known.iter().map(|known| known.schedule.order()).collect();
-                    RegionPass::plan(shared, first, waves, settings, &others)
-                }));
-            }
-            self.passes = passes;
+                    RegionPass::plan(&shared[at], &self.first.regions[at], waves, settings, &others)
+                })
+            };
+            self.passes = threads::map(settings.settings.budget.threads, shared.len(), plan);
             if self.passes.iter().any(Option::is_some) {
                 return;
             }

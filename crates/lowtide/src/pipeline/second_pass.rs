@@ -10,6 +10,7 @@ use crate::problem::{Goal, Measure, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
 use crate::target::FileClass;
+use crate::threads;
 
 /// The regions of a kernel in the second pass.
 pub(super) struct SecondPass<'a>(Vec<RegionPass<'a>>);
@@ -41,10 +42,9 @@ impl<'a> SecondPass<'a> {
         waves: u32,
         settings: PassSettings,
     ) -> Self {
-        let regions = shared.iter().zip(&first.regions);
-        SecondPass(
-            regions.map(|(shared, first)| RegionPass::plan(shared, first, waves, settings, &[])).collect(),
-        )
+        let plan =
+            |region: usize| RegionPass::plan(&shared[region], &first.regions[region], waves, settings, &[]);
+        SecondPass(threads::map(settings.settings.budget.threads, shared.len(), plan))
     }
 
     /// The questions for ants, with the number of the region.
