@@ -47,7 +47,7 @@ Effort::Effort(const lowtide_options &Options, size_t Instrs) {
   // Trials take more time than linear in the size of a function.
   MostTries = IsTimed ? Unlimited : std::clamp<size_t>(3000 / std::max<size_t>(Instrs, 1), 4, 12);
   // A larger budget is a wish for more effort, and no budget for any effort.
-  MostShare = 0.7 * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
+  MostShare = 0.5 * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
   if (!IsTimed || Options.nanoseconds_per_instr == 0)
     MostShare = std::numeric_limits<double>::infinity();
 }
