@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts};
-use super::windows::lower_peak;
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
@@ -67,9 +66,6 @@ const MOST_FOR_SEARCH: usize = 1 << 14;
 /// The growth of the turns of the searches, and the part of a turn for each step of the bound.
 const GROWTH: u64 = 8;
 const STEP_OF_BOUND: u64 = 16;
-
-/// The part of the effort for windows after each turn.
-const SHARE_OF_WINDOWS: u32 = 4;
 
 /// Find the lowest peak of a class, within limits on the others. `start` is an order within these limits.
 ///
@@ -132,7 +128,7 @@ pub(crate) fn minimise_on(
         return answer;
     }
     limits[class.index()] = Some(answer.peak);
-    let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits, &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // The new dependences make cuts stronger.
@@ -152,21 +148,7 @@ pub(crate) fn minimise_on(
         match verdict {
             Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
             Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
-            Verdict::Unknown => {
-                let states = &mut solver.states;
-                let found = effort.with_share(SHARE_OF_WINDOWS, |share| {
-                    lower_peak(region, class, &limits, &answer.order, answer.bound, options, turn, share, states)
-                });
-                if let Some(order) = found {
-                    answer.peak = peaks(region, &order)[class.index()];
-                    answer.order = order;
-                    limits[class.index()] = Some(answer.peak);
-                    let states = solver.states;
-                    solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
-                    solver.states = states;
-                }
-                turn *= GROWTH;
-            }
+            Verdict::Unknown => turn *= GROWTH,
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);

@@ -13,7 +13,6 @@
 //! | `superiority`, `forced_order` | dependences that can be added: without loss, or because of the limit |
 //! | `race` | two searches of a part, from both ends of time |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
-//! | `windows` | a lower peak by exact searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 pub mod exact;
@@ -28,6 +27,5 @@ mod race;
 mod search;
 mod solver;
 pub(crate) mod superiority;
-mod windows;
 
 pub use crate::proof::Rules;
