@@ -137,8 +137,8 @@ typedef struct lowtide_options {
   // Steps of each search; 0 for no limit. A step limit gives the same result on every machine, a time
   // limit does not.
   uint64_t nodes;
-  // Threads for the search of one region; 0 and 1 mean one. The result depends on them only where a time
-  // limit ends a search.
+  // Threads for one kernel: they share its regions, and a single region is searched from both ends. 0 and
+  // 1 mean one. The result depends on them only where a time limit ends a search.
   uint32_t threads;
   // The most registers of the target's first class; 0 for no limit. With LOWTIDE_OCCUPANCY the limit
   // yields where no known order meets it without losing waves.
