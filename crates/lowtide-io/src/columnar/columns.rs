@@ -375,8 +375,11 @@ impl Columns<'_> {
     ) -> Result<(Levels, Vec<T::T>), String> {
         let chunk = self.row_group.column(leaf.index);
         let mut reader = ColumnReaderImpl::<T>::new(chunk.column_descr_ptr(), pages);
-        let mut values = Vec::new();
-        let mut levels = Levels { definition: Vec::new(), repetition: Vec::new() };
+        // The pages have so many values: `Taken` has checked it.
+        let most = usize::try_from(chunk.num_values()).unwrap_or(0);
+        let mut values = Vec::with_capacity(most);
+        let mut levels =
+            Levels { definition: Vec::with_capacity(most), repetition: Vec::with_capacity(most) };
         let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
         let (records, _, count) = reader
             .read_records(self.rows, Some(definition), Some(repetition), &mut values)
