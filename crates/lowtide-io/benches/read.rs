@@ -1,11 +1,12 @@
-//! How fast region files are read. The files lie in memory, so that the disk does not count.
+//! How fast kernels are read. Files of lines lie in memory, so that the disk does not count. Parquet files are in the page cache.
+//! `LOWTIDE_CORPUS=FOLDER` reads files of the same names in another folder.
 
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use divan::counter::{BytesCount, ItemsCount};
 use lowtide::region::Kernel;
-use lowtide_io::KernelReader;
+use lowtide_io::{KernelFileWriter, KernelReader};
 
 fn main() {
     divan::main();
@@ -14,7 +15,8 @@ fn main() {
 const FILES: [&str; 2] = ["hashcat.jsonl.gz", "rocprim.jsonl.gz"];
 
 fn load(name: &str) -> Vec<u8> {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name);
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let path = std::env::var_os("LOWTIDE_CORPUS").map_or_else(own, PathBuf::from).join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -26,7 +28,10 @@ fn unpack(data: &[u8]) -> Vec<u8> {
 
 /// Number of instructions in all regions.
 fn read(data: Vec<u8>) -> usize {
-    let reader = KernelReader::from_reader(Box::new(Cursor::new(data)), "benchmark").expect("readable");
+    count(KernelReader::from_reader(Box::new(Cursor::new(data)), "benchmark").expect("readable"))
+}
+
+fn count(reader: KernelReader) -> usize {
     reader.map(|kernel| Kernel::instr_count(&kernel.expect("valid"))).sum()
 }
 
@@ -47,4 +52,18 @@ fn gzip(bencher: divan::Bencher, name: &str) {
 #[divan::bench(args = FILES)]
 fn plain(bencher: divan::Bencher, name: &str) {
     bench(bencher, &unpack(&load(name)));
+}
+
+#[divan::bench(args = FILES)]
+fn parquet(bencher: divan::Bencher, name: &str) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("corpus.parquet");
+    let mut writer = KernelFileWriter::create(&path).expect("a file can be created");
+    for kernel in KernelReader::from_reader(Box::new(Cursor::new(load(name))), name).expect("readable") {
+        writer.kernel(&kernel.expect("valid")).expect("the disk has space");
+    }
+    writer.finish().expect("the disk has space");
+    let read = || count(KernelReader::open(&path).expect("readable"));
+    let bytes = std::fs::metadata(&path).expect("the file is there").len();
+    bencher.counter(ItemsCount::new(read())).counter(BytesCount::new(bytes)).bench(read);
 }

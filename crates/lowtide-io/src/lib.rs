@@ -44,6 +44,6 @@ pub use output::LineWriter;
 pub use peak_bound::{BoundReason, PeakBound};
 pub use reader::KernelReader;
 pub use region_file::{def_flags, format_line};
-pub use results::{ClassRow, ResultRow};
+pub use results::{ClassRow, RESULT_SCHEMA, ResultRow};
 pub use schedule_file::{ScheduleEntry, ScheduleReader, format_schedule};
 pub use shader::{ShaderLanguage, parse_shader, read_shader, shader_place};

@@ -1,5 +1,46 @@
 //! The result of a region as a row of a table.
 
+/// The schema of a Parquet file of results, in the notation of Parquet. Numbers have a sign, so that queries can subtract them.
+pub const RESULT_SCHEMA: &str = "
+message lowtide_results {
+  REQUIRED BYTE_ARRAY kernel (UTF8);
+  REQUIRED BYTE_ARRAY readable_name (UTF8);
+  REQUIRED BYTE_ARRAY origin (UTF8);
+  REQUIRED BYTE_ARRAY target (UTF8);
+  REQUIRED BYTE_ARRAY latencies (UTF8);
+  REQUIRED BYTE_ARRAY baseline (UTF8);
+  REQUIRED BYTE_ARRAY region (UTF8);
+  REQUIRED INT32 instructions;
+  REQUIRED INT32 waves_before;
+  REQUIRED INT32 waves;
+  REQUIRED INT32 waves_bound;
+  REQUIRED INT32 peak_before;
+  REQUIRED INT32 peak;
+  REQUIRED INT32 peak_bound;
+  REQUIRED INT32 length_before;
+  REQUIRED INT32 length;
+  REQUIRED INT32 length_bound;
+  REQUIRED BOOLEAN proven_waves;
+  REQUIRED BOOLEAN proven_length;
+  REQUIRED BOOLEAN proven;
+  REQUIRED BOOLEAN filtered;
+  REQUIRED INT32 spilled;
+  REQUIRED INT32 pairs;
+  REQUIRED INT32 broken_pairs;
+  REQUIRED INT64 nodes;
+  REQUIRED DOUBLE search_seconds;
+  REQUIRED DOUBLE kernel_seconds;
+  REQUIRED group classes (LIST) { REPEATED group list { REQUIRED group element {
+    REQUIRED BYTE_ARRAY class (UTF8);
+    REQUIRED INT32 peak;
+    REQUIRED INT32 peak_at;
+    REQUIRED INT32 peak_bound;
+    OPTIONAL BYTE_ARRAY reason (UTF8);
+  } } }
+  REQUIRED group order (LIST) { REPEATED group list { REQUIRED INT32 element; } }
+  REQUIRED group cycles (LIST) { REPEATED group list { REQUIRED INT32 element; } }
+}";
+
 /// The result of a region. Arrays have the figure of the baseline, that of the result, and the bound on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultRow<'a> {

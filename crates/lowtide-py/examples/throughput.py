@@ -69,7 +69,7 @@ def on_ray(corpus: str, options: Options, workers: int, least: float) -> dict[st
     """Run the corpus on a local cluster in bundles of at least this work, and return the times of the driver and of the workers."""
     plan.LEAST, plan.BUNDLES = least, BUNDLES if least == LEAST else 400
     with tempfile.TemporaryDirectory() as folder:
-        driver = Driver(options, Folder(folder, options), workers, False)
+        driver = Driver(options, Folder(folder, options), None, workers, False)
         start = time.perf_counter()
         driver.read(corpus)
         read = time.perf_counter()

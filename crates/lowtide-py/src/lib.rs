@@ -44,7 +44,7 @@ mod _lowtide {
     #[pymodule_export]
     use super::region::{Kernel, Region};
     #[pymodule_export]
-    use super::rows::Rows;
+    use super::rows::{Rows, result_schema};
     #[pymodule_export]
     use super::schedule::{Outcome, Session, algorithms, targets};
 

@@ -137,6 +137,12 @@ impl Columns {
     }
 }
 
+/// Return the schema of the results of the program, in the notation of Parquet.
+#[pyfunction]
+pub(crate) fn result_schema() -> &'static str {
+    lowtide_io::RESULT_SCHEMA
+}
+
 /// Rows of results under construction.
 #[pyclass(frozen, module = "lowtide._lowtide")]
 pub(crate) struct Rows(Mutex<Columns>);
@@ -196,7 +202,7 @@ impl Rows {
     }
 
     /// Return the bits of rows with a result and of rows with an error, and the buffers of each column: `file`, `kernel`, `origin`, `target`, `latencies`, `baseline`,
-    /// `region`, `error`; `line`, `position`; the numbers; the flags; `kernel_seconds`; `classes` (offsets, names, peaks, peaks at, bounds, reasons, by); `order`, `cycles`.
+    /// `region`, `error`; `line`, `position`; the numbers; the flags; `kernel_seconds`; `classes` (offsets, names, peaks, peaks at, bounds, reasons, by, bits of the reasons); `order`, `cycles`.
     fn take<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Buffers<'py>>) {
         let columns = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut made: Vec<Buffers<'py>> = columns.texts.iter().map(|column| texts(py, column)).collect();
@@ -211,6 +217,8 @@ impl Rows {
         parts.extend(classes.figures.iter().flat_map(|column| numbers(py, column)));
         parts.extend(texts(py, &classes.reasons));
         parts.extend(texts(py, &classes.by));
+        // A bound of 0 has no reason.
+        parts.push(bits(py, classes.figures[2].iter().map(|bound| *bound > 0)));
         made.push(parts);
         for lists in [&columns.order, &columns.cycles] {
             let starts = offsets(py, &lists.offsets, lists.data.len());

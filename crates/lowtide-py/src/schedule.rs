@@ -12,11 +12,13 @@ use lowtide::pipeline::{Filter, Options, schedule_kernel};
 use lowtide::problem::{Goal, Measure, Problem};
 use lowtide::region::Kernel as InnerKernel;
 use lowtide::schedule::Schedule;
-use lowtide::session::{Session as Answers, Store};
+use lowtide::session::{Context, Session as Answers, Store};
 use lowtide::target::{Latencies, Target};
 use lowtide::throughput::cycles_per_wave;
+use lowtide_gpu::Device;
 use lowtide_io::{PeakBound, format_certificate_header, format_schedule};
 use lowtide_tool::Failure;
+use lowtide_tool::ants::solve_on;
 use lowtide_tool::args::parse_time;
 use lowtide_tool::certificates::Certificates;
 use lowtide_tool::input::load_target;
@@ -96,17 +98,79 @@ pub(crate) struct Session {
     /// Keeps answers across processes.
     store: Option<Arc<dyn Store>>,
     known_lengths: KnownLengths,
+    /// Solves the tasks of the colony, one batch at a time.
+    gpu: Option<Mutex<Device>>,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (store = None))]
-    fn new(store: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (store = None, device = "cpu"))]
+    fn new(py: Python<'_>, store: Option<&str>, device: &str) -> PyResult<Self> {
+        let gpu = match device {
+            "cpu" => None,
+            "auto" => py.detach(Device::open).ok(),
+            "cuda" => {
+                let opened = py.detach(Device::open);
+                Some(opened.map_err(|error| bad(format!("device \"cuda\": {error}")))?)
+            }
+            other => return Err(bad(format!("unknown device {other:?}: known are cpu, cuda, auto"))),
+        };
         let store = store.map(lowtide_store::open).transpose();
         let store = store.map_err(|error| bad(format!("store: {error}")))?;
         let (answers, known_lengths) = (Mutex::new(without_answers(store.as_ref())), KnownLengths::default());
-        Ok(Session { answers, store, known_lengths })
+        Ok(Session { answers, store, known_lengths, gpu: gpu.map(Mutex::new) })
+    }
+
+    /// Whether the colony runs on a GPU.
+    #[getter]
+    fn has_gpu(&self) -> bool {
+        self.gpu.is_some()
+    }
+
+    /// Solve the tasks of the colony for all these kernels in one batch on the GPU, and keep the answers. A session without a GPU does nothing.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (kernels, *, target, goal, budget, nodes, registers, waves, filter, latencies))]
+    fn ask_gpu(
+        &self,
+        py: Python<'_>,
+        kernels: Vec<PyRef<'_, Kernel>>,
+        target: Option<&str>,
+        goal: &str,
+        budget: Option<&str>,
+        nodes: Option<u64>,
+        registers: Option<u32>,
+        waves: Option<u32>,
+        filter: bool,
+        latencies: &str,
+    ) -> PyResult<()> {
+        let Some(gpu) = &self.gpu else {
+            return Ok(());
+        };
+        let options = Options::default()
+            .with_goal(goal_of(goal)?)
+            .with_algorithm(Algorithm::COLONY)
+            .with_budget(budget_of(budget, nodes, "1ms", 1)?)
+            .with_registers(registers)
+            .with_waves(waves)
+            .with_filter(filter.then(Filter::default));
+        let latencies: Latencies = latencies.parse().map_err(|error| bad(format!("latencies: {error}")))?;
+        let kernels: Vec<Arc<InnerKernel>> = kernels.iter().map(|kernel| Arc::clone(&kernel.0)).collect();
+        let answers = Arc::clone(&self.answers.lock().unwrap_or_else(PoisonError::into_inner));
+        call(py, false, move || {
+            let mut ready = Vec::new();
+            for kernel in &kernels {
+                let target = target_of(target, kernel)?;
+                ready.push((InnerKernel::clone(&*prepared(kernel, &target, latencies)?), target));
+            }
+            let targets: Vec<Arc<Target>> = ready.iter().map(|(_, target)| Arc::clone(target)).collect();
+            let kernels = ready.into_iter().map(|(kernel, _)| kernel);
+            let batch: Vec<(InnerKernel, &Target)> =
+                kernels.zip(targets.iter().map(|target| &**target)).collect();
+            let gpu = gpu.lock().unwrap_or_else(PoisonError::into_inner);
+            solve_on(&gpu, &batch, &options, Context::new(&answers))
+        })?;
+        Ok(())
     }
 
     /// Schedule a kernel. Return the result, and the exception of a signal handler that has ended the search early.

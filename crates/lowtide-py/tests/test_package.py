@@ -157,6 +157,21 @@ def test_a_store_has_the_answers_of_an_earlier_session(tmp_path: pathlib.Path) -
         assert (other.waves, other.waves_bound) == (without.waves, without.waves_bound)
 
 
+def test_devices(corpus: pathlib.Path) -> None:
+    """A GPU gives the schedules of the processor. Where none can be used, the error tells why, and `auto` takes the processor."""
+    with pytest.raises(lowtide.InputError, match='unknown device "tpu": known are cpu, cuda, auto'):
+        lowtide.Session(device="tpu")
+    kernels = lowtide.read(corpus)[:5]
+    options = {"nodes": 100, "algorithm": "colony"}
+    expected = [lowtide.Session().schedule(kernel, **options).to_lines() for kernel in kernels]  # type: ignore[arg-type]
+    session = lowtide.Session(device="auto")
+    session.ask_gpu(kernels, nodes=100)
+    assert [session.schedule(kernel, **options).to_lines() for kernel in kernels] == expected  # type: ignore[arg-type]
+    if not session._native.has_gpu:
+        with pytest.raises(lowtide.InputError, match='^device "cuda": '):
+            lowtide.Session(device="cuda")
+
+
 def test_kernels_and_regions_can_be_pickled() -> None:
     kernel = Kernel("k", [wide(3), Region("other", ["x"])], origin="o", target="gfx906", max_occupancy=7)
     again = pickle.loads(pickle.dumps(kernel))

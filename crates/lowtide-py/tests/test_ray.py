@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from conftest import CORPUS, skip
 
 try:
+    import pyarrow
     import pyarrow.parquet
     import ray
     import ray.experimental
@@ -40,10 +42,13 @@ NODES = 200
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A head and another node, of two cores each."""
+    """A head and another node, of one core each: a worker process takes seconds to start."""
     os.environ["RAY_DEDUP_LOGS"] = "0"
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 200 << 20})
-    made.add_node(num_cpus=2, object_store_memory=200 << 20)
+    # A node that goes away refuses connections at once. By default, Ray waits for five of them in 15 seconds.
+    health = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 2}
+    head = {"num_cpus": 1, "object_store_memory": 200 << 20, "include_dashboard": False, "_system_config": health}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    made.add_node(num_cpus=1, object_store_memory=200 << 20)
     ray.init(address=made.address, log_to_driver=False)
     yield made
     ray.shutdown()
@@ -83,18 +88,57 @@ def test_results_equal_those_of_the_program(cluster: Cluster, expected: tuple[pa
 def test_parquet_and_datasets_are_read(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:
     folder, lines = expected
     rows = []
-    for kernel in lowtide.scan(folder / "rocprim.jsonl"):
+    kernels = list(lowtide.scan(folder / "rocprim.jsonl"))[:8]
+    for kernel in kernels:
         made = [region.to_dict() for region in kernel.regions]
         rows.append({**made[0], "regions": [columnar(region) for region in made]})
     keys = ("kernel", "origin", "target", "entry", "max_occupancy", "regions")
     defaults = {"origin": "", "entry": True}
-    table = pyarrow.Table.from_pylist([{key: row.get(key, defaults.get(key)) for key in keys} for row in rows])
+    table = pyarrow.Table.from_pylist([{key: row.get(key, defaults.get(key)) for key in keys} for row in rows], schema=CORPUS_SCHEMA)
     pyarrow.parquet.write_table(table, tmp_path / "corpus.parquet")
-    own = [line for line in lines if '"origin":"rocprim' in line or "rocprim" in line]
+    assert [kernel.to_lines() for kernel in lowtide.read(tmp_path / "corpus.parquet")] == [kernel.to_lines() for kernel in kernels]
+    own = [line for line in lines if json.loads(line)["kernel"] in {kernel.name for kernel in kernels} and "rocprim" in line]
     found = lowtide.ray.schedule(tmp_path / "corpus.parquet", nodes=NODES).take_all()
     assert sorted(lowtide.ray.schedule_line(row) for row in found) == sorted(own)
     dataset = ray.data.read_parquet(str(tmp_path / "corpus.parquet"))
     assert lowtide.ray.schedule(dataset, nodes=NODES).count() == len(own)
+
+
+def lists(**fields: Any) -> Any:
+    return pyarrow.list_(pyarrow.struct(list(fields.items())))
+
+
+TEXT, NUMBER, LANES, BOOL = pyarrow.string(), pyarrow.int32(), pyarrow.uint64(), pyarrow.bool_()
+OPERANDS, PEAKS = lists(register=NUMBER, lanes=LANES), lists(between=NUMBER, at=NUMBER)
+LINKS = pyarrow.list_(pyarrow.struct([("from", NUMBER), ("to", NUMBER), ("kind", TEXT), ("latency", NUMBER)]))
+INSTRUCTIONS = lists(
+    op=TEXT,
+    latency=NUMBER,
+    micro_ops=NUMBER,
+    flags=TEXT,
+    address_space=NUMBER,
+    units=lists(unit=TEXT, cycles=NUMBER),
+    defs=lists(register=NUMBER, lanes=LANES, flags=TEXT),
+    uses=OPERANDS,
+)
+REGIONS = lists(
+    region=TEXT,
+    loop_depth=NUMBER,
+    frequency=NUMBER,
+    boundary=TEXT,
+    classes=pyarrow.list_(TEXT),
+    through=pyarrow.list_(NUMBER),
+    registers=lists(**{"name": TEXT, "class": TEXT, "lanes": NUMBER, "weight": NUMBER}),
+    live_in=OPERANDS,
+    live_out=OPERANDS,
+    instructions=INSTRUCTIONS,
+    deps=LINKS,
+    hints=LINKS,
+    source_peaks=PEAKS,
+    production=pyarrow.struct([("by", TEXT), ("order", pyarrow.list_(NUMBER)), ("peaks", PEAKS)]),
+)
+#: The columns of docs/region-format.md, nullable and with signs, as other programs write them.
+CORPUS_SCHEMA = pyarrow.schema([("kernel", TEXT), ("origin", TEXT), ("target", TEXT), ("entry", BOOL), ("max_occupancy", NUMBER), ("regions", REGIONS)])
 
 
 def columnar(region: dict[str, Any]) -> dict[str, Any]:
@@ -221,32 +265,35 @@ def test_killed_workers_lose_nothing(cluster: Cluster, expected: tuple[pathlib.P
 
 def test_a_kernel_that_kills_every_worker_is_a_row(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, lines = expected
-    file = folder / "rocprim.jsonl"
-    deadly = list(lowtide.scan(file))[3].name
+    # Two kernels in one bundle, which is split: each death takes the start of a process.
+    file = tmp_path / "rocprim.jsonl"
+    kernels = list(lowtide.scan(folder / "rocprim.jsonl"))[:2]
+    file.write_text("".join(kernel.to_lines() for kernel in kernels))
+    good, deadly = (kernel.name for kernel in kernels)
 
     class Mortal(Worker):
         """A worker that dies of one kernel, as of one that takes all memory."""
 
-        def _add(self, rows: Any, row: Any, totals: Any) -> None:
+        def _add(self, session: Any, rows: Any, row: Any, totals: Any) -> None:
             if row["kernel"] == deadly:
                 os.kill(os.getpid(), signal.SIGKILL)
-            super()._add(rows, row, totals)
+            super()._add(session, rows, row, totals)
 
-    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(num_cpus=0.95, max_restarts=0)(Mortal))
+    monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(max_restarts=0)(Mortal))
     _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES))
     rows = read(tmp_path / "out")
     [dead] = [row for row in rows if row["error"] is not None]
     assert dead["kernel"] == deadly and dead["error"] == "the worker died 2 times"
-    assert summary.deaths >= 2 and summary.errors == 1
-    name = json.dumps(deadly)
-    assert lines_of([row for row in rows if row["error"] is None]) == [line for line in lines if "rocprim" in line and f'"kernel":{name},' not in line]
+    assert summary.deaths >= 4 and summary.errors == 1, "twice together, and twice alone"
+    expected_lines = [line for line in lines if "rocprim" in line and json.loads(line)["kernel"] == good]
+    assert lines_of([row for row in rows if row["error"] is None]) == expected_lines
 
 
 def test_a_node_that_goes_away_loses_nothing(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lowtide.ray.plan.LEAST", 0.001)
     monkeypatch.setattr("lowtide.ray.plan.BUNDLES", 30)
     folder, lines = expected
-    node = cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
+    node = cluster.add_node(num_cpus=1, object_store_memory=200 << 20)
     cluster.wait_for_nodes()
     disturbed(folder, tmp_path / "out", lambda: cluster.remove_node(node, allow_graceful=False))
     nothing_lost_and_nothing_twice(tmp_path / "out", lines)
@@ -263,7 +310,7 @@ def test_kernels_on_a_node_that_goes_away_are_read_again(cluster: Cluster, expec
     copies = 8
     for number in range(copies):
         (corpus / f"{number}.jsonl").write_bytes(text)
-    node = cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
+    node = cluster.add_node(num_cpus=1, object_store_memory=200 << 20)
     cluster.wait_for_nodes()
     options = Options(nodes=NODES)
     driver = Driver(options, Folder(tmp_path / "out", options), None, None, False)
@@ -307,6 +354,69 @@ def test_the_command(cluster: Cluster, expected: tuple[pathlib.Path, list[str]],
     nothing_lost_and_nothing_twice(tmp_path / "out", lines)
     failed = subprocess.run([*command[:3], str(tmp_path / "nothing"), *command[4:]], capture_output=True, text=True, check=False)
     assert failed.returncode == 1 and "error: " in failed.stderr and "nothing" in failed.stderr
+
+
+def test_gpus_are_asked_for(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path, program: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray counts GPUs that a node claims to have. So the resources can be tested without one."""
+    file = tmp_path / "rocprim.jsonl"
+    file.write_text("".join(kernel.to_lines() for kernel in list(lowtide.scan(expected[0] / "rocprim.jsonl"))[:4]))
+    with pytest.raises(lowtide.InputError, match='gpus: a number from 1, with algorithm="colony"'):
+        lowtide.ray.schedule(file, nodes=NODES, gpus=1)
+    with pytest.raises(lowtide.InputError, match="gpus: 1 are asked for, and the cluster has 0"):
+        lowtide.ray.schedule(file, nodes=NODES, algorithm="colony", gpus=1)
+
+    node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=200 << 20)
+    cluster.wait_for_nodes()
+    try:
+        try:
+            lowtide.Session(device="cuda")
+        except lowtide.InputError as reason:
+            with pytest.raises(lowtide.InputError, match="a worker cannot start: ") as refused:
+                lowtide.ray.schedule(file, nodes=NODES, algorithm="colony", gpus=1)
+            assert str(reason) in str(refused.value)
+
+        class Observed(Worker):
+            """A worker that notes its resources, and needs no driver."""
+
+            def start(self) -> int:
+                (tmp_path / "resources").write_text(json.dumps([ray.get_gpu_ids(), ray.get_runtime_context().get_assigned_resources(), self._device]))
+                self._session = lowtide.Session()
+                return os.getpid()
+
+        monkeypatch.setattr("lowtide.ray.driver.REMOTE_WORKER", ray.remote(max_restarts=0)(Observed))
+        _, summary = lowtide.ray.run(file, tmp_path / "out", Options(nodes=NODES, algorithm="colony"), gpus=1)
+        ids, resources, device = json.loads((tmp_path / "resources").read_text())
+        assert len(ids) == 1 and resources["GPU"] == 1 and device == "cuda" and summary.workers == 1
+        program("schedule", file, "--nodes", NODES, "--algorithm", "colony", "--device", "cpu", "-o", tmp_path / "schedules")
+        nothing_lost_and_nothing_twice(tmp_path / "out", (tmp_path / "schedules").read_text().splitlines())
+    finally:
+        cluster.remove_node(node)
+
+
+def test_columns_are_those_of_the_program() -> None:
+    """The schema of the program's Parquet files: `REQUIRED INT32 waves;`, and lists as groups."""
+    kinds = {"BYTE_ARRAY": pyarrow.string(), "INT32": pyarrow.int32(), "INT64": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "BOOLEAN": pyarrow.bool_()}
+    theirs: dict[str, Any] = {}
+    prefix = ""
+    for line in lowtide._lowtide.result_schema().splitlines():
+        if found := re.match(r" *REQUIRED group (\w+) \(LIST\) .*REQUIRED (\w+) element", line):
+            name, kind = found.groups()
+            if kind == "group":
+                prefix = f"{name}."
+            else:
+                theirs[name] = pyarrow.list_(kinds[kind])
+        elif found := re.match(r" *(?:REQUIRED|OPTIONAL) (\w+) (\w+)", line):
+            theirs[prefix + found[2]] = kinds[found[1]]
+        elif line.strip().startswith("} } }"):
+            prefix = ""
+    ours: dict[str, Any] = {field.name: field.type for field in lowtide.ray.RESULTS}
+    ours.update((f"classes.{field.name}", field.type) for field in ours.pop("classes").value_type)
+    shared = [name for name in theirs if name in ours]
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+    assert set(ours) - set(theirs) == {"file", "line", "position", "error", "classes.by"}
+    # The figures that only the program collects.
+    assert set(theirs) - set(ours) == {"readable_name", "peak_before", "peak", "peak_bound", "pairs", "broken_pairs", "nodes", "search_seconds"}
+    assert [name for name in ours if name in shared] == [name for name in shared if not name.startswith("classes.")] + [name for name in shared if name.startswith("classes.")]
 
 
 def test_plans() -> None:

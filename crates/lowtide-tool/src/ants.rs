@@ -27,9 +27,18 @@ pub fn ask_gpu(
         let reason = "a GPU solves all kernels in one batch: pass files instead of the standard input";
         return Err(Failure::Message(reason.to_string()));
     }
-    let kernels = read(input, targets)?;
     // The kernels are read again when the answers are known, and count then.
-    let mut plans = Plans::new(&kernels, options, run.uncounted())?;
+    solve_on(gpu, &read(input, targets)?, options, run.uncounted())
+}
+
+/// Solve all tasks of the colony for these kernels on a GPU, and keep the answers in the session.
+pub fn solve_on(
+    gpu: &Device,
+    kernels: &[(Kernel, &Target)],
+    options: &Options,
+    context: Context,
+) -> Result<(), Failure> {
+    let mut plans = Plans::new(kernels, options, context)?;
     while !plans.are_done() {
         let open = plans.open_tasks();
         let tasks: Vec<&Task> = open.iter().map(AntTask::task).collect();

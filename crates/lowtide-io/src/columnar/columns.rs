@@ -9,17 +9,17 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::Type as Physical;
+use parquet::column::page::PageReader;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use rustc_hash::FxHashMap;
 
 use super::limits::Taken;
+use super::pages::{Window, split_dictionary};
 use super::schema::{Leaf, List};
 
 /// Reads the columns of one row group.
@@ -30,8 +30,6 @@ pub(super) struct Columns<'a> {
     pub(super) row_group: &'a RowGroupMetaData,
     pub(super) rows: usize,
     pub(super) taken: Taken,
-    /// Memory for the texts of a column, used again for the next one.
-    pub(super) scratch: Vec<ByteArray>,
 }
 
 /// A column of texts: each distinct text once, and its number for each position.
@@ -41,36 +39,33 @@ pub(super) struct Texts {
 }
 
 impl Texts {
+    /// Give equal texts the same number.
     fn new(path: &str, values: &[ByteArray]) -> Result<Texts, String> {
-        let mut by_place: FxHashMap<(usize, usize), u32> = FxHashMap::default();
-        let mut by_text: FxHashMap<Box<str>, u32> = FxHashMap::default();
+        let mut by_text: FxHashMap<&[u8], u32> = FxHashMap::default();
         let mut texts = Texts { names: Vec::new(), numbers: Vec::with_capacity(values.len()) };
-        // Equal texts of a dictionary lie at the same place, so that most of them need no look at their bytes.
-        let mut last = ((0, usize::MAX), 0);
         for value in values {
             let bytes = value.data();
-            let place = (bytes.as_ptr() as usize, bytes.len());
-            if place != last.0 {
-                let number = match by_place.get(&place) {
-                    Some(number) => *number,
-                    None => {
-                        let text = std::str::from_utf8(bytes);
-                        let text =
-                            text.map_err(|_| format!("column {path:?} has a text that is not UTF-8"))?;
-                        let next = texts.names.len() as u32;
-                        let number = *by_text.entry(text.into()).or_insert(next);
-                        if number == next {
-                            texts.names.push(text.into());
-                        }
-                        by_place.insert(place, number);
-                        number
-                    }
-                };
-                last = (place, number);
+            let next = texts.names.len() as u32;
+            let number = *by_text.entry(bytes).or_insert(next);
+            if number == next {
+                let text = std::str::from_utf8(bytes);
+                let text = text.map_err(|_| format!("column {path:?} has a text that is not UTF-8"))?;
+                texts.names.push(text.into());
             }
-            texts.numbers.push(last.1);
+            texts.numbers.push(number);
         }
         Ok(texts)
+    }
+
+    /// Make texts from a dictionary and places in it.
+    fn of_dictionary(path: &str, dictionary: &[ByteArray], places: Vec<i32>) -> Result<Texts, String> {
+        let Texts { names, numbers: by_place } = Texts::new(path, dictionary)?;
+        let mut numbers: Vec<u32> = places.into_iter().map(|place| place as u32).collect();
+        // Most programs write each text once.
+        if names.len() < by_place.len() {
+            numbers.iter_mut().for_each(|number| *number = by_place[*number as usize]);
+        }
+        Ok(Texts { names, numbers })
     }
 
     /// Return the text at a position.
@@ -333,45 +328,62 @@ impl Columns<'_> {
     }
 
     fn raw_texts(&mut self, path: &str) -> Result<(Leaf, Levels, Texts), String> {
-        let mut values = std::mem::take(&mut self.scratch);
-        let (leaf, levels) = self.raw_into::<ByteArrayType>(path, &mut values)?;
-        let texts = Texts::new(path, &values)?;
-        values.clear();
-        self.scratch = values;
-        Ok((leaf, levels, texts))
-    }
-
-    fn raw<T: DataType>(&mut self, path: &str) -> Result<(Leaf, Levels, Vec<T::T>), String> {
-        let mut values = Vec::new();
-        let (leaf, levels) = self.raw_into::<T>(path, &mut values)?;
-        Ok((leaf, levels, values))
+        let (leaf, pages) = self.pages::<ByteArrayType>(path)?;
+        match split_dictionary(pages).map_err(|error| damaged(path, &error))? {
+            (Some(dictionary), pages) => {
+                let (levels, places) = self.values::<Int32Type>(path, &leaf, Box::new(pages))?;
+                Ok((leaf, levels, Texts::of_dictionary(path, &dictionary, places)?))
+            }
+            (None, pages) => {
+                let (levels, values) = self.values::<ByteArrayType>(path, &leaf, Box::new(pages))?;
+                Ok((leaf, levels, Texts::new(path, &values)?))
+            }
+        }
     }
 
     /// Read the values of a column that are not null, and the levels of all.
-    fn raw_into<T: DataType>(
-        &mut self,
-        path: &str,
-        values: &mut Vec<T::T>,
-    ) -> Result<(Leaf, Levels), String> {
+    fn raw<T: DataType>(&mut self, path: &str) -> Result<(Leaf, Levels, Vec<T::T>), String> {
+        let (leaf, pages) = self.pages::<T>(path)?;
+        let (levels, values) = self.values::<T>(path, &leaf, Box::new(pages))?;
+        Ok((leaf, levels, values))
+    }
+
+    /// Read the bytes of a column, and check the headers of its pages.
+    fn pages<T: DataType>(&mut self, path: &str) -> Result<(Leaf, SerializedPageReader<Window>), String> {
         let leaf = self.leaf(path)?.clone();
         let chunk = self.row_group.column(leaf.index);
         let physical = T::get_physical_type();
         if leaf.physical != physical || chunk.column_type() != physical {
             return Err(format!("column {path:?} has the type {}: {physical} is needed", leaf.physical));
         }
-        let damaged = |error: ParquetError| format!("column {path:?} cannot be read: {error}");
         let (start, size) = self.taken.range(chunk, self.length)?;
         let mut bytes = vec![0; size];
         let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.read_exact(&mut bytes));
         read.map_err(|error| format!("cannot be read: {error}"))?;
         self.taken.check_pages(&bytes, chunk.num_values())?;
         let window = Arc::new(Window { start, bytes: bytes.into(), length: self.length });
-        let pages = SerializedPageReader::new(window, chunk, self.rows, None).map_err(damaged)?;
-        let mut reader = ColumnReaderImpl::<T>::new(chunk.column_descr_ptr(), Box::new(pages));
-        let mut levels = Levels { definition: Vec::new(), repetition: Vec::new() };
+        let pages = SerializedPageReader::new(window, chunk, self.rows, None);
+        Ok((leaf, pages.map_err(|error| damaged(path, &error))?))
+    }
+
+    /// Decode the pages of a column.
+    fn values<T: DataType>(
+        &self,
+        path: &str,
+        leaf: &Leaf,
+        pages: Box<dyn PageReader>,
+    ) -> Result<(Levels, Vec<T::T>), String> {
+        let chunk = self.row_group.column(leaf.index);
+        let mut reader = ColumnReaderImpl::<T>::new(chunk.column_descr_ptr(), pages);
+        // The pages have so many values: `Taken` has checked it.
+        let most = usize::try_from(chunk.num_values()).unwrap_or(0);
+        let mut values = Vec::with_capacity(most);
+        let mut levels =
+            Levels { definition: Vec::with_capacity(most), repetition: Vec::with_capacity(most) };
         let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
-        let (records, _, count) =
-            reader.read_records(self.rows, Some(definition), Some(repetition), values).map_err(damaged)?;
+        let (records, _, count) = reader
+            .read_records(self.rows, Some(definition), Some(repetition), &mut values)
+            .map_err(|error| damaged(path, &error))?;
         if records != self.rows || count as u64 != chunk.num_values() as u64 {
             return Err(format!("column {path:?} has another number of rows than the file"));
         }
@@ -382,8 +394,12 @@ impl Columns<'_> {
         if !leaf.lists.is_empty() && levels.repetition.first().is_some_and(|first| *first != 0) {
             return Err(format!("column {path:?} starts within a list"));
         }
-        Ok((leaf, levels))
+        Ok((levels, values))
     }
+}
+
+fn damaged(path: &str, error: &ParquetError) -> String {
+    format!("column {path:?} cannot be read: {error}")
 }
 
 fn nullable<T>(
@@ -409,44 +425,5 @@ fn nullable<T>(
     match places.len() == count && next as usize == values.len() {
         true => Ok(Nullable { values, places }),
         false => Err(format!("column {path:?} has another number of values than its neighbours")),
-    }
-}
-
-/// The bytes of one column chunk, at their place in the file.
-struct Window {
-    start: u64,
-    bytes: Bytes,
-    length: u64,
-}
-
-impl Window {
-    fn part(&self, start: u64, length: Option<usize>) -> Result<Bytes, ParquetError> {
-        let outside = || ParquetError::EOF("a page lies outside of its column".to_string());
-        let from =
-            start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok()).ok_or_else(outside)?;
-        let end =
-            length.map_or(Some(self.bytes.len()), |length| from.checked_add(length)).ok_or_else(outside)?;
-        match from <= end && end <= self.bytes.len() {
-            true => Ok(self.bytes.slice(from..end)),
-            false => Err(outside()),
-        }
-    }
-}
-
-impl Length for Window {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-impl ChunkReader for Window {
-    type T = std::io::Cursor<Bytes>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        Ok(std::io::Cursor::new(self.part(start, None)?))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        self.part(start, Some(length))
     }
 }

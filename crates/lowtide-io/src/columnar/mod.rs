@@ -7,6 +7,7 @@ mod columns;
 mod kernel_writer;
 mod kernels;
 mod limits;
+mod pages;
 mod result_writer;
 mod schema;
 mod table;
@@ -107,7 +108,6 @@ impl ParquetKernels {
                 row_group,
                 rows: usize::try_from(row_group.num_rows()).unwrap_or(usize::MAX),
                 taken: Taken::default(),
-                scratch: Vec::new(),
             };
             let batch = guarded(AssertUnwindSafe(|| Batch::read(columns)));
             let sizes =

@@ -56,6 +56,15 @@ pub(crate) fn region_file(data: &[u8]) -> bool {
     true
 }
 
+/// Any bytes as a Parquet file; the start that tells the format is supplied where it is missing.
+pub(crate) fn parquet(data: &[u8]) -> bool {
+    const START: &[u8] = b"PAR1";
+    match data.starts_with(START) {
+        true => region_file(data),
+        false => region_file(&[START, data].concat()),
+    }
+}
+
 /// Any bytes as a line of an LLVM dump; the start that tells the format is supplied where it is missing.
 pub(crate) fn llvm_dump(data: &[u8]) -> bool {
     if data.starts_with(b"{") { region_file(data) } else { region_file(&[b"{\"v\":1,", data].concat()) }

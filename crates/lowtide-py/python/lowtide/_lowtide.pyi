@@ -1,4 +1,5 @@
 import os
+from collections.abc import Sequence
 from typing import Optional, Union, final
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Outcome",
     "Session",
     "algorithms",
+    "result_schema",
     "targets",
     "__version__",
 ]
@@ -102,7 +104,22 @@ class Splitter:
 
 @final
 class Session:
-    def __new__(cls, store: Optional[str] = None) -> Session: ...
+    def __new__(cls, store: Optional[str] = None, device: str = "cpu") -> Session: ...
+    @property
+    def has_gpu(self) -> bool: ...
+    def ask_gpu(
+        self,
+        kernels: Sequence[Kernel],
+        *,
+        target: Optional[str],
+        goal: str,
+        budget: Optional[str],
+        nodes: Optional[int],
+        registers: Optional[int],
+        waves: Optional[int],
+        filter: bool,
+        latencies: str,
+    ) -> None: ...
     def schedule(
         self,
         kernel: Kernel,
@@ -166,6 +183,7 @@ def read(path: Union[str, os.PathLike[str]]) -> Reader: ...
 def split(path: Union[str, os.PathLike[str]]) -> Splitter: ...
 def targets() -> list[tuple[str, str]]: ...
 def algorithms() -> list[str]: ...
+def result_schema() -> str: ...
 def pack(
     kernel: Kernel,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _lowtide
@@ -37,7 +38,8 @@ class Session:
     """Answers for equal graphs: a graph that occurs in several kernels is solved once.
 
     Several threads can use a session at the same time. Its memory grows with the number of distinct graphs. After an :class:`Interrupted`, the session starts
-    again without answers. ``store`` is a folder or an address (docs/store.md) that keeps the answers across processes.
+    again without answers. ``store`` is a folder or an address (docs/store.md) that keeps the answers across processes. ``device`` is ``cpu``, ``cuda`` or ``auto``, as in the
+    program: an NVIDIA GPU can run the algorithm ``colony``, with the same results.
 
     >>> session = Session()
     >>> [session.schedule(Region(name, ["load", "store"]), nodes=100).waves for name in "ab"]
@@ -46,8 +48,37 @@ class Session:
 
     __slots__ = ("_native",)
 
-    def __init__(self, store: Optional[Union[str, "os.PathLike[str]"]] = None) -> None:
-        self._native = _lowtide.Session(None if store is None else os.fspath(store))
+    def __init__(self, store: Optional[Union[str, "os.PathLike[str]"]] = None, *, device: str = "cpu") -> None:
+        self._native = _lowtide.Session(None if store is None else os.fspath(store), device)
+
+    def ask_gpu(
+        self,
+        kernels: Iterable[Union[Kernel, Region]],
+        target: Optional[str] = "gfx906",
+        goal: str = "occupancy",
+        budget: Optional[str] = None,
+        nodes: Optional[int] = None,
+        *,
+        registers: Optional[int] = None,
+        waves: Optional[int] = None,
+        filter: bool = True,
+        latencies: str = "target",
+    ) -> None:
+        """Run the colony for all these kernels in one batch on the GPU, and keep the answers for :meth:`schedule` with ``algorithm="colony"`` and the same options.
+
+        :meth:`schedule` asks for one kernel at a time, which leaves most of a GPU idle. A session without a GPU does nothing.
+        """
+        self._native.ask_gpu(
+            [as_kernel(kernel)._native for kernel in kernels],
+            target=target,
+            goal=goal,
+            budget=budget,
+            nodes=nodes,
+            registers=registers,
+            waves=waves,
+            filter=filter,
+            latencies=latencies,
+        )
 
     def schedule(
         self,
@@ -68,6 +99,8 @@ class Session:
     ) -> Result:
         """Schedule a kernel, as :func:`schedule` does, with the answers of this session."""
         own = as_kernel(kernel)
+        if algorithm == "colony" and self._native.has_gpu:
+            self.ask_gpu([own], target, goal, budget, nodes, registers=registers, waves=waves, filter=filter, latencies=latencies)
         native, signal = self._native.schedule(
             own._native,
             target=target,

@@ -19,6 +19,7 @@ def main(arguments: "list[str] | None" = None) -> int:
     parser.add_argument("-o", "--output", required=True, help="folder of the results, one Parquet file for each bundle; all machines must reach it")
     parser.add_argument("--address", default="auto", help="address of the cluster; auto finds a running one, local starts one here (default: auto)")
     parser.add_argument("--workers", type=int, help="number of processes (default: one for each core of the cluster)")
+    parser.add_argument("--gpus", type=int, help="number of GPUs of the cluster to use, one process for each; needs --algorithm colony (default: none)")
     parser.add_argument("--target", help="target of all kernels (default: the one that each was made for)")
     parser.add_argument("--goal", default="occupancy", help="occupancy, minreg, length or throughput (default: occupancy)")
     parser.add_argument("--budget", help="time for each instruction and pass, such as 1ms (default: 1ms, or no limit with --nodes)")
@@ -31,7 +32,7 @@ def main(arguments: "list[str] | None" = None) -> int:
     options = Options(chosen.target, chosen.goal, chosen.budget, chosen.algorithm, chosen.nodes, chosen.latencies)
     try:
         ray.init(address=chosen.address, log_to_driver=False, logging_level="warning")
-        _, summary = run(chosen.corpus, chosen.output, options, store=chosen.store, workers=chosen.workers, progress=True)
+        _, summary = run(chosen.corpus, chosen.output, options, store=chosen.store, workers=chosen.workers, gpus=chosen.gpus, progress=True)
     except (ConnectionError, OSError, ValueError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

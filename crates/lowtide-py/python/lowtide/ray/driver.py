@@ -40,7 +40,10 @@ MOST_FAILURES = 20
 
 REMOTE_FACTS: Any = ray.remote(num_cpus=0)(facts_of)
 #: The driver itself replaces workers that die: so it knows which bundle to repeat, and which one kills them.
-REMOTE_WORKER: Any = ray.remote(num_cpus=0.95, max_restarts=0, max_task_retries=0)(Worker)
+REMOTE_WORKER: Any = ray.remote(max_restarts=0, max_task_retries=0)(Worker)
+
+#: The share of a core that a worker asks for, beside a GPU if it has one.
+WORKER = 0.95
 
 #: The share of a core that a reader asks for. Workers leave it free: if a machine goes away with blocks of kernels, Ray must be able to read them again while every worker waits for them.
 READER = 0.05
@@ -121,16 +124,18 @@ def schedule(
     latencies: str = "target",
     store: Optional[str] = None,
     workers: Optional[int] = None,
+    gpus: Optional[int] = None,
     progress: bool = False,
 ) -> ray.data.Dataset:
     """Schedule all kernels of a corpus on the cluster, and return one row for each region (``RESULTS``).
 
     ``corpus`` is a file, a folder or a list of them (region files, plain or gzip, and Parquet), or a dataset of kernels. ``out`` is a folder that all machines reach, or an
     address that pyarrow understands. A run that ended in the middle continues with the missing kernels if it is started again with the same folder. Without ``out``, the results
-    stay in the memory of the cluster. ``store`` is a store of answers that all machines reach (docs/store.md). ``workers`` is the number of processes (default: one for each core).
+    stay in the memory of the cluster. ``store`` is a store of answers that all machines reach (docs/store.md). ``workers`` is the number of processes (default: one for each core). ``gpus`` is for the
+    algorithm ``colony``: so many processes, each with a GPU of the cluster to itself, run the colonies of each bundle in one batch. The results are those of the processor.
     """
     options = Options(target, goal, budget, algorithm, nodes, latencies)
-    dataset, _ = run(corpus, out, options, store=store, workers=workers, progress=progress)
+    dataset, _ = run(corpus, out, options, store=store, workers=workers, gpus=gpus, progress=progress)
     return dataset
 
 
@@ -141,14 +146,20 @@ def run(
     *,
     store: Optional[str] = None,
     workers: Optional[int] = None,
+    gpus: Optional[int] = None,
     progress: bool = False,
 ) -> tuple[ray.data.Dataset, Summary]:
     """Run as :func:`schedule` does, and return the summary as well."""
     start = time.perf_counter()
+    if gpus is not None and (gpus < 1 or workers is not None or options.algorithm != "colony"):
+        raise InputError('gpus: a number from 1, with algorithm="colony" and without workers: each GPU has one process')
     folder = None if out is None else Folder(out, options)
     if not ray.is_initialized():
         ray.init(log_to_driver=False)
-    driver = Driver(options, folder, store, workers, progress)
+    there = int(ray.cluster_resources().get("GPU", 0))
+    if gpus is not None and gpus > there:
+        raise InputError(f"gpus: {gpus} are asked for, and the cluster has {there}")
+    driver = Driver(options, folder, store, workers, progress, gpus)
     driver.read(corpus)
     tables = driver.work()
     driver.summary.wall = time.perf_counter() - start
@@ -228,12 +239,13 @@ def expand(paths: Paths) -> tuple[list[str], list[str]]:
 class Driver:
     """The state of a run."""
 
-    def __init__(self, options: Options, folder: Optional[Folder], store: Optional[str], workers: Optional[int], progress: bool) -> None:
+    def __init__(self, options: Options, folder: Optional[Folder], store: Optional[str], workers: Optional[int], progress: bool, gpus: Optional[int] = None) -> None:
         self.summary = Summary()
         self._options = options
         self._store = store
         self._folder = folder
         self._workers = workers
+        self._gpus = gpus
         self._progress = Progress(progress)
         #: The blocks of kernels in the object store.
         self._blocks: list[Any] = []
@@ -275,7 +287,7 @@ class Driver:
 
     def work(self) -> list[Any]:
         """Hand out all bundles, and return the tables of their results if there is no folder."""
-        wanted = self._workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        wanted = self._gpus or self._workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         waiting = bundles(self._items, wanted)[::-1]
         self.summary.workers = min(wanted, len(waiting))
         self._progress.start(sum(bundle.work for bundle in waiting))
@@ -287,52 +299,64 @@ class Driver:
         running: dict[Any, tuple[Any, Bundle, Optional[str]]] = {}
         accepted: list[str] = []
         tables: list[Any] = []
-        while waiting or running:
-            while len(starting) + len(idle) + len(running) < min(wanted, len(waiting) + len(running)):
-                worker = REMOTE_WORKER.remote(dataclasses.asdict(self._options), self._store)
-                starting[worker.pid.remote()] = worker
-            while waiting and idle:
-                worker, bundle = idle.pop(), waiting.pop()
-                part = self._folder.next_part() if self._folder is not None else None
-                running[worker.run.remote(self._pieces(bundle), part)] = (worker, bundle, part)
-            ready, _ = ray.wait([*running, *starting], timeout=1.0)
-            for reference in ready:
-                if reference in starting:
-                    worker = starting.pop(reference)
+        try:
+            while waiting or running:
+                while len(starting) + len(idle) + len(running) < min(wanted, len(waiting) + len(running)):
+                    device = "cuda" if self._gpus else "cpu"
+                    worker = REMOTE_WORKER.options(**self._needs()).remote(dataclasses.asdict(self._options), self._store, device)
+                    starting[worker.start.remote()] = worker
+                while waiting and idle:
+                    worker, bundle = idle.pop(), waiting.pop()
+                    part = self._folder.next_part() if self._folder is not None else None
+                    running[worker.run.remote(self._pieces(bundle), part)] = (worker, bundle, part)
+                ready, _ = ray.wait([*running, *starting], timeout=1.0)
+                for reference in ready:
+                    if reference in starting:
+                        worker = starting.pop(reference)
+                        try:
+                            ray.get(reference)
+                            idle.append(worker)
+                            failures = 0
+                        except ray.exceptions.RayError as error:
+                            failures += 1
+                            ray.kill(worker)
+                            cause = getattr(error, "cause", None)
+                            if isinstance(cause, ValueError):
+                                raise InputError(f"a worker cannot start: {cause}") from None
+                            if failures > MOST_FAILURES or not _is_death(error):
+                                raise
+                        continue
+                    worker, bundle, part = running.pop(reference)
                     try:
-                        ray.get(reference)
-                        idle.append(worker)
-                        failures = 0
+                        totals, table = ray.get(reference)
                     except ray.exceptions.RayError as error:
-                        failures += 1
-                        if failures > MOST_FAILURES or not _is_death(error):
+                        if not _is_death(error):
                             raise
-                    continue
-                worker, bundle, part = running.pop(reference)
-                try:
-                    totals, table = ray.get(reference)
-                except ray.exceptions.RayError as error:
-                    if not _is_death(error):
-                        raise
-                    self.summary.deaths += 1
-                    ray.kill(worker)
-                    deaths[bundle] = deaths.get(bundle, 0) + 1
-                    if deaths[bundle] < MOST_DEATHS:
-                        waiting.append(bundle)
-                    elif len(bundle.items) > 1:
-                        waiting += halves(bundle)
-                    else:
-                        self._give_up(bundle, accepted, tables)
-                    continue
-                idle.append(worker)
-                self._accept(totals, part, table, accepted, tables)
-                self._progress.add(bundle.work, self.summary)
-        for worker in [*idle, *starting.values()]:
-            ray.kill(worker)
+                        self.summary.deaths += 1
+                        ray.kill(worker)
+                        deaths[bundle] = deaths.get(bundle, 0) + 1
+                        if deaths[bundle] < MOST_DEATHS:
+                            waiting.append(bundle)
+                        elif len(bundle.items) > 1:
+                            waiting += halves(bundle)
+                        else:
+                            self._give_up(bundle, accepted, tables)
+                        continue
+                    idle.append(worker)
+                    self._accept(totals, part, table, accepted, tables)
+                    self._progress.add(bundle.work, self.summary)
+        finally:
+            # Also after an error, whose traceback refers to the workers: they would keep their cores and GPUs.
+            for worker in [*idle, *starting.values(), *(worker for worker, _, _ in running.values())]:
+                ray.kill(worker)
         if self._folder is not None:
             self._folder.remove_all_but(accepted)
         self._progress.end()
         return tables
+
+    def _needs(self) -> dict[str, float]:
+        """Return the resources that a worker asks Ray for."""
+        return {"num_cpus": WORKER, "num_gpus": 1} if self._gpus else {"num_cpus": WORKER}
 
     def _accept(self, totals: dict[str, float], part: Optional[str], table: Any, accepted: list[str], tables: list[Any]) -> None:
         self.summary.add(totals)

@@ -1,6 +1,6 @@
 """The tables of a run: kernels to schedule, and one row for each scheduled region.
 
-Columns of results have the names and meanings of ``lowtide schedule --format parquet``. Four columns come in addition: ``file``, ``line`` and ``position`` find the region
+Columns of results have the names, types and meanings of ``lowtide schedule --format parquet`` (``lowtide_io::RESULT_SCHEMA``; a test compares them). Four columns come in addition: ``file``, ``line`` and ``position`` find the region
 in the corpus, and ``error`` has the text of a kernel that could not be scheduled. ``classes.by`` has the whole reason of a bound as JSON. :func:`schedule_line` makes the line
 of a schedule file from a row, byte for byte.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import pyarrow as pa
 
@@ -32,9 +32,9 @@ KERNELS = pa.schema(
 _CLASS = pa.struct(
     [
         ("class", pa.string()),
-        ("peak", pa.uint32()),
-        ("peak_at", pa.uint32()),
-        ("peak_bound", pa.uint32()),
+        ("peak", pa.int32()),
+        ("peak_at", pa.int32()),
+        ("peak_bound", pa.int32()),
         ("reason", pa.string()),
         ("by", pa.string()),
     ]
@@ -45,29 +45,29 @@ RESULTS = pa.schema(
     [
         ("file", pa.string()),
         ("line", pa.int64()),
-        ("position", pa.uint32()),
+        ("position", pa.int32()),
         ("kernel", pa.string()),
         ("origin", pa.string()),
         ("target", pa.string()),
         ("latencies", pa.string()),
         ("baseline", pa.string()),
         ("region", pa.string()),
-        ("instructions", pa.uint32()),
-        ("waves_before", pa.uint32()),
-        ("waves", pa.uint32()),
-        ("waves_bound", pa.uint32()),
-        ("length_before", pa.uint32()),
-        ("length", pa.uint32()),
-        ("length_bound", pa.uint32()),
+        ("instructions", pa.int32()),
+        ("waves_before", pa.int32()),
+        ("waves", pa.int32()),
+        ("waves_bound", pa.int32()),
+        ("length_before", pa.int32()),
+        ("length", pa.int32()),
+        ("length_bound", pa.int32()),
         ("proven_waves", pa.bool_()),
         ("proven_length", pa.bool_()),
         ("proven", pa.bool_()),
         ("filtered", pa.bool_()),
-        ("spilled", pa.uint32()),
+        ("spilled", pa.int32()),
         ("kernel_seconds", pa.float64()),
         ("classes", pa.list_(_CLASS)),
-        ("order", pa.list_(pa.uint32())),
-        ("cycles", pa.list_(pa.uint32())),
+        ("order", pa.list_(pa.int32())),
+        ("cycles", pa.list_(pa.int32())),
         ("error", pa.string()),
     ]
 )
@@ -112,7 +112,7 @@ class Rows:
         return pa.Table.from_arrays([made[name] for name in RESULTS.names], schema=RESULTS)
 
 
-def _array(kind: pa.DataType, count: int, bits: Optional[bytes], buffers: list[pa.Buffer]) -> pa.Array:
+def _array(kind: pa.DataType, count: int, bits: Optional[Union[bytes, pa.Buffer]], buffers: list[pa.Buffer]) -> pa.Array:
     valid = None if bits is None else pa.py_buffer(bits)
     if not pa.types.is_list(kind):
         return pa.Array.from_buffers(kind, count, [valid, *buffers])
@@ -120,8 +120,9 @@ def _array(kind: pa.DataType, count: int, bits: Optional[bytes], buffers: list[p
     inner = kind.value_type
     if pa.types.is_struct(inner):
         length = values[2].size // 4
-        fields = [values[:2], [values[2]], [values[3]], [values[4]], values[5:7], values[7:]]
-        children = [_array(field.type, length, None, parts) for field, parts in zip(inner, fields)]
+        fields = [values[:2], [values[2]], [values[3]], [values[4]], values[5:7], values[7:9]]
+        known = {"reason": values[9]}
+        children = [_array(field.type, length, known.get(field.name), parts) for field, parts in zip(inner, fields)]
         child = pa.StructArray.from_arrays(children, fields=list(inner))
     else:
         child = _array(inner, values[0].size // 4, None, values)

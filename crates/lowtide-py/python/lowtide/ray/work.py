@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,27 +67,32 @@ def facts_of(block: pa.Table) -> list[tuple[str, int, float, str]]:
 class Worker:
     """A process with a warm session."""
 
-    def __init__(self, options: Mapping[str, Any], store: Optional[str]) -> None:
+    def __init__(self, options: Mapping[str, Any], store: Optional[str], device: str = "cpu") -> None:
         self._options = dict(options)
-        self._store = store
-        self._session = Session(store)
+        self._store, self._device = store, device
+        self._session: Optional[Session] = None
 
-    def pid(self) -> int:
-        """Return the number of the process."""
+    def start(self) -> int:
+        """Open the session, and return the number of the process. An actor that fails while it is made only dies; a call tells the reason."""
+        self._session = Session(self._store, device=self._device)
         return os.getpid()
 
     def run(self, pieces: Sequence[tuple[Any, Sequence[int]]], part: Optional[str]) -> tuple[dict[str, float], Optional[pa.Table]]:
         """Schedule rows of blocks. Write them to ``part`` if it is given, and return the figures of the summary."""
         start, cpu = time.perf_counter(), time.process_time()
+        assert self._session is not None, "a worker starts before it works"
         rows = Rows()
         totals = {"kernels": 0.0, "regions": 0.0, "errors": 0.0, "proven": 0.0, "instructions": 0.0, "seconds": 0.0}
         totals.update(waves_before=0.0, waves=0.0, waves_bound=0.0)
         blocks = ray.get([reference for reference, _ in pieces])
         read = time.perf_counter()
+        chosen: list[dict[str, Any]] = []
         for block, (_, numbers) in zip(blocks, pieces):
-            chosen = block.select(["file", "line", "kernel", "origin", "text", "error"]).take(pa.array(numbers, pa.int64()))
-            for row in chosen.to_pylist():
-                self._add(rows, row, totals)
+            chosen += block.select(["file", "line", "kernel", "origin", "text", "error"]).take(pa.array(numbers, pa.int64())).to_pylist()
+        if self._device != "cpu":
+            self._ask_gpu(chosen)
+        for row in chosen:
+            self._add(self._session, rows, row, totals)
         scheduled = time.perf_counter()
         totals["regions"] = len(rows) - totals["errors"]
         table = rows.table()
@@ -96,16 +102,27 @@ class Worker:
         end = time.perf_counter()
         totals.update(read=read - start, work=scheduled - read, write=end - scheduled, cpu=time.process_time() - cpu)
         if _memory() > MEMORY:
-            self._session = Session(self._store)
+            # Frees the memory of the old one first.
+            self._session = None
+            self.start()
         return totals, table
 
-    def _add(self, rows: Rows, row: Mapping[str, Any], totals: dict[str, float]) -> None:
+    def _ask_gpu(self, chosen: Sequence[Mapping[str, Any]]) -> None:
+        """Run the colony for all kernels of the bundle in one batch."""
+        assert self._session is not None
+        options = {name: value for name, value in self._options.items() if name != "algorithm"}
+        # A kernel with a mistake refuses the batch. The kernels are then asked for one by one, so that the row of this one tells its mistake.
+        with contextlib.suppress(ValueError):
+            kernels = [kernel for row in chosen if row["error"] is None for kernel in _parse(row)]
+            self._session.ask_gpu(kernels, **options)
+
+    def _add(self, session: Session, rows: Rows, row: Mapping[str, Any], totals: dict[str, float]) -> None:
         totals["kernels"] += 1
         error = row["error"]
         if error is None:
             try:
-                [kernel] = Kernel.from_lines(row["text"], file=row["file"] or "<row>", name=row["kernel"])
-                result = self._session.schedule(kernel, interruptible=False, **self._options)
+                [kernel] = _parse(row)
+                result = session.schedule(kernel, interruptible=False, **self._options)
                 rows.add(row["file"], row["line"], result)
                 totals["seconds"] += result.seconds
                 totals["waves"] += result.waves
@@ -117,6 +134,10 @@ class Worker:
                 error = str(failure)
         totals["errors"] += 1
         rows.add_error(row["file"], row["line"], row["kernel"], row["origin"], error)
+
+
+def _parse(row: Mapping[str, Any]) -> list[Kernel]:
+    return Kernel.from_lines(row["text"], file=row["file"] or "<row>", name=row["kernel"])
 
 
 def write(table: pa.Table, part: str) -> None:
