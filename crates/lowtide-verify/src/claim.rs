@@ -5,12 +5,13 @@
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof, Split, refuse};
+use crate::proof::{self, Failure, Proof, Split, ensure, refuse, refused};
 use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Display;
 use std::path::Path;
 
 /// The outcome for all claims of a certificate file.
@@ -134,51 +135,21 @@ struct Head {
     claim: String,
 }
 
-/// The names of the proofs of a claim.
-#[derive(Deserialize)]
-struct Proofs {
-    proof: Option<BTreeMap<String, IgnoredAny>>,
-}
-
+/// All fields that a claim can have. Each kind needs some of them, and must not have the others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)] // `Head` has the other fields.
-struct Registers {
-    kernel: IgnoredAny,
-    origin: Option<IgnoredAny>,
-    region: String,
-    claim: IgnoredAny,
-    class: String,
-    least: i64,
-    proof: Proof,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Waves {
+#[allow(dead_code)] // `Head` has the first ones.
+struct Claim<P> {
     kernel: IgnoredAny,
     origin: Option<IgnoredAny>,
     claim: IgnoredAny,
-    target: String,
-    most: u32,
     region: Option<String>,
-    proof: Option<Proof>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Length {
-    kernel: IgnoredAny,
-    origin: Option<IgnoredAny>,
-    claim: IgnoredAny,
-    target: String,
-    region: String,
-    least: i64,
-    #[serde(default)]
-    limits: BTreeMap<String, i64>,
-    proof: LengthProof,
+    class: Option<String>,
+    target: Option<String>,
+    least: Option<i64>,
+    most: Option<u32>,
+    limits: Option<BTreeMap<String, i64>>,
+    proof: Option<P>,
 }
 
 #[derive(Deserialize)]
@@ -291,26 +262,37 @@ pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
 }
 
 fn check_target(name: &str, target: &Target) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("target {name:?}: {what}"));
     let mut classes = BTreeSet::new();
     for file in &target.files {
         if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
-            return Err(format!("target {name:?}: a register file has no size, granule, waves or classes"));
+            return wrong("a register file has no size, granule, waves or classes".into());
         }
         if file.classes.iter().any(|class| class.align == Some(0)) {
-            return Err(format!("target {name:?}: an alignment is 0"));
+            return wrong("an alignment is 0".into());
         }
         if let Some(twice) = file.classes.iter().find(|class| !classes.insert(class.name.as_str())) {
-            return Err(format!("target {name:?} has the class {:?} twice", twice.name));
+            return wrong(format!("the class {:?} is there twice", twice.name));
         }
     }
-    if target.issue.as_ref().is_some_and(|issue| issue.width == 0 || issue.units.values().any(|n| *n == 0)) {
-        return Err(format!("target {name:?}: the issue width or the copies of a unit are 0"));
+    match &target.issue {
+        Some(issue) if issue.width == 0 || issue.units.values().any(|n| *n == 0) => {
+            wrong("the issue width or the copies of a unit are 0".into())
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// The kernel, its origin, the region and class or the target: what two claims must not share.
-type Key = (String, String, Option<String>, String);
+/// What two claims must not share: the kind, the kernel, its origin, the region, and the class or target. A claim about waves is one about all regions.
+type Key = (String, String, String, Option<String>, Option<String>);
+
+fn misread(reason: impl Display) -> Failure {
+    Failure::Refused(format!("the verifier does not understand the claim: {reason}"))
+}
+
+fn parse<P: DeserializeOwned>(line: &[u8]) -> Result<Claim<P>, Failure> {
+    serde_json::from_slice(line).map_err(misread)
+}
 
 fn check_claim(
     store: &Store,
@@ -322,46 +304,34 @@ fn check_claim(
     if !["registers", "waves", "length"].contains(&head.claim.as_str()) {
         return unsupported(format!("claim {:?}", head.claim));
     }
-    let misread = |e| Failure::Refused(format!("the verifier does not understand the claim: {e}"));
-    let proofs: Proofs = serde_json::from_slice(line).map_err(misread)?;
-    if let Some(names) = proofs.proof
-        && let Some(name) = names.keys().next()
-        && !names.keys().any(|name| ["cut", "search", "bound", "split"].contains(&name.as_str()))
-    {
+    let Claim { region, class, target, proof, .. } = parse::<BTreeMap<String, IgnoredAny>>(line)?;
+    let is_known = |name: &String| ["cut", "search", "bound", "split"].contains(&name.as_str());
+    let mut names = proof.iter().flat_map(BTreeMap::keys);
+    if let Some(name) = names.clone().next().filter(|_| !names.any(is_known)) {
         return unsupported(format!("proof {name:?}"));
     }
-    let find = || match store.kernels.get(&(head.kernel.clone(), head.origin.clone())) {
+    let name = (head.kernel.clone(), head.origin.clone());
+    let kernel = match store.kernels.get(&name) {
         Some(kernel) if kernel.repeated => {
-            refuse("the region files have the kernel, or one of its regions, twice")
+            return refuse("the region files have the kernel, or one of its regions, twice");
         }
-        Some(kernel) => Ok(kernel),
-        None if store.dumps > 0 => unsupported("a kernel that only an LLVM dump can have"),
-        None => refuse("the region files do not have the kernel"),
+        Some(kernel) => kernel,
+        None if store.dumps > 0 => return unsupported("a kernel that only an LLVM dump can have"),
+        None => return refuse("the region files do not have the kernel"),
     };
-    let mut once = |region: Option<&String>, what: &String| {
-        let key = (head.kernel.clone(), head.origin.clone(), region.cloned(), what.clone());
-        if seen.insert(key) { Ok(()) } else { refuse("an earlier line has this claim") }
-    };
-    if head.claim == "registers" {
-        let claim: Registers = serde_json::from_slice(line).map_err(misread)?;
-        once(Some(&claim.region), &claim.class)?;
-        check_registers(find()?, &claim)
-    } else if head.claim == "length" {
-        let claim: Length = serde_json::from_slice(line).map_err(misread)?;
-        once(Some(&claim.region), &format!("length on {}", claim.target))?;
-        check_length(find()?, targets, &claim)
-    } else {
-        let claim: Waves = serde_json::from_slice(line).map_err(misread)?;
-        once(None, &claim.target)?;
-        check_waves(find()?, targets, &claim)
+    let region = region.filter(|_| head.claim != "waves");
+    let key = (head.claim.clone(), name.0, name.1, region, class.or(target));
+    ensure(seen.insert(key), "an earlier line has this claim")?;
+    match head.claim.as_str() {
+        "registers" => check_registers(kernel, parse(line)?),
+        "length" => check_length(kernel, targets, parse(line)?),
+        _ => check_waves(kernel, targets, parse(line)?),
     }
 }
 
 fn region<'k>(kernel: &'k Kernel, name: &str) -> Result<&'k Region, Failure> {
-    match kernel.by_name.get(name).and_then(|&n| kernel.regions.get(n)) {
-        Some(region) => Ok(region),
-        None => refuse(format!("the kernel has no region {name:?}")),
-    }
+    let number = kernel.by_name.get(name);
+    number.map(|&n| &kernel.regions[n]).ok_or_else(|| refused(format!("the kernel has no region {name:?}")))
 }
 
 /// Return the graph of a region, and its schedule.
@@ -385,60 +355,79 @@ fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
 }
 
 fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<&'t Target, Failure> {
-    match targets.get(name) {
-        Some(target) => Ok(target),
-        None => refuse(format!("the header has no target {name:?}")),
-    }
+    targets.get(name).ok_or_else(|| refused(format!("the header has no target {name:?}")))
 }
 
-fn check_length(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Length) -> Result<(), Failure> {
-    let Some(issue) = &find_target(targets, &claim.target)?.issue else {
-        return refuse(format!("the header has no issue model of target {:?}", claim.target));
+fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<(), Failure> {
+    let Claim { region: Some(name), class: Some(class), least: Some(least), proof: Some(proof), .. } = claim
+    else {
+        return Err(misread("region, class, least or proof is missing"));
     };
-    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
-    let machine = Machine::new(graph, issue);
-    let cycles = schedule.cycles.as_ref().map_err(|reason| Failure::Refused(reason.clone()))?;
-    reached("length", machine.length(cycles)?, claim.least)?;
-    let limits: Vec<_> = graph.classes.iter().map(|name| claim.limits.get(name).copied()).collect();
-    if limits.iter().flatten().count() < claim.limits.len() {
-        return refuse("the claim has a limit for a class that the region does not have");
+    if claim.target.is_some() || claim.most.is_some() || claim.limits.is_some() {
+        return Err(misread("it is about registers, and has target, most or limits"));
     }
-    if !proof::is_within(&schedule.peaks, &limits) {
-        return refuse("the schedule is not within the limits of the claim");
-    }
-    machine.check(&claim.proof, &limits, claim.least)
-}
-
-fn check_registers(kernel: &Kernel, claim: &Registers) -> Result<(), Failure> {
-    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
-    let Some(class) = graph.classes.iter().position(|c| *c == claim.class) else {
-        return refuse(format!("the region has no class {:?}", claim.class));
-    };
-    let least = claim.least;
-    if least < 0 {
-        return refuse("the claim has a negative number of registers");
-    }
-    reached("peak", schedule.peaks[class], least)?;
+    let (graph, schedule) = scheduled(region(kernel, &name)?)?;
+    let position = graph.classes.iter().position(|c| *c == class);
+    let position = position.ok_or_else(|| refused(format!("the region has no class {class:?}")))?;
+    ensure(least >= 0, "the claim has a negative number of registers")?;
+    reached("peak", schedule.peaks[position], least)?;
     let mut limits = vec![None; graph.classes.len()];
-    limits[class] = Some(least - 1);
-    proof::check(graph, &claim.proof, &limits)
+    limits[position] = Some(least - 1);
+    proof::check(graph, &proof, &limits)
 }
 
-fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Waves) -> Result<(), Failure> {
-    let target = find_target(targets, &claim.target)?;
+fn check_length(
+    kernel: &Kernel,
+    targets: &BTreeMap<String, Target>,
+    claim: Claim<LengthProof>,
+) -> Result<(), Failure> {
+    let Claim { region: Some(name), target: Some(target), least: Some(least), proof: Some(proof), .. } =
+        claim
+    else {
+        return Err(misread("region, target, least or proof is missing"));
+    };
+    if claim.class.is_some() || claim.most.is_some() {
+        return Err(misread("it is about a length, and has class or most"));
+    }
+    let issue = find_target(targets, &target)?.issue.as_ref();
+    let issue =
+        issue.ok_or_else(|| refused(format!("the header has no issue model of target {target:?}")))?;
+    let (graph, schedule) = scheduled(region(kernel, &name)?)?;
+    let machine = Machine::new(graph, issue);
+    let cycles = schedule.cycles.as_ref().map_err(refused)?;
+    reached("length", machine.length(cycles)?, least)?;
+    let named = claim.limits.unwrap_or_default();
+    let limits: Vec<_> = graph.classes.iter().map(|name| named.get(name).copied()).collect();
+    let all_named = limits.iter().flatten().count() == named.len();
+    ensure(all_named, "the claim has a limit for a class that the region does not have")?;
+    let is_within = proof::is_within(&schedule.peaks, &limits);
+    ensure(is_within, "the schedule is not within the limits of the claim")?;
+    machine.check(&proof, &limits, least)
+}
+
+fn check_waves(
+    kernel: &Kernel,
+    targets: &BTreeMap<String, Target>,
+    claim: Claim<Proof>,
+) -> Result<(), Failure> {
+    let Claim { target: Some(name), most: Some(claimed), class: None, least: None, limits: None, .. } = claim
+    else {
+        return Err(misread("it is about waves, and has no target and most, or has class, least or limits"));
+    };
+    let target = find_target(targets, &name)?;
     // Also without registers, no more waves fit.
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
     most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
     let mut reached = most;
     for region in &kernel.regions {
         let (graph, schedule) = scheduled(region)?;
-        if let Some(name) = graph.classes.iter().find(|name| find_class(target, name).is_none()) {
-            return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
+        if let Some(class) = graph.classes.iter().find(|class| find_class(target, class).is_none()) {
+            return unsupported(format!("waves: target {name:?} has no class {class:?}"));
         }
         let peak = |name: &str| graph.classes.iter().position(|c| c == name).map_or(0, |c| schedule.peaks[c]);
         reached = target.files.iter().map(|file| file.waves(file.used(peak))).fold(reached, u64::min);
     }
-    let claimed = u64::from(claim.most);
+    let claimed = u64::from(claimed);
     if reached != claimed {
         let how = if reached > claimed { "are better than" } else { "do not reach" };
         return refuse(format!("the schedules {how} the claim: {reached} waves, not {claimed}"));

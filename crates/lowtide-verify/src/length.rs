@@ -4,7 +4,7 @@
 //! dependences prove both. A *crowd* proves more: if K jobs of a resource run from some cycle on, the last of them runs late. A *search* lists states
 //! in time, such that every step of a shorter schedule leads from the list to the list. The theorems are in `docs/certificates.md`.
 
-use crate::proof::{Failure, MAX_WORDS, Search, is_backward, is_within, refuse, step};
+use crate::proof::{Failure, MAX_WORDS, Search, ensure, is_within, refuse, step};
 use crate::region::{Bits, Graph, Instruction};
 use crate::walk::Walk;
 use serde::{Deserialize, Serialize};
@@ -197,9 +197,7 @@ impl<'g> Machine<'g> {
             let (first, last) = if backward { (-nearer, -after) } else { (after, nearer) };
             count += (last.min(jobs(self.graph, i, unit) - 1) - first.max(0) + 1).max(0);
         }
-        if count == 0 {
-            return refuse("a crowd has no members");
-        }
+        ensure(count > 0, "a crowd has no members")?;
         Ok(from + (count - 1) / i64::from(copies) + gap)
     }
 
@@ -211,10 +209,9 @@ impl<'g> Machine<'g> {
         limits: &[Option<i64>],
         most: i64,
     ) -> Result<(), Failure> {
-        let backward = is_backward(&search.from)?;
-        let limits = &search.counting(self.graph, limits)[..];
-        if self.graph.count.saturating_mul(search.states.len() + 1) > MAX_WORDS || most > MAX_WORDS as i64 {
-            return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
+        let (backward, limits) = search.start(self.graph, limits, self.graph.count)?;
+        if most > MAX_WORDS as i64 {
+            return Err(Failure::Unsupported("a length is above 2^28".into()));
         }
         let (times, tails) = if backward { (tails, heads) } else { (heads, tails) };
         let mut by_tail: Vec<u32> = (0..self.graph.count as u32).collect();
@@ -222,7 +219,7 @@ impl<'g> Machine<'g> {
         let clock = Clock { machine: self, backward, most, tails, by_tail };
         let mut walk = Walk::new(self.graph, backward);
         let root = Moment { slot: 0, times };
-        if !is_within(walk.weight(), limits) || !clock.has_room(&root, walk.passed()) {
+        if !is_within(walk.weight(), &limits) || !clock.has_room(&root, walk.passed()) {
             return Ok(()); // Every order passes this state.
         }
         let mut states = vec![(walk.passed().clone(), root)];
@@ -236,9 +233,7 @@ impl<'g> Machine<'g> {
         for (k, (passed, moment)) in states.iter().enumerate() {
             walk.go_to(passed);
             let followers: Vec<u32> = walk.ready().iter().collect();
-            if followers.is_empty() {
-                return refuse(format!("state {k} contains all instructions"));
-            }
+            ensure(!followers.is_empty(), format_args!("state {k} contains all instructions"))?;
             for x in followers {
                 walk.pass(x);
                 let next = clock.after(moment, x, walk.passed());
@@ -249,7 +244,7 @@ impl<'g> Machine<'g> {
                         |i: u32| walk.passed().has(i) || times[i as usize] <= next.times[i as usize];
                     *slot <= next.slot && (0..times.len() as u32).all(earlier)
                 };
-                if is_within(walk.weight(), limits)
+                if is_within(walk.weight(), &limits)
                     && !known.get(walk.passed()).is_some_and(|same| same.iter().any(covers))
                     && clock.has_room(&next, walk.passed())
                 {

@@ -294,19 +294,11 @@ fn too_large(line: &Line) -> Option<String> {
 }
 
 /// A lane since its last write.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Open {
-    begin: Begin,
+    /// The instruction that has written the lane, or -1 if it is live-in. None without either: then there is no lifetime.
+    begin: Option<i64>,
     uses: Vec<u32>,
-}
-
-/// Where a lifetime begins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Begin {
-    /// The lane is not live-in, and no instruction has written it: there is no lifetime.
-    Undefined,
-    LiveIn,
-    At(u32),
 }
 
 /// Find the dependences and values of a region, and check that they fit.
@@ -375,21 +367,21 @@ fn build(line: Line) -> Result<Graph, String> {
             _ => Err(format!("a mask of register {name:?} has a bit without a lane")),
         }
     };
+    let writer = |begin: i64| u32::try_from(begin).ok();
     let lanes_of = |mask: u64| (0..64usize).filter(move |lane| mask >> lane & 1 == 1);
 
     // Lifetimes that are equal but for the lane, and the mask of their lanes.
-    let mut groups: BTreeMap<(u32, Begin, bool, Vec<u32>), u64> = BTreeMap::new();
+    let mut groups: BTreeMap<(u32, i64, bool, Vec<u32>), u64> = BTreeMap::new();
     let mut close = |register: usize, lane: usize, open: Open, live_out: bool| {
-        if open.begin != Begin::Undefined {
-            *groups.entry((register as u32, open.begin, live_out, open.uses)).or_default() |= 1 << lane;
+        if let Some(begin) = open.begin {
+            *groups.entry((register as u32, begin, live_out, open.uses)).or_default() |= 1 << lane;
         }
     };
-    let undefined = Open { begin: Begin::Undefined, uses: Vec::new() };
     let mut open: Vec<Vec<Open>> =
-        line.registers.iter().map(|r| vec![undefined.clone(); r.lanes as usize]).collect();
+        line.registers.iter().map(|r| vec![Open::default(); r.lanes as usize]).collect();
     for item in &line.live_in {
         let (register, mask) = operand(item)?;
-        lanes_of(mask).for_each(|lane| open[register][lane].begin = Begin::LiveIn);
+        lanes_of(mask).for_each(|lane| open[register][lane].begin = Some(-1));
     }
     for (i, instruction) in (0u32..).zip(&line.instructions) {
         let at = |e: String| format!("instruction {i}: {e}");
@@ -397,7 +389,7 @@ fn build(line: Line) -> Result<Graph, String> {
             let (register, mask) = operand(item).map_err(at)?;
             for lane in lanes_of(mask) {
                 let lifetime = &mut open[register][lane];
-                if matches!(lifetime.begin, Begin::At(b) if !ordered(b, i)) {
+                if lifetime.begin.and_then(writer).is_some_and(|b| !ordered(b, i)) {
                     let name = &line.registers[register].name;
                     return Err(at(format!("no dependence keeps the use of {name:?} after its definition")));
                 }
@@ -409,12 +401,12 @@ fn build(line: Line) -> Result<Graph, String> {
         for item in &instruction.defs {
             let (register, mask) = operand(item).map_err(at)?;
             for lane in lanes_of(mask) {
-                let next = Open { begin: Begin::At(i), uses: Vec::new() };
+                let next = Open { begin: Some(i.into()), uses: Vec::new() };
                 let ended = std::mem::replace(&mut open[register][lane], next);
-                if ended.begin == Begin::At(i) {
+                if ended.begin == Some(i.into()) {
                     continue; // Two definitions of one instruction name the lane.
                 }
-                let begin = if let Begin::At(b) = ended.begin { Some(b) } else { None };
+                let begin = ended.begin.and_then(writer);
                 if ended.uses.iter().copied().chain(begin).any(|j| j != i && !ordered(j, i)) {
                     let name = &line.registers[register].name;
                     return Err(at(format!(
@@ -440,8 +432,7 @@ fn build(line: Line) -> Result<Graph, String> {
     let mut pairs = Vec::new();
     for (v, ((register, begin, live_out, uses), lanes)) in (0u32..).zip(groups) {
         let weight = i64::from(line.registers[register as usize].weight) * i64::from(lanes.count_ones());
-        let begin = if let Begin::At(b) = begin { Some(b) } else { None };
-        let class = register_class[register as usize];
+        let (begin, class) = (writer(begin), register_class[register as usize]);
         values.push(Value { register, lanes, begin, live_out, class, weight });
         pairs.extend(uses.into_iter().map(|i| (v, i)));
     }
