@@ -10,7 +10,8 @@ use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -150,6 +151,34 @@ struct Claim<P> {
     most: Option<u32>,
     limits: Option<BTreeMap<String, i64>>,
     proof: Option<P>,
+    /// The line of a claim whose proof is one of this claim, too.
+    same: Option<u64>,
+}
+
+/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a length.
+struct Question<'s> {
+    graph: &'s Graph,
+    limits: Vec<Option<i64>>,
+    length: Option<(&'s Issue, i64)>,
+}
+
+impl Question<'_> {
+    /// Tell whether the same proofs answer both questions. What passes through a region is in all its states: limits above it count.
+    fn is_same(&self, other: &Self) -> bool {
+        let above = |question: &Self| -> Vec<Option<i64>> {
+            let limits = question.limits.iter().zip(&question.graph.through);
+            limits.map(|(limit, through)| Some((*limit)?.saturating_sub(*through))).collect()
+        };
+        let has_length = match (self.length, other.length) {
+            (None, None) => true,
+            (Some((issue, least)), Some((other_issue, other_least))) => {
+                let [own, other] = [self.graph, other.graph].map(|graph| Machine::new(graph, issue));
+                std::ptr::eq(issue, other_issue) && least == other_least && own.has_times_of(&other)
+            }
+            _ => false,
+        };
+        has_length && above(self) == above(other) && self.graph.has_orders_of(other.graph)
+    }
 }
 
 #[derive(Deserialize)]
@@ -228,23 +257,22 @@ fn peaks(graph: &Graph, order: &[u32]) -> Result<Vec<i64>, String> {
 /// Read a certificate file line by line, and check each claim.
 pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
     let mut report = Report::default();
-    let mut header = false;
-    let mut seen = HashSet::new();
+    let targets = OnceCell::new();
+    let (mut seen, mut proven) = (HashSet::new(), HashMap::new());
     lines::for_each(path, |number, line| {
-        if !header {
+        let Some(targets) = targets.get() else {
             let line: Header =
                 serde_json::from_slice(line).map_err(|e| format!("not the header of certificates: {e}"))?;
             if line.version != 1 {
                 return Err(format!("version {} of certificates; only 1 is known", line.version));
             }
             line.targets.iter().try_for_each(|(name, target)| check_target(name, target))?;
-            report.targets = line.targets;
-            header = true;
+            targets.get_or_init(|| line.targets);
             return Ok(());
-        }
+        };
         let head: Head = serde_json::from_slice(line).map_err(|e| format!("not a claim: {e}"))?;
         report.claims += 1;
-        match check_claim(store, &report.targets, &mut seen, &head, line) {
+        match check_claim(store, targets, &mut seen, &mut proven, &head, number, line) {
             Ok(()) => report.accepted += 1,
             Err(Failure::Unsupported(reason)) => {
                 report.unsupported += 1;
@@ -258,7 +286,9 @@ pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
         }
         Ok(())
     })?;
-    if header { Ok(report) } else { Err(format!("{}: no header of certificates", path.display())) }
+    drop(proven);
+    let no_header = || format!("{}: no header of certificates", path.display());
+    Ok(Report { targets: targets.into_inner().ok_or_else(no_header)?, ..report })
 }
 
 fn check_target(name: &str, target: &Target) -> Result<(), String> {
@@ -294,17 +324,20 @@ fn parse<P: DeserializeOwned>(line: &[u8]) -> Result<Claim<P>, Failure> {
     serde_json::from_slice(line).map_err(misread)
 }
 
-fn check_claim(
-    store: &Store,
-    targets: &BTreeMap<String, Target>,
+/// Check a claim. `proven` has what the proofs of earlier lines show.
+fn check_claim<'s>(
+    store: &'s Store,
+    targets: &'s BTreeMap<String, Target>,
     seen: &mut HashSet<Key>,
+    proven: &mut HashMap<u64, Question<'s>>,
     head: &Head,
+    number: u64,
     line: &[u8],
 ) -> Result<(), Failure> {
     if !["registers", "waves", "length"].contains(&head.claim.as_str()) {
         return unsupported(format!("claim {:?}", head.claim));
     }
-    let Claim { region, class, target, proof, .. } = parse::<BTreeMap<String, IgnoredAny>>(line)?;
+    let Claim { region, class, target, proof, same, .. } = parse::<BTreeMap<String, IgnoredAny>>(line)?;
     let is_known = |name: &String| ["cut", "search", "bound", "split"].contains(&name.as_str());
     let mut names = proof.iter().flat_map(BTreeMap::keys);
     if let Some(name) = names.clone().next().filter(|_| !names.any(is_known)) {
@@ -322,10 +355,24 @@ fn check_claim(
     let region = region.filter(|_| head.claim != "waves");
     let key = (head.claim.clone(), name.0, name.1, region, class.or(target));
     ensure(seen.insert(key), "an earlier line has this claim")?;
-    match head.claim.as_str() {
-        "registers" => check_registers(kernel, parse(line)?),
-        "length" => check_length(kernel, targets, parse(line)?),
-        _ => check_waves(kernel, targets, parse(line)?),
+    let question = match head.claim.as_str() {
+        "registers" => Some(check_registers(kernel, parse(line)?)?),
+        "length" => Some(check_length(kernel, targets, parse(line)?)?),
+        _ => check_waves(kernel, targets, parse(line)?)?,
+    };
+    match (question, proof, same) {
+        (None, _, None) => Ok(()),
+        (Some(question), Some(_), None) => {
+            proven.insert(number, question);
+            Ok(())
+        }
+        (Some(question), None, Some(same)) => {
+            let other = proven.get(&same);
+            ensure(other.is_some(), format_args!("line {same} has no accepted proof for other claims"))?;
+            let answers = other.is_some_and(|other| question.is_same(other));
+            ensure(answers, format_args!("the proof of line {same} is about something else"))
+        }
+        _ => Err(misread("it needs either proof or same")),
     }
 }
 
@@ -358,10 +405,10 @@ fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<
     targets.get(name).ok_or_else(|| refused(format!("the header has no target {name:?}")))
 }
 
-fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<(), Failure> {
-    let Claim { region: Some(name), class: Some(class), least: Some(least), proof: Some(proof), .. } = claim
-    else {
-        return Err(misread("region, class, least or proof is missing"));
+/// Check the claim, and its proof if it has one. Return what the proof has to show.
+fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<Question<'_>, Failure> {
+    let Claim { region: Some(name), class: Some(class), least: Some(least), proof, .. } = claim else {
+        return Err(misread("region, class or least is missing"));
     };
     if claim.target.is_some() || claim.most.is_some() || claim.limits.is_some() {
         return Err(misread("it is about registers, and has target, most or limits"));
@@ -373,18 +420,18 @@ fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<(), Failure> 
     reached("peak", schedule.peaks[position], least)?;
     let mut limits = vec![None; graph.classes.len()];
     limits[position] = Some(least - 1);
-    proof::check(graph, &proof, &limits)
+    proof.map_or(Ok(()), |proof| proof::check(graph, &proof, &limits))?;
+    Ok(Question { graph, limits, length: None })
 }
 
-fn check_length(
-    kernel: &Kernel,
-    targets: &BTreeMap<String, Target>,
+/// The same for a length.
+fn check_length<'s>(
+    kernel: &'s Kernel,
+    targets: &'s BTreeMap<String, Target>,
     claim: Claim<LengthProof>,
-) -> Result<(), Failure> {
-    let Claim { region: Some(name), target: Some(target), least: Some(least), proof: Some(proof), .. } =
-        claim
-    else {
-        return Err(misread("region, target, least or proof is missing"));
+) -> Result<Question<'s>, Failure> {
+    let Claim { region: Some(name), target: Some(target), least: Some(least), proof, .. } = claim else {
+        return Err(misread("region, target or least is missing"));
     };
     if claim.class.is_some() || claim.most.is_some() {
         return Err(misread("it is about a length, and has class or most"));
@@ -402,14 +449,16 @@ fn check_length(
     ensure(all_named, "the claim has a limit for a class that the region does not have")?;
     let is_within = proof::is_within(&schedule.peaks, &limits);
     ensure(is_within, "the schedule is not within the limits of the claim")?;
-    machine.check(&proof, &limits, least)
+    proof.map_or(Ok(()), |proof| machine.check(&proof, &limits, least))?;
+    Ok(Question { graph, limits, length: Some((issue, least)) })
 }
 
-fn check_waves(
-    kernel: &Kernel,
+/// The same for waves. None if nothing is left to show: the waves need no proof, or a split proves them.
+fn check_waves<'s>(
+    kernel: &'s Kernel,
     targets: &BTreeMap<String, Target>,
     claim: Claim<Proof>,
-) -> Result<(), Failure> {
+) -> Result<Option<Question<'s>>, Failure> {
     let Claim { target: Some(name), most: Some(claimed), class: None, least: None, limits: None, .. } = claim
     else {
         return Err(misread("it is about waves, and has no target and most, or has class, least or limits"));
@@ -432,23 +481,25 @@ fn check_waves(
         let how = if reached > claimed { "are better than" } else { "do not reach" };
         return refuse(format!("the schedules {how} the claim: {reached} waves, not {claimed}"));
     }
-    match (&claim.region, &claim.proof) {
-        (None, None) if claimed == most => Ok(()),
-        (None, None) => refuse(format!("register files and max_occupancy allow {most} waves, not {claimed}")),
-        (Some(name), Some(proof)) => {
-            let (graph, _) = scheduled(region(kernel, name)?)?;
-            // Each class of a file needs its own registers at least.
-            let limit = |name: &String| {
-                find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1))
-            };
-            let limits: Vec<_> = graph.classes.iter().map(limit).collect();
-            match proof {
-                Proof::Split(split) => check_split(graph, target, split, &limits, claimed + 1),
-                proof => proof::check(graph, proof, &limits),
-            }
+    let Some(name) = &claim.region else {
+        ensure(claim.proof.is_none(), "the claim has a proof without a region")?;
+        let reason = format_args!("register files and max_occupancy allow {most} waves, not {claimed}");
+        return ensure(claimed == most, reason).map(|()| None);
+    };
+    ensure(claim.proof.is_some() || claim.same.is_some(), "the claim has a region without a proof")?;
+    let (graph, _) = scheduled(region(kernel, name)?)?;
+    // Each class of a file needs its own registers at least.
+    let limit =
+        |name: &String| find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1));
+    let limits: Vec<_> = graph.classes.iter().map(limit).collect();
+    match &claim.proof {
+        Some(Proof::Split(split)) => {
+            return check_split(graph, target, split, &limits, claimed + 1).map(|()| None);
         }
-        _ => refuse("the claim has a region without a proof, or a proof without a region"),
+        Some(proof) => proof::check(graph, proof, &limits)?,
+        None => {}
     }
+    Ok(Some(Question { graph, limits, length: None }))
 }
 
 /// Check orders with at most so many registers of a class, and all others: they leave less to the classes of the same file.

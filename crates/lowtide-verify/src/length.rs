@@ -99,7 +99,18 @@ impl<'g> Machine<'g> {
             succs[from as usize].push((to, apart));
             latencies.push(latency);
         }
+        // Of parallel dependences, the strictest counts.
+        for edges in &mut preds {
+            edges.sort_unstable_by_key(|&(from, apart)| (from, -apart));
+            edges.dedup_by_key(|edge| edge.0);
+        }
         Self { graph, issue, preds, succs, latencies }
+    }
+
+    /// Tell whether each proof about lengths of one region is one about the other, if their orders are the same.
+    pub fn has_times_of(&self, other: &Self) -> bool {
+        let units = |machine: &Self| machine.graph.ops.iter().map(|op| &op.units).collect::<Vec<_>>();
+        self.preds == other.preds && units(self) == units(other)
     }
 
     /// Return the length of a schedule if its cycles are legal.

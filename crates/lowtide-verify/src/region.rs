@@ -127,7 +127,7 @@ impl Bits {
 }
 
 /// A list of numbers for each index, in one piece of memory.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub struct Lists {
     start: Vec<u32>,
     items: Vec<u32>,
@@ -155,6 +155,7 @@ impl Lists {
 }
 
 /// Lifetimes of one register that begin at the same place, have the same uses, and are all live-out or all not.
+#[derive(PartialEq)]
 pub struct Value {
     /// The number of the register in the region file.
     pub register: u32,
@@ -454,6 +455,12 @@ fn build(line: Line) -> Result<Graph, String> {
 }
 
 impl Graph {
+    /// Tell whether each proof about orders of one graph is one about the other: they differ in names, times and `through` at most.
+    pub fn has_orders_of(&self, other: &Self) -> bool {
+        (&self.classes, &self.preds, &self.values, &self.uses)
+            == (&other.classes, &other.preds, &other.values, &other.uses)
+    }
+
     /// Find the value of the lifetime of a lane that begins at `begin`, or before the region for -1.
     pub fn value(&self, register: u32, lane: u32, begin: i64) -> Option<u32> {
         let begin = if begin == -1 { None } else { Some(u32::try_from(begin).ok()?) };

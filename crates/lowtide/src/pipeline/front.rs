@@ -153,8 +153,7 @@ impl<'a> FrontSearch<'a> {
         wish: Wish,
         settings: PassSettings,
     ) -> Self {
-        let region =
-            |at: usize| RegionFront::new(&shared[at], &first.regions[at], frequencies[at]);
+        let region = |at: usize| RegionFront::new(&shared[at], &first.regions[at], frequencies[at]);
         let regions = threads::map(settings.settings.budget.threads, shared.len(), region);
         // The waves of a step, and the limits of the kernel. All numbers between two of them have the same registers.
         let mut steps: Vec<u32> = match shared.first() {
