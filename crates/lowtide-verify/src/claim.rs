@@ -5,7 +5,7 @@
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof, Split, ensure, refuse, refused};
+use crate::proof::{self, Checked, Failure, Limit, Proof, Split, ensure, refuse, refused};
 use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -13,39 +13,33 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 /// The outcome for all claims of a certificate file.
+///
+/// Accepted claims are proven. Refused ones are wrong, or have a wrong proof. The verifier does not know the unsupported ones, and counts the reasons.
+/// Claims about waves and lengths assume the targets.
 #[derive(Default, Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct Report {
-    /// The number of claims.
     pub claims: u64,
-    /// Claims that the verifier has proven.
     pub accepted: u64,
-    /// Claims that are wrong or have a wrong proof.
     pub refused: u64,
-    /// Claims that the verifier does not know.
     pub unsupported: u64,
-    /// The refused claims.
     pub refusals: Vec<Refusal>,
-    /// How many claims are unsupported for each reason.
     pub unsupported_reasons: BTreeMap<String, u64>,
-    /// What claims about waves and lengths assume.
     pub targets: BTreeMap<String, Target>,
 }
 
-/// A refused claim.
+/// A refused claim, with its line in the certificate file.
 #[derive(Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct Refusal {
-    /// The line in the certificate file.
     pub line: u64,
-    /// Its kernel.
     pub kernel: String,
-    /// Its region, if it has one.
     pub region: Option<String>,
-    /// Its kind.
     pub claim: String,
-    /// Why it is refused.
     pub reason: String,
 }
 
@@ -64,11 +58,11 @@ pub struct Target {
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
     /// Registers of all waves together.
-    pub size: u32,
+    pub size: NonZeroU32,
     /// A wave gets a multiple of this.
-    pub granule: u32,
+    pub granule: NonZeroU32,
     /// Most waves.
-    pub waves: u32,
+    pub waves: NonZeroU32,
     /// The classes in this file.
     pub classes: Vec<Class>,
 }
@@ -82,22 +76,23 @@ pub struct Class {
     /// Most registers of the class that a wave can address.
     pub max: u32,
     /// The next class of the file starts at a multiple of this.
-    pub align: Option<u32>,
+    pub align: Option<NonZeroU32>,
 }
 
 impl RegisterFile {
     /// Return the number of waves that fit with `x` registers for each.
     fn waves(&self, x: i64) -> u64 {
-        let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule));
-        u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
+        let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule.get()));
+        u64::from(self.waves.get()).min(u64::from(self.size.get()) / x.next_multiple_of(granule))
     }
 
     /// Return the registers of a wave, with `peak` of each class. Those that cannot be addressed are spilled.
     fn used(&self, peak: impl Fn(&str) -> i64) -> i64 {
         let add = |(used, align): (u64, u64), class: &Class| match u64::try_from(peak(&class.name)) {
-            Ok(own @ 1..) => {
-                (used.next_multiple_of(align) + own.min(class.max.into()), class.align.unwrap_or(1).into())
-            }
+            Ok(own @ 1..) => (
+                used.next_multiple_of(align) + own.min(class.max.into()),
+                class.align.map_or(1, |n| n.get().into()),
+            ),
             _ => (used, align),
         };
         self.classes.iter().fold((0, 1), add).0.cast_signed()
@@ -112,8 +107,8 @@ impl RegisterFile {
 
     /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
     fn limit(&self, class: &Class, waves: u64) -> Option<i64> {
-        let share = u64::from(self.size) / waves;
-        let limit = share - share % u64::from(self.granule);
+        let share = u64::from(self.size.get()) / waves;
+        let limit = share - share % u64::from(self.granule.get());
         (limit < u64::from(class.max)).then_some(limit.cast_signed())
     }
 }
@@ -155,29 +150,20 @@ struct Claim<P> {
     same: Option<u64>,
 }
 
-/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a length.
+/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a length. Equal questions have the same proofs.
+#[derive(PartialEq)]
 struct Question<'s> {
     graph: &'s Graph,
-    limits: Vec<Option<i64>>,
-    length: Option<(&'s Issue, i64)>,
+    /// Without what passes through the region: it is in every state.
+    limits: Vec<Limit>,
+    length: Option<(Machine<'s>, i64)>,
 }
 
-impl Question<'_> {
-    /// Tell whether the same proofs answer both questions. What passes through a region is in all its states: limits above it count.
-    fn is_same(&self, other: &Self) -> bool {
-        let above = |question: &Self| -> Vec<Option<i64>> {
-            let limits = question.limits.iter().zip(&question.graph.through);
-            limits.map(|(limit, through)| Some((*limit)?.saturating_sub(*through))).collect()
-        };
-        let has_length = match (self.length, other.length) {
-            (None, None) => true,
-            (Some((issue, least)), Some((other_issue, other_least))) => {
-                let [own, other] = [self.graph, other.graph].map(|graph| Machine::new(graph, issue));
-                std::ptr::eq(issue, other_issue) && least == other_least && own.has_times_of(&other)
-            }
-            _ => false,
-        };
-        has_length && above(self) == above(other) && self.graph.has_orders_of(other.graph)
+impl<'s> Question<'s> {
+    fn new(graph: &'s Graph, limits: &[Limit], length: Option<(Machine<'s>, i64)>) -> Self {
+        let limits = limits.iter().zip(&graph.through);
+        let limits = limits.map(|(limit, through)| limit.map(|limit| limit.saturating_sub(*through)));
+        Self { graph, limits: limits.collect(), length }
     }
 }
 
@@ -197,7 +183,7 @@ struct Schedule {
     peak_bounds: Option<IgnoredAny>,
 }
 
-fn unsupported<T>(reason: impl Into<String>) -> Result<T, Failure> {
+fn unsupported<T>(reason: impl Into<String>) -> Checked<T> {
     Err(Failure::Unsupported(reason.into()))
 }
 
@@ -225,14 +211,12 @@ pub fn read_schedules(store: &mut Store, path: &Path) -> Result<(), String> {
 
 /// Return the cycles if they do not fall along an order of all instructions.
 fn in_order(order: &[u32], cycles: Option<Vec<u32>>) -> Result<Vec<u32>, String> {
-    let cycles = cycles.ok_or("the schedule has no cycles")?;
-    if cycles.len() != order.len() {
-        return Err(format!("the schedule has {} cycles for {} instructions", cycles.len(), order.len()));
+    match cycles {
+        None => Err("the schedule has no cycles".into()),
+        Some(cycles) if cycles.len() != order.len() => Err("an instruction has no cycle".into()),
+        Some(cycles) if order.is_sorted_by_key(|x| cycles[*x as usize]) => Ok(cycles),
+        Some(_) => Err("the cycles fall along the order".into()),
     }
-    if order.windows(2).any(|pair| cycles[pair[0] as usize] > cycles[pair[1] as usize]) {
-        return Err("the cycles fall along the order".into());
-    }
-    Ok(cycles)
 }
 
 /// Return the peak of each class, if the order is a legal permutation.
@@ -292,25 +276,16 @@ pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
 }
 
 fn check_target(name: &str, target: &Target) -> Result<(), String> {
-    let wrong = |what: String| Err(format!("target {name:?}: {what}"));
     let mut classes = BTreeSet::new();
     for file in &target.files {
-        if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
-            return wrong("a register file has no size, granule, waves or classes".into());
-        }
-        if file.classes.iter().any(|class| class.align == Some(0)) {
-            return wrong("an alignment is 0".into());
+        if file.classes.is_empty() {
+            return Err(format!("target {name:?} has a register file without classes"));
         }
         if let Some(twice) = file.classes.iter().find(|class| !classes.insert(class.name.as_str())) {
-            return wrong(format!("the class {:?} is there twice", twice.name));
+            return Err(format!("target {name:?} has the class {:?} twice", twice.name));
         }
     }
-    match &target.issue {
-        Some(issue) if issue.width == 0 || issue.units.values().any(|n| *n == 0) => {
-            wrong("the issue width or the copies of a unit are 0".into())
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// What two claims must not share: the kind, the kernel, its origin, the region, and the class or target. A claim about waves is one about all regions.
@@ -320,7 +295,7 @@ fn misread(reason: impl Display) -> Failure {
     Failure::Refused(format!("the verifier does not understand the claim: {reason}"))
 }
 
-fn parse<P: DeserializeOwned>(line: &[u8]) -> Result<Claim<P>, Failure> {
+fn parse<P: DeserializeOwned>(line: &[u8]) -> Checked<Claim<P>> {
     serde_json::from_slice(line).map_err(misread)
 }
 
@@ -333,11 +308,20 @@ fn check_claim<'s>(
     head: &Head,
     number: u64,
     line: &[u8],
-) -> Result<(), Failure> {
+) -> Checked {
     if !["registers", "waves", "length"].contains(&head.claim.as_str()) {
         return unsupported(format!("claim {:?}", head.claim));
     }
-    let Claim { region, class, target, proof, same, .. } = parse::<BTreeMap<String, IgnoredAny>>(line)?;
+    let Claim { region, class, target, least, most, limits, proof, same, .. } =
+        parse::<BTreeMap<String, IgnoredAny>>(line)?;
+    let is_foreign = match head.claim.as_str() {
+        "registers" => target.is_some() || most.is_some() || limits.is_some(),
+        "length" => class.is_some() || most.is_some(),
+        _ => class.is_some() || least.is_some() || limits.is_some(),
+    };
+    if is_foreign {
+        return Err(misread("it has a field of another claim"));
+    }
     let is_known = |name: &String| ["cut", "search", "bound", "split"].contains(&name.as_str());
     let mut names = proof.iter().flat_map(BTreeMap::keys);
     if let Some(name) = names.clone().next().filter(|_| !names.any(is_known)) {
@@ -369,20 +353,19 @@ fn check_claim<'s>(
         (Some(question), None, Some(same)) => {
             let other = proven.get(&same);
             ensure(other.is_some(), format_args!("line {same} has no accepted proof for other claims"))?;
-            let answers = other.is_some_and(|other| question.is_same(other));
-            ensure(answers, format_args!("the proof of line {same} is about something else"))
+            ensure(other == Some(&question), format_args!("the proof of line {same} is about something else"))
         }
         _ => Err(misread("it needs either proof or same")),
     }
 }
 
-fn region<'k>(kernel: &'k Kernel, name: &str) -> Result<&'k Region, Failure> {
+fn region<'k>(kernel: &'k Kernel, name: &str) -> Checked<&'k Region> {
     let number = kernel.by_name.get(name);
     number.map(|&n| &kernel.regions[n]).ok_or_else(|| refused(format!("the kernel has no region {name:?}")))
 }
 
 /// Return the graph of a region, and its schedule.
-fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
+fn scheduled(region: &Region) -> Checked<(&Graph, &region::Schedule)> {
     match (&region.graph, &region.schedule) {
         (Err(reason), _) => unsupported(reason),
         (Ok(_), None) => refuse(format!("region {:?} has no schedule", region.name)),
@@ -392,7 +375,7 @@ fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
 }
 
 /// Check that a schedule has exactly the claimed figure.
-fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
+fn reached(figure: &str, own: i64, claimed: i64) -> Checked {
     let how = match claimed.saturating_sub(own) {
         0 => return Ok(()),
         1.. => "is better than",
@@ -401,18 +384,15 @@ fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
     refuse(format!("the schedule {how} the claim: its {figure} is {own}, not {claimed}"))
 }
 
-fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<&'t Target, Failure> {
+fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Checked<&'t Target> {
     targets.get(name).ok_or_else(|| refused(format!("the header has no target {name:?}")))
 }
 
 /// Check the claim, and its proof if it has one. Return what the proof has to show.
-fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<Question<'_>, Failure> {
+fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Checked<Question<'_>> {
     let Claim { region: Some(name), class: Some(class), least: Some(least), proof, .. } = claim else {
         return Err(misread("region, class or least is missing"));
     };
-    if claim.target.is_some() || claim.most.is_some() || claim.limits.is_some() {
-        return Err(misread("it is about registers, and has target, most or limits"));
-    }
     let (graph, schedule) = scheduled(region(kernel, &name)?)?;
     let position = graph.classes.iter().position(|c| *c == class);
     let position = position.ok_or_else(|| refused(format!("the region has no class {class:?}")))?;
@@ -421,7 +401,7 @@ fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Result<Question<'_>,
     let mut limits = vec![None; graph.classes.len()];
     limits[position] = Some(least - 1);
     proof.map_or(Ok(()), |proof| proof::check(graph, &proof, &limits))?;
-    Ok(Question { graph, limits, length: None })
+    Ok(Question::new(graph, &limits, None))
 }
 
 /// The same for a length.
@@ -429,13 +409,10 @@ fn check_length<'s>(
     kernel: &'s Kernel,
     targets: &'s BTreeMap<String, Target>,
     claim: Claim<LengthProof>,
-) -> Result<Question<'s>, Failure> {
+) -> Checked<Question<'s>> {
     let Claim { region: Some(name), target: Some(target), least: Some(least), proof, .. } = claim else {
         return Err(misread("region, target or least is missing"));
     };
-    if claim.class.is_some() || claim.most.is_some() {
-        return Err(misread("it is about a length, and has class or most"));
-    }
     let issue = find_target(targets, &target)?.issue.as_ref();
     let issue =
         issue.ok_or_else(|| refused(format!("the header has no issue model of target {target:?}")))?;
@@ -450,7 +427,7 @@ fn check_length<'s>(
     let is_within = proof::is_within(&schedule.peaks, &limits);
     ensure(is_within, "the schedule is not within the limits of the claim")?;
     proof.map_or(Ok(()), |proof| machine.check(&proof, &limits, least))?;
-    Ok(Question { graph, limits, length: Some((issue, least)) })
+    Ok(Question::new(graph, &limits, Some((machine, least))))
 }
 
 /// The same for waves. None if nothing is left to show: the waves need no proof, or a split proves them.
@@ -458,10 +435,9 @@ fn check_waves<'s>(
     kernel: &'s Kernel,
     targets: &BTreeMap<String, Target>,
     claim: Claim<Proof>,
-) -> Result<Option<Question<'s>>, Failure> {
-    let Claim { target: Some(name), most: Some(claimed), class: None, least: None, limits: None, .. } = claim
-    else {
-        return Err(misread("it is about waves, and has no target and most, or has class, least or limits"));
+) -> Checked<Option<Question<'s>>> {
+    let Claim { target: Some(name), most: Some(claimed), .. } = claim else {
+        return Err(misread("target or most is missing"));
     };
     let target = find_target(targets, &name)?;
     // Also without registers, no more waves fit.
@@ -499,22 +475,16 @@ fn check_waves<'s>(
         Some(proof) => proof::check(graph, proof, &limits)?,
         None => {}
     }
-    Ok(Some(Question { graph, limits, length: None }))
+    Ok(Some(Question::new(graph, &limits, None)))
 }
 
 /// Check orders with at most so many registers of a class, and all others: they leave less to the classes of the same file.
-fn check_split(
-    graph: &Graph,
-    target: &Target,
-    split: &Split,
-    limits: &[Option<i64>],
-    waves: u64,
-) -> Result<(), Failure> {
+fn check_split(graph: &Graph, target: &Target, split: &Split, limits: &[Limit], waves: u64) -> Checked {
     let Split { class, at, below, above } = split;
     let Some((file, _)) = find_class(target, class).filter(|(_, class)| *at < class.max) else {
         return refuse(format!("a wave cannot address more than {at} registers of class {class:?}"));
     };
-    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Option<i64>> {
+    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Limit> {
         let classes = graph.classes.iter().zip(limits);
         classes.map(|(name, old)| [*old, new(name)].into_iter().flatten().min()).collect()
     };

@@ -9,7 +9,7 @@ use crate::region::{Bits, Graph, Lists};
 use crate::walk::Walk;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -100,12 +100,7 @@ pub struct Search {
 
 impl Search {
     /// Tell whether the search starts at the end, and return the limits that count. `words` is the memory for each of its states.
-    pub fn start(
-        &self,
-        graph: &Graph,
-        limits: &[Option<i64>],
-        words: usize,
-    ) -> Result<(bool, Vec<Option<i64>>), Failure> {
+    pub fn start(&self, graph: &Graph, limits: &[Limit], words: usize) -> Checked<(bool, Vec<Limit>)> {
         let backward = is_end(&self.from, "the search starts at an unknown place")?;
         if words.saturating_mul(self.states.len() + 1) > MAX_WORDS {
             return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
@@ -125,8 +120,13 @@ pub enum Failure {
     Unsupported(String),
 }
 
+/// The result of a check.
+pub type Checked<T = ()> = Result<T, Failure>;
+/// The most registers of a class, if they are limited.
+pub type Limit = Option<i64>;
+
 /// Refuse a claim.
-pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
+pub fn refuse<T>(reason: impl Into<String>) -> Checked<T> {
     Err(refused(reason))
 }
 
@@ -136,12 +136,12 @@ pub fn refused(reason: impl Into<String>) -> Failure {
 }
 
 /// Refuse a claim unless a condition holds.
-pub fn ensure(holds: bool, reason: impl fmt::Display) -> Result<(), Failure> {
+pub fn ensure(holds: bool, reason: impl fmt::Display) -> Checked {
     if holds { Ok(()) } else { refuse(reason.to_string()) }
 }
 
 /// Check that no order keeps each class within its limit. Classes without a limit do not count.
-pub fn check(graph: &Graph, proof: &Proof, limits: &[Option<i64>]) -> Result<(), Failure> {
+pub fn check(graph: &Graph, proof: &Proof, limits: &[Limit]) -> Checked {
     match proof {
         Proof::Cut(cut) => check_cut(graph, cut, limits),
         Proof::Search(search) => check_search(graph, search, limits),
@@ -149,7 +149,7 @@ pub fn check(graph: &Graph, proof: &Proof, limits: &[Option<i64>]) -> Result<(),
     }
 }
 
-fn check_cut(graph: &Graph, cut: &Cut, limits: &[Option<i64>]) -> Result<(), Failure> {
+fn check_cut(graph: &Graph, cut: &Cut, limits: &[Limit]) -> Checked {
     let class = graph.classes.iter().position(|c| *c == cut.class);
     let Some((class, limit)) = class.and_then(|c| Some((c, limits.get(c).copied().flatten()?))) else {
         return refuse(format!("the cut is of class {:?}, for which the claim has no limit", cut.class));
@@ -170,15 +170,15 @@ fn check_cut(graph: &Graph, cut: &Cut, limits: &[Option<i64>]) -> Result<(), Fai
         }
         Moment::Instructions(list) => {
             let chains = cut.chains.as_ref().ok_or_else(|| refused("the cut has no chains"))?;
-            let (inside, outside) = sets(graph, list, after)?;
-            graph.through[class].saturating_add(flow(graph, class, chains, &inside, &outside)?)
+            let sets = sets(graph, list, after)?;
+            graph.through[class].saturating_add(flow(graph, class, chains, &sets)?)
         }
     };
     ensure(least > limit, format_args!("the cut proves {least}, not more than {limit}"))
 }
 
 /// Return the instructions that are in every state that is possible at the moment, and those that are in none.
-fn sets(graph: &Graph, list: &[u32], after: bool) -> Result<(Bits, Bits), Failure> {
+fn sets(graph: &Graph, list: &[u32], after: bool) -> Checked<(Bits, Bits)> {
     // One side has the members and all that lies beyond one of them. The other has what lies beyond all members, on the other side.
     let (one_side, other_side) =
         if after { (&graph.preds, &graph.succs) } else { (&graph.succs, &graph.preds) };
@@ -206,13 +206,7 @@ fn sets(graph: &Graph, list: &[u32], after: bool) -> Result<(Bits, Bits), Failur
 }
 
 /// Return the sum of the amounts of valid chains.
-fn flow(
-    graph: &Graph,
-    class: usize,
-    chains: &[Chain],
-    inside: &Bits,
-    outside: &Bits,
-) -> Result<i64, Failure> {
+fn flow(graph: &Graph, class: usize, chains: &[Chain], (inside, outside): &(Bits, Bits)) -> Checked<i64> {
     let mut total = 0i64;
     let mut through: HashMap<u32, i64> = HashMap::new();
     for (number, Row(amount, steps)) in chains.iter().enumerate() {
@@ -257,12 +251,12 @@ fn flow(
 }
 
 /// Tell whether each class is within its limit.
-pub fn is_within(weight: &[i64], limits: &[Option<i64>]) -> bool {
+pub fn is_within(weight: &[i64], limits: &[Limit]) -> bool {
     weight.iter().zip(limits).all(|(weight, limit)| limit.is_none_or(|limit| *weight <= limit))
 }
 
 /// Tell whether a name stands for the end of a region, and not for its start.
-pub fn is_end(name: &str, otherwise: &str) -> Result<bool, Failure> {
+pub fn is_end(name: &str, otherwise: &str) -> Checked<bool> {
     match name {
         "start" => Ok(false),
         "end" => Ok(true),
@@ -270,52 +264,65 @@ pub fn is_end(name: &str, otherwise: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Go from the parent of state `k` to the state that has `x` as well.
-pub fn step(walk: &mut Walk, k: usize, parent: Option<&Bits>, x: u32) -> Result<(), Failure> {
-    walk.go_to(parent.ok_or_else(|| refused(format!("state {k}: its parent is not an earlier state")))?);
-    ensure(walk.can_follow(x), format_args!("state {k}: instruction {x} cannot follow its parent"))?;
-    walk.pass(x);
-    Ok(())
-}
-
-fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Result<(), Failure> {
-    let (backward, limits) = &search.start(graph, limits, graph.count.div_ceil(64))?;
+fn check_search(graph: &Graph, search: &Search, limits: &[Limit]) -> Checked {
+    let (backward, limits) = search.start(graph, limits, graph.count.div_ceil(64))?;
     let counts: Vec<bool> = limits.iter().map(Option::is_some).collect();
-    let mut walk = Walk::new(graph, *backward);
-    if !is_within(walk.weight(), limits) {
+    let mut walk = Walk::new(graph, backward);
+    if !is_within(walk.weight(), &limits) {
         return Ok(()); // Every order passes this state.
     }
     walk.close(None, &counts);
+    let close = |walk: &mut Walk, (): &(), x| ((), walk.close(Some(x), &counts));
+    search.follow(&mut walk, &limits, (), close, |_, (), _| true, |_, ()| true)
+}
 
-    // Build the states.
-    let mut states = vec![Rc::new(walk.passed().clone())];
-    let mut known = HashSet::from([states[0].clone()]);
-    for (k, &(parent, x)) in (1..).zip(&search.states) {
-        step(&mut walk, k, states.get(parent).map(|parent| &**parent), x)?;
-        walk.close(Some(x), &counts);
-        let state = Rc::new(walk.passed().clone());
-        known.insert(state.clone());
-        states.push(state);
-    }
-
-    // Follow every step within the limits.
-    for (k, state) in states.iter().enumerate() {
-        walk.go_to(state);
-        let followers: Vec<u32> = walk.ready().iter().collect();
-        ensure(!followers.is_empty(), format_args!("state {k} contains all instructions"))?;
-        for x in followers {
+impl Search {
+    /// Build the states of the list from the state of `walk`, and check that every step within the limits leads from the list to the list.
+    ///
+    /// A state is a set of passed instructions and `T`. `arrive` completes a step to an instruction, and returns `T` and further instructions that it has
+    /// passed. A listed state stands for another one with the same set if it `covers` it. Steps to states that are not `open` lead nowhere.
+    pub fn follow<T>(
+        &self,
+        walk: &mut Walk,
+        limits: &[Limit],
+        root: T,
+        arrive: impl Fn(&mut Walk, &T, u32) -> (T, Vec<u32>),
+        covers: impl Fn(&Bits, &T, &T) -> bool,
+        is_open: impl Fn(&Bits, &T) -> bool,
+    ) -> Checked {
+        let mut states = vec![(Rc::new(walk.passed().clone()), root)];
+        let mut known = HashMap::from([(states[0].0.clone(), vec![0])]);
+        for (k, &(parent, x)) in (1..).zip(&self.states) {
+            let parent = states.get(parent);
+            let (set, own) =
+                parent.ok_or_else(|| refused(format!("state {k}: its parent is not an earlier state")))?;
+            walk.go_to(set);
+            ensure(walk.can_follow(x), format_args!("state {k}: instruction {x} cannot follow its parent"))?;
             walk.pass(x);
-            if is_within(walk.weight(), limits) {
-                let moves = walk.close(Some(x), &counts);
-                if !known.contains(walk.passed()) {
-                    return refuse(format!(
-                        "state {k}: instruction {x} leads within the limits to a state that is not in the list"
-                    ));
-                }
-                moves.into_iter().rev().for_each(|y| walk.take_back(y));
-            }
-            walk.take_back(x);
+            let (next, _) = arrive(walk, own, x);
+            let set = Rc::new(walk.passed().clone());
+            known.entry(set.clone()).or_default().push(k);
+            states.push((set, next));
         }
+        for (k, (set, own)) in states.iter().enumerate() {
+            walk.go_to(set);
+            let followers: Vec<u32> = walk.ready().iter().collect();
+            ensure(!followers.is_empty(), format_args!("state {k} contains all instructions"))?;
+            for x in followers {
+                walk.pass(x);
+                if is_within(walk.weight(), limits) {
+                    let (next, moves) = arrive(walk, own, x);
+                    let set = walk.passed();
+                    let is_listed = |k: &usize| covers(set, &states[*k].1, &next);
+                    let holds =
+                        known.get(set).is_some_and(|same| same.iter().any(is_listed)) || !is_open(set, &next);
+                    let reason = "leads within the limits to a state that is not in the list";
+                    ensure(holds, format_args!("state {k}: instruction {x} {reason}"))?;
+                    moves.into_iter().rev().for_each(|y| walk.take_back(y));
+                }
+                walk.take_back(x);
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -274,12 +274,7 @@ pub fn read(path: &Path) -> Result<Store, String> {
 
 /// LLVM dumps have the key `v`.
 fn is_dump(line: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Dump {
-        #[serde(rename = "v")]
-        _v: IgnoredAny,
-    }
-    serde_json::from_slice::<Dump>(line).is_ok()
+    serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line).is_ok_and(|line| line.contains_key("v"))
 }
 
 /// Return the reason if a region is too large. Each operand counts with the lanes of the largest register.
@@ -368,6 +363,9 @@ fn build(line: Line) -> Result<Graph, String> {
             _ => Err(format!("a mask of register {name:?} has a bit without a lane")),
         }
     };
+    let unordered = |what: &str, register: usize, first: &str| {
+        format!("no dependence keeps the {what} of {:?} after {first}", line.registers[register].name)
+    };
     let writer = |begin: i64| u32::try_from(begin).ok();
     let lanes_of = |mask: u64| (0..64usize).filter(move |lane| mask >> lane & 1 == 1);
 
@@ -391,8 +389,7 @@ fn build(line: Line) -> Result<Graph, String> {
             for lane in lanes_of(mask) {
                 let lifetime = &mut open[register][lane];
                 if lifetime.begin.and_then(writer).is_some_and(|b| !ordered(b, i)) {
-                    let name = &line.registers[register].name;
-                    return Err(at(format!("no dependence keeps the use of {name:?} after its definition")));
+                    return Err(at(unordered("use", register, "its definition")));
                 }
                 if lifetime.uses.last() != Some(&i) {
                     lifetime.uses.push(i);
@@ -409,10 +406,7 @@ fn build(line: Line) -> Result<Graph, String> {
                 }
                 let begin = ended.begin.and_then(writer);
                 if ended.uses.iter().copied().chain(begin).any(|j| j != i && !ordered(j, i)) {
-                    let name = &line.registers[register].name;
-                    return Err(at(format!(
-                        "no dependence keeps the definition of {name:?} after earlier uses"
-                    )));
+                    return Err(at(unordered("definition", register, "earlier uses")));
                 }
                 close(register, lane, ended, false);
             }
@@ -454,13 +448,15 @@ fn build(line: Line) -> Result<Graph, String> {
     })
 }
 
-impl Graph {
-    /// Tell whether each proof about orders of one graph is one about the other: they differ in names, times and `through` at most.
-    pub fn has_orders_of(&self, other: &Self) -> bool {
+/// Equal if each proof about orders of one graph is one about the other: they differ in names, times and `through` at most.
+impl PartialEq for Graph {
+    fn eq(&self, other: &Self) -> bool {
         (&self.classes, &self.preds, &self.values, &self.uses)
             == (&other.classes, &other.preds, &other.values, &other.uses)
     }
+}
 
+impl Graph {
     /// Find the value of the lifetime of a lane that begins at `begin`, or before the region for -1.
     pub fn value(&self, register: u32, lane: u32, begin: i64) -> Option<u32> {
         let begin = if begin == -1 { None } else { Some(u32::try_from(begin).ok()?) };
