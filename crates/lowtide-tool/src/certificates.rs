@@ -102,17 +102,19 @@ impl Lines {
     }
 }
 
+type Answers<Q, A> = Mutex<HashMap<Q, A>>;
+
 /// Proofs that were searched for, each once for all regions with the same question. None if there is no proof.
 #[derive(Default)]
 pub struct Known {
     /// With the moment of a cut that proves the bound.
-    registers: Mutex<HashMap<(Question, Option<Moment>), Option<Arc<str>>>>,
+    registers: Answers<(Question, Option<Moment>), Option<Arc<str>>>,
     /// With whether the proof is only about schedules within limits.
-    lengths: Mutex<HashMap<Question, Option<(Arc<str>, bool)>>>,
+    lengths: Answers<Question, Option<(Arc<str>, bool)>>,
 }
 
 /// Return a known answer, or find it. Two threads may both find it: the answer depends on the question only.
-fn ask<Q: Hash + Eq, A: Clone>(known: &Mutex<HashMap<Q, A>>, question: Q, find: impl FnOnce() -> A) -> A {
+fn ask<Q: Hash + Eq, A: Clone>(known: &Answers<Q, A>, question: Q, find: impl FnOnce() -> A) -> A {
     let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = lock().get(&question).cloned();
     answer.unwrap_or_else(|| {
