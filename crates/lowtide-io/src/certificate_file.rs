@@ -1,12 +1,13 @@
 //! Certificate files, as `docs/certificates.md` defines them.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 
-use lowtide::InstrId;
 use lowtide::analysis::walk::Direction;
 use lowtide::certify::{By, Chain, Claim, Crowd, LengthProof, Point, Proof};
 use lowtide::region::{Kernel, Region};
 use lowtide::target::{Latencies, Target};
+use lowtide::{ClassId, InstrId};
 use serde_json::{Map, Value, json};
 
 /// Return the first line of a certificate file, without the line end: the register files and issue models of the targets, with the
@@ -61,8 +62,8 @@ fn issue_as_json(target: &Target, latencies: Latencies) -> Value {
     json!({"width": target.issue().width, "units": units, "latencies": table})
 }
 
-/// Return a claim with its proof as a line, without the line end.
-pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> String {
+/// Return a claim as a JSON object without its proof.
+pub fn format_claim(kernel: &Kernel, target: &Target, claim: &Claim) -> String {
     let mut line = Map::new();
     line.insert("kernel".to_string(), kernel.name.as_str().into());
     if !kernel.origin.is_empty() {
@@ -70,25 +71,22 @@ pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> St
     }
     let mut add = |key: &str, value: Value| line.insert(key.to_string(), value);
     match claim {
-        Claim::Registers { region, class, least, proof } => {
+        Claim::Registers { region, class, least } => {
             let region = &kernel.regions[*region];
             add("region", region.name().into());
             add("claim", "registers".into());
             add("class", (*region.classes()[class.index()]).into());
             add("least", (*least).into());
-            add("proof", proof_as_json(region, proof));
         }
-        Claim::Waves { most, by } => {
+        Claim::Waves { most, region } => {
             add("claim", "waves".into());
             add("target", target.name().into());
             add("most", (*most).into());
-            if let Some((region, proof)) = by {
-                let region = &kernel.regions[*region];
-                add("region", region.name().into());
-                add("proof", proof_as_json(region, proof));
+            if let Some(region) = region {
+                add("region", kernel.regions[*region].name().into());
             }
         }
-        Claim::Length { region, least, limits, proof } => {
+        Claim::Length { region, least, limits } => {
             let region = &kernel.regions[*region];
             add("region", region.name().into());
             add("claim", "length".into());
@@ -100,83 +98,129 @@ pub fn format_certificate(kernel: &Kernel, target: &Target, claim: &Claim) -> St
             if !limits.is_empty() {
                 add("limits", limits.into());
             }
-            add("proof", length_proof_as_json(target, proof));
         }
     }
     Value::Object(line).to_string()
 }
 
-fn length_proof_as_json(target: &Target, proof: &LengthProof) -> Value {
-    let crowd_as_json = |crowd: &Crowd| {
-        let mut row = vec![Value::from(crowd.from), Value::from(crowd.gap)];
-        row.extend(crowd.unit.map(|unit| Value::from(target.issue().units[unit as usize].name.as_str())));
-        Value::from(row)
-    };
-    let mut json = Map::new();
-    for (key, raises) in [("heads", &proof.heads), ("tails", &proof.tails)] {
-        if !raises.is_empty() {
-            let raises = raises.iter().map(|(instr, crowd)| json!([instr.0, crowd_as_json(crowd)]));
-            json.insert(key.to_string(), raises.collect::<Vec<_>>().into());
-        }
-    }
-    let (key, by) = match &proof.by {
-        By::Crowd(crowd) => ("bound", crowd_as_json(crowd)),
-        By::Search(from, states) => ("search", search_as_json(*from, states)),
-    };
-    json.insert(key.to_string(), by);
-    Value::Object(json)
+/// Return a line of a certificate file, without the line end: a claim from [`format_claim`] with one more field, which is JSON.
+pub fn format_certificate(claim: &str, field: &str, json: &str) -> String {
+    let open = claim.strip_suffix('}').unwrap_or(claim);
+    format!("{open},\"{field}\":{json}}}")
 }
 
-fn search_as_json(from: Direction, states: &[(u32, InstrId)]) -> Value {
+/// Return a proof of a length as JSON.
+pub fn format_length_proof(target: &Target, proof: &LengthProof) -> String {
+    let write_crowd = |out: &mut String, crowd: &Crowd| {
+        append(out, format_args!("[{},{}", crowd.from, crowd.gap));
+        if let Some(unit) = crowd.unit {
+            append(out, format_args!(",{}", Value::from(target.issue().units[unit as usize].name.as_str())));
+        }
+        out.push(']');
+    };
+    let mut out = String::from("{");
+    for (key, raises) in [("heads", &proof.heads), ("tails", &proof.tails)] {
+        if !raises.is_empty() {
+            append(&mut out, format_args!("\"{key}\":"));
+            write_list(&mut out, raises, |out, (instr, crowd)| {
+                append(out, format_args!("[{},", instr.0));
+                write_crowd(out, crowd);
+                out.push(']');
+            });
+            out.push(',');
+        }
+    }
+    match &proof.by {
+        By::Crowd(crowd) => {
+            out.push_str("\"bound\":");
+            write_crowd(&mut out, crowd);
+        }
+        By::Search(from, states) => write_search(&mut out, None, *from, states),
+    }
+    out.push('}');
+    out
+}
+
+/// Return a proof that no order is within limits as JSON.
+pub fn format_proof(region: &Region, proof: &Proof) -> String {
+    let mut out = String::new();
+    write_proof(&mut out, region, proof);
+    out
+}
+
+/// Append formatted text. A string takes all of it.
+fn append(out: &mut String, text: fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}
+
+fn write_list<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
+    out.push('[');
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
+}
+
+fn write_search(out: &mut String, class: Option<&str>, from: Direction, states: &[(u32, InstrId)]) {
     let from = match from {
         Direction::TopDown => "start",
         Direction::BottomUp => "end",
     };
-    let states: Vec<Value> = states.iter().map(|(parent, instr)| json!([parent, instr.0])).collect();
-    json!({"from": from, "states": states})
+    out.push_str("\"search\":{");
+    if let Some(class) = class {
+        append(out, format_args!("\"class\":{},", Value::from(class)));
+    }
+    append(out, format_args!("\"from\":\"{from}\",\"states\":"));
+    write_list(out, states, |out, (parent, instr)| append(out, format_args!("[{parent},{}]", instr.0)));
+    out.push('}');
 }
 
-fn proof_as_json(region: &Region, proof: &Proof) -> Value {
-    let numbers =
-        |instrs: &[InstrId]| -> Value { instrs.iter().map(|instr| instr.0).collect::<Vec<_>>().into() };
+fn write_proof(out: &mut String, region: &Region, proof: &Proof) {
+    let name = |class: &ClassId| &*region.classes()[class.index()];
+    out.push('{');
     match proof {
         Proof::Cut { class, at, chains } => {
-            let class = &*region.classes()[class.index()];
-            let chains: Vec<Value> = chains.iter().map(|chain| chain_as_json(region, chain)).collect();
-            match at {
-                Point::Start => json!({"cut": {"class": class, "after": "start"}}),
-                Point::End => json!({"cut": {"class": class, "after": "end"}}),
-                Point::After(set) => {
-                    json!({"cut": {"class": class, "after": numbers(set), "chains": chains}})
-                }
-                Point::Before(set) => {
-                    json!({"cut": {"class": class, "before": numbers(set), "chains": chains}})
-                }
+            append(out, format_args!("\"cut\":{{\"class\":{}", Value::from(name(class))));
+            let (key, set) = match at {
+                Point::Start => ("after\":\"start", None),
+                Point::End => ("after\":\"end", None),
+                Point::After(set) => ("after", Some(set)),
+                Point::Before(set) => ("before", Some(set)),
+            };
+            append(out, format_args!(",\"{key}\""));
+            if let Some(set) = set {
+                out.push(':');
+                write_list(out, set, |out, instr| append(out, format_args!("{}", instr.0)));
+                out.push_str(",\"chains\":");
+                write_list(out, chains, |out, chain| write_chain(out, region, chain));
             }
+            out.push('}');
         }
-        Proof::Search { class, from, states } => {
-            let mut search = search_as_json(*from, states);
-            if let Some(class) = class {
-                search["class"] = (*region.classes()[class.index()]).into();
-            }
-            json!({"search": search})
-        }
+        Proof::Search { class, from, states } => write_search(out, class.as_ref().map(name), *from, states),
         Proof::Split { class, at, below, above } => {
-            let class = &*region.classes()[class.index()];
-            let [below, above] = [below, above].map(|proof| proof_as_json(region, proof));
-            json!({"split": {"class": class, "at": at, "below": below, "above": above}})
+            append(out, format_args!("\"split\":{{\"class\":{},\"at\":{at}", Value::from(name(class))));
+            for (key, proof) in [("below", below), ("above", above)] {
+                append(out, format_args!(",\"{key}\":"));
+                write_proof(out, region, proof);
+            }
+            out.push('}');
         }
     }
+    out.push('}');
 }
 
-fn chain_as_json(region: &Region, chain: &Chain) -> Value {
-    let steps = chain.steps.iter().map(|(id, instrs)| {
+fn write_chain(out: &mut String, region: &Region, chain: &Chain) {
+    append(out, format_args!("[{}", chain.amount));
+    for (id, instrs) in &chain.steps {
         let value = &region.values()[id.index()];
         let begin = value.def.map_or(-1, |def| i64::from(def.0));
         let lane = value.lanes.trailing_zeros();
-        let mut step = vec![json!([value.register.0, lane, begin])];
-        step.extend(instrs.iter().map(|instr| Value::from(instr.0)));
-        Value::from(step)
-    });
-    Value::from([Value::from(chain.amount)].into_iter().chain(steps).collect::<Vec<_>>())
+        append(out, format_args!(",[[{},{lane},{begin}]", value.register.0));
+        instrs.iter().for_each(|instr| append(out, format_args!(",{}", instr.0)));
+        out.push(']');
+    }
+    out.push(']');
 }

@@ -35,7 +35,9 @@ mod schedule_file;
 mod shader;
 
 pub use bug_report::describe_internal_error;
-pub use certificate_file::{format_certificate, format_certificate_header};
+pub use certificate_file::{
+    format_certificate, format_certificate_header, format_claim, format_length_proof, format_proof,
+};
 pub use columnar::{KernelFileWriter, ResultFileWriter};
 pub use dot::dot;
 pub use error::ReadError;

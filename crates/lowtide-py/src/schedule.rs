@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
-use lowtide::certify::KnownLengths;
 use lowtide::check::check;
 use lowtide::outcome::{KernelOutcome, Outcome as RegionOutcome};
 use lowtide::pipeline::{Filter, Options, schedule_kernel};
@@ -20,7 +19,7 @@ use lowtide_io::{PeakBound, format_certificate_header, format_schedule};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::solve_on;
 use lowtide_tool::args::parse_time;
-use lowtide_tool::certificates::Certificates;
+use lowtide_tool::certificates::{Certificates, Known, Lines};
 use lowtide_tool::input::load_target;
 use lowtide_tool::solve::failure;
 use pyo3::prelude::*;
@@ -97,7 +96,7 @@ pub(crate) struct Session {
     answers: Mutex<Arc<Answers>>,
     /// Keeps answers across processes.
     store: Option<Arc<dyn Store>>,
-    known_lengths: KnownLengths,
+    known_proofs: Known,
     /// Solves the tasks of the colony, one batch at a time.
     gpu: Option<Mutex<Device>>,
 }
@@ -118,8 +117,8 @@ impl Session {
         };
         let store = store.map(lowtide_store::open).transpose();
         let store = store.map_err(|error| bad(format!("store: {error}")))?;
-        let (answers, known_lengths) = (Mutex::new(without_answers(store.as_ref())), KnownLengths::default());
-        Ok(Session { answers, store, known_lengths, gpu: gpu.map(Mutex::new) })
+        let (answers, known_proofs) = (Mutex::new(without_answers(store.as_ref())), Known::default());
+        Ok(Session { answers, store, known_proofs, gpu: gpu.map(Mutex::new) })
     }
 
     /// Whether the colony runs on a GPU.
@@ -219,7 +218,7 @@ impl Session {
         let latencies: Latencies = latencies.parse().map_err(|error| bad(format!("latencies: {error}")))?;
         let target = target_of(target, &kernel.0).map_err(|error| exception(&error))?;
         let answers = Arc::clone(&self.answers.lock().unwrap_or_else(PoisonError::into_inner));
-        let (own, known) = (Arc::clone(&kernel.0), &self.known_lengths);
+        let (own, known) = (Arc::clone(&kernel.0), &self.known_proofs);
         let Ended { result, signal } = call(py, watched, move || {
             let kernel = prepared(&own, &target, latencies)?;
             let start = Instant::now();
@@ -234,7 +233,7 @@ impl Session {
                 let Outcome { kernel, target, outcome, .. } = &result;
                 let header = format_certificate_header([(&**target, latencies)]);
                 let made = Certificates::new(options.goal, kernel, target, &problems, outcome, known);
-                result.certificate = [header].into_iter().chain(made.lines).collect();
+                result.certificate = [header].into_iter().chain(Lines::default().next(&made)).collect();
             }
             Ok(result)
         })?;

@@ -5,45 +5,41 @@
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
-use crate::proof::{self, Failure, Proof, Split, refuse};
+use crate::proof::{self, Checked, Failure, Limit, Proof, Split, ensure, refuse, refused};
 use crate::region::{self, Graph, Kernel, Region, Store};
 use crate::walk::Walk;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Display;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 /// The outcome for all claims of a certificate file.
+///
+/// Accepted claims are proven. Refused ones are wrong, or have a wrong proof. The verifier does not know the unsupported ones, and counts the reasons.
+/// Claims about waves and lengths assume the targets.
 #[derive(Default, Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct Report {
-    /// The number of claims.
     pub claims: u64,
-    /// Claims that the verifier has proven.
     pub accepted: u64,
-    /// Claims that are wrong or have a wrong proof.
     pub refused: u64,
-    /// Claims that the verifier does not know.
     pub unsupported: u64,
-    /// The refused claims.
     pub refusals: Vec<Refusal>,
-    /// How many claims are unsupported for each reason.
     pub unsupported_reasons: BTreeMap<String, u64>,
-    /// What claims about waves and lengths assume.
     pub targets: BTreeMap<String, Target>,
 }
 
-/// A refused claim.
+/// A refused claim, with its line in the certificate file.
 #[derive(Debug, Serialize)]
+#[allow(missing_docs)]
 pub struct Refusal {
-    /// The line in the certificate file.
     pub line: u64,
-    /// Its kernel.
     pub kernel: String,
-    /// Its region, if it has one.
     pub region: Option<String>,
-    /// Its kind.
     pub claim: String,
-    /// Why it is refused.
     pub reason: String,
 }
 
@@ -62,11 +58,11 @@ pub struct Target {
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
     /// Registers of all waves together.
-    pub size: u32,
+    pub size: NonZeroU32,
     /// A wave gets a multiple of this.
-    pub granule: u32,
+    pub granule: NonZeroU32,
     /// Most waves.
-    pub waves: u32,
+    pub waves: NonZeroU32,
     /// The classes in this file.
     pub classes: Vec<Class>,
 }
@@ -80,22 +76,23 @@ pub struct Class {
     /// Most registers of the class that a wave can address.
     pub max: u32,
     /// The next class of the file starts at a multiple of this.
-    pub align: Option<u32>,
+    pub align: Option<NonZeroU32>,
 }
 
 impl RegisterFile {
     /// Return the number of waves that fit with `x` registers for each.
     fn waves(&self, x: i64) -> u64 {
-        let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule));
-        u64::from(self.waves).min(u64::from(self.size) / x.next_multiple_of(granule))
+        let (x, granule) = (x.max(1).unsigned_abs(), u64::from(self.granule.get()));
+        u64::from(self.waves.get()).min(u64::from(self.size.get()) / x.next_multiple_of(granule))
     }
 
     /// Return the registers of a wave, with `peak` of each class. Those that cannot be addressed are spilled.
     fn used(&self, peak: impl Fn(&str) -> i64) -> i64 {
         let add = |(used, align): (u64, u64), class: &Class| match u64::try_from(peak(&class.name)) {
-            Ok(own @ 1..) => {
-                (used.next_multiple_of(align) + own.min(class.max.into()), class.align.unwrap_or(1).into())
-            }
+            Ok(own @ 1..) => (
+                used.next_multiple_of(align) + own.min(class.max.into()),
+                class.align.map_or(1, |n| n.get().into()),
+            ),
             _ => (used, align),
         };
         self.classes.iter().fold((0, 1), add).0.cast_signed()
@@ -110,8 +107,8 @@ impl RegisterFile {
 
     /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
     fn limit(&self, class: &Class, waves: u64) -> Option<i64> {
-        let share = u64::from(self.size) / waves;
-        let limit = share - share % u64::from(self.granule);
+        let share = u64::from(self.size.get()) / waves;
+        let limit = share - share % u64::from(self.granule.get());
         (limit < u64::from(class.max)).then_some(limit.cast_signed())
     }
 }
@@ -134,51 +131,40 @@ struct Head {
     claim: String,
 }
 
-/// The names of the proofs of a claim.
-#[derive(Deserialize)]
-struct Proofs {
-    proof: Option<BTreeMap<String, IgnoredAny>>,
-}
-
+/// All fields that a claim can have. Each kind needs some of them, and must not have the others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)] // `Head` has the other fields.
-struct Registers {
-    kernel: IgnoredAny,
-    origin: Option<IgnoredAny>,
-    region: String,
-    claim: IgnoredAny,
-    class: String,
-    least: i64,
-    proof: Proof,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Waves {
+#[allow(dead_code)] // `Head` has the first ones.
+struct Claim<P> {
     kernel: IgnoredAny,
     origin: Option<IgnoredAny>,
     claim: IgnoredAny,
-    target: String,
-    most: u32,
     region: Option<String>,
-    proof: Option<Proof>,
+    class: Option<String>,
+    target: Option<String>,
+    least: Option<i64>,
+    most: Option<u32>,
+    limits: Option<BTreeMap<String, i64>>,
+    proof: Option<P>,
+    /// The line of a claim whose proof is one of this claim, too.
+    same: Option<u64>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(dead_code)]
-struct Length {
-    kernel: IgnoredAny,
-    origin: Option<IgnoredAny>,
-    claim: IgnoredAny,
-    target: String,
-    region: String,
-    least: i64,
-    #[serde(default)]
-    limits: BTreeMap<String, i64>,
-    proof: LengthProof,
+/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a length. Equal questions have the same proofs.
+#[derive(PartialEq)]
+struct Question<'s> {
+    graph: &'s Graph,
+    /// Without what passes through the region: it is in every state.
+    limits: Vec<Limit>,
+    length: Option<(Machine<'s>, i64)>,
+}
+
+impl<'s> Question<'s> {
+    fn new(graph: &'s Graph, limits: &[Limit], length: Option<(Machine<'s>, i64)>) -> Self {
+        let limits = limits.iter().zip(&graph.through);
+        let limits = limits.map(|(limit, through)| limit.map(|limit| limit.saturating_sub(*through)));
+        Self { graph, limits: limits.collect(), length }
+    }
 }
 
 #[derive(Deserialize)]
@@ -197,7 +183,7 @@ struct Schedule {
     peak_bounds: Option<IgnoredAny>,
 }
 
-fn unsupported<T>(reason: impl Into<String>) -> Result<T, Failure> {
+fn unsupported<T>(reason: impl Into<String>) -> Checked<T> {
     Err(Failure::Unsupported(reason.into()))
 }
 
@@ -225,14 +211,12 @@ pub fn read_schedules(store: &mut Store, path: &Path) -> Result<(), String> {
 
 /// Return the cycles if they do not fall along an order of all instructions.
 fn in_order(order: &[u32], cycles: Option<Vec<u32>>) -> Result<Vec<u32>, String> {
-    let cycles = cycles.ok_or("the schedule has no cycles")?;
-    if cycles.len() != order.len() {
-        return Err(format!("the schedule has {} cycles for {} instructions", cycles.len(), order.len()));
+    match cycles {
+        None => Err("the schedule has no cycles".into()),
+        Some(cycles) if cycles.len() != order.len() => Err("an instruction has no cycle".into()),
+        Some(cycles) if order.is_sorted_by_key(|x| cycles[*x as usize]) => Ok(cycles),
+        Some(_) => Err("the cycles fall along the order".into()),
     }
-    if order.windows(2).any(|pair| cycles[pair[0] as usize] > cycles[pair[1] as usize]) {
-        return Err("the cycles fall along the order".into());
-    }
-    Ok(cycles)
 }
 
 /// Return the peak of each class, if the order is a legal permutation.
@@ -257,23 +241,22 @@ fn peaks(graph: &Graph, order: &[u32]) -> Result<Vec<i64>, String> {
 /// Read a certificate file line by line, and check each claim.
 pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
     let mut report = Report::default();
-    let mut header = false;
-    let mut seen = HashSet::new();
+    let targets = OnceCell::new();
+    let (mut seen, mut proven) = (HashSet::new(), HashMap::new());
     lines::for_each(path, |number, line| {
-        if !header {
+        let Some(targets) = targets.get() else {
             let line: Header =
                 serde_json::from_slice(line).map_err(|e| format!("not the header of certificates: {e}"))?;
             if line.version != 1 {
                 return Err(format!("version {} of certificates; only 1 is known", line.version));
             }
             line.targets.iter().try_for_each(|(name, target)| check_target(name, target))?;
-            report.targets = line.targets;
-            header = true;
+            targets.get_or_init(|| line.targets);
             return Ok(());
-        }
+        };
         let head: Head = serde_json::from_slice(line).map_err(|e| format!("not a claim: {e}"))?;
         report.claims += 1;
-        match check_claim(store, &report.targets, &mut seen, &head, line) {
+        match check_claim(store, targets, &mut seen, &mut proven, &head, number, line) {
             Ok(()) => report.accepted += 1,
             Err(Failure::Unsupported(reason)) => {
                 report.unsupported += 1;
@@ -287,85 +270,102 @@ pub fn check(store: &Store, path: &Path) -> Result<Report, String> {
         }
         Ok(())
     })?;
-    if header { Ok(report) } else { Err(format!("{}: no header of certificates", path.display())) }
+    drop(proven);
+    let no_header = || format!("{}: no header of certificates", path.display());
+    Ok(Report { targets: targets.into_inner().ok_or_else(no_header)?, ..report })
 }
 
 fn check_target(name: &str, target: &Target) -> Result<(), String> {
     let mut classes = BTreeSet::new();
     for file in &target.files {
-        if file.size == 0 || file.granule == 0 || file.waves == 0 || file.classes.is_empty() {
-            return Err(format!("target {name:?}: a register file has no size, granule, waves or classes"));
-        }
-        if file.classes.iter().any(|class| class.align == Some(0)) {
-            return Err(format!("target {name:?}: an alignment is 0"));
+        if file.classes.is_empty() {
+            return Err(format!("target {name:?} has a register file without classes"));
         }
         if let Some(twice) = file.classes.iter().find(|class| !classes.insert(class.name.as_str())) {
             return Err(format!("target {name:?} has the class {:?} twice", twice.name));
         }
     }
-    if target.issue.as_ref().is_some_and(|issue| issue.width == 0 || issue.units.values().any(|n| *n == 0)) {
-        return Err(format!("target {name:?}: the issue width or the copies of a unit are 0"));
-    }
     Ok(())
 }
 
-/// The kernel, its origin, the region and class or the target: what two claims must not share.
-type Key = (String, String, Option<String>, String);
+/// What two claims must not share: the kind, the kernel, its origin, the region, and the class or target. A claim about waves is one about all regions.
+type Key = (String, String, String, Option<String>, Option<String>);
 
-fn check_claim(
-    store: &Store,
-    targets: &BTreeMap<String, Target>,
+fn misread(reason: impl Display) -> Failure {
+    Failure::Refused(format!("the verifier does not understand the claim: {reason}"))
+}
+
+fn parse<P: DeserializeOwned>(line: &[u8]) -> Checked<Claim<P>> {
+    serde_json::from_slice(line).map_err(misread)
+}
+
+/// Check a claim. `proven` has what the proofs of earlier lines show.
+fn check_claim<'s>(
+    store: &'s Store,
+    targets: &'s BTreeMap<String, Target>,
     seen: &mut HashSet<Key>,
+    proven: &mut HashMap<u64, Question<'s>>,
     head: &Head,
+    number: u64,
     line: &[u8],
-) -> Result<(), Failure> {
+) -> Checked {
     if !["registers", "waves", "length"].contains(&head.claim.as_str()) {
         return unsupported(format!("claim {:?}", head.claim));
     }
-    let misread = |e| Failure::Refused(format!("the verifier does not understand the claim: {e}"));
-    let proofs: Proofs = serde_json::from_slice(line).map_err(misread)?;
-    if let Some(names) = proofs.proof
-        && let Some(name) = names.keys().next()
-        && !names.keys().any(|name| ["cut", "search", "bound", "split"].contains(&name.as_str()))
-    {
+    let Claim { region, class, target, least, most, limits, proof, same, .. } =
+        parse::<BTreeMap<String, IgnoredAny>>(line)?;
+    let is_foreign = match head.claim.as_str() {
+        "registers" => target.is_some() || most.is_some() || limits.is_some(),
+        "length" => class.is_some() || most.is_some(),
+        _ => class.is_some() || least.is_some() || limits.is_some(),
+    };
+    if is_foreign {
+        return Err(misread("it has a field of another claim"));
+    }
+    let is_known = |name: &String| ["cut", "search", "bound", "split"].contains(&name.as_str());
+    let mut names = proof.iter().flat_map(BTreeMap::keys);
+    if let Some(name) = names.clone().next().filter(|_| !names.any(is_known)) {
         return unsupported(format!("proof {name:?}"));
     }
-    let find = || match store.kernels.get(&(head.kernel.clone(), head.origin.clone())) {
+    let name = (head.kernel.clone(), head.origin.clone());
+    let kernel = match store.kernels.get(&name) {
         Some(kernel) if kernel.repeated => {
-            refuse("the region files have the kernel, or one of its regions, twice")
+            return refuse("the region files have the kernel, or one of its regions, twice");
         }
-        Some(kernel) => Ok(kernel),
-        None if store.dumps > 0 => unsupported("a kernel that only an LLVM dump can have"),
-        None => refuse("the region files do not have the kernel"),
+        Some(kernel) => kernel,
+        None if store.dumps > 0 => return unsupported("a kernel that only an LLVM dump can have"),
+        None => return refuse("the region files do not have the kernel"),
     };
-    let mut once = |region: Option<&String>, what: &String| {
-        let key = (head.kernel.clone(), head.origin.clone(), region.cloned(), what.clone());
-        if seen.insert(key) { Ok(()) } else { refuse("an earlier line has this claim") }
+    let region = region.filter(|_| head.claim != "waves");
+    let key = (head.claim.clone(), name.0, name.1, region, class.or(target));
+    ensure(seen.insert(key), "an earlier line has this claim")?;
+    let question = match head.claim.as_str() {
+        "registers" => Some(check_registers(kernel, parse(line)?)?),
+        "length" => Some(check_length(kernel, targets, parse(line)?)?),
+        _ => check_waves(kernel, targets, parse(line)?)?,
     };
-    if head.claim == "registers" {
-        let claim: Registers = serde_json::from_slice(line).map_err(misread)?;
-        once(Some(&claim.region), &claim.class)?;
-        check_registers(find()?, &claim)
-    } else if head.claim == "length" {
-        let claim: Length = serde_json::from_slice(line).map_err(misread)?;
-        once(Some(&claim.region), &format!("length on {}", claim.target))?;
-        check_length(find()?, targets, &claim)
-    } else {
-        let claim: Waves = serde_json::from_slice(line).map_err(misread)?;
-        once(None, &claim.target)?;
-        check_waves(find()?, targets, &claim)
+    match (question, proof, same) {
+        (None, _, None) => Ok(()),
+        (Some(question), Some(_), None) => {
+            proven.insert(number, question);
+            Ok(())
+        }
+        (Some(question), None, Some(same)) => {
+            let other = proven.get(&same);
+            ensure(other.is_some(), format_args!("line {same} has no accepted proof for other claims"))?;
+            ensure(other == Some(&question), format_args!("the proof of line {same} is about something else"))
+        }
+        _ => Err(misread("it needs either proof or same")),
     }
 }
 
-fn region<'k>(kernel: &'k Kernel, name: &str) -> Result<&'k Region, Failure> {
-    match kernel.by_name.get(name).and_then(|&n| kernel.regions.get(n)) {
-        Some(region) => Ok(region),
-        None => refuse(format!("the kernel has no region {name:?}")),
-    }
+fn region<'k>(kernel: &'k Kernel, name: &str) -> Checked<&'k Region> {
+    let number = kernel.by_name.get(name);
+    number.map(|&n| &kernel.regions[n]).ok_or_else(|| refused(format!("the kernel has no region {name:?}")))
 }
 
 /// Return the graph of a region, and its schedule.
-fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
+fn scheduled(region: &Region) -> Checked<(&Graph, &region::Schedule)> {
     match (&region.graph, &region.schedule) {
         (Err(reason), _) => unsupported(reason),
         (Ok(_), None) => refuse(format!("region {:?} has no schedule", region.name)),
@@ -375,7 +375,7 @@ fn scheduled(region: &Region) -> Result<(&Graph, &region::Schedule), Failure> {
 }
 
 /// Check that a schedule has exactly the claimed figure.
-fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
+fn reached(figure: &str, own: i64, claimed: i64) -> Checked {
     let how = match claimed.saturating_sub(own) {
         0 => return Ok(()),
         1.. => "is better than",
@@ -384,97 +384,107 @@ fn reached(figure: &str, own: i64, claimed: i64) -> Result<(), Failure> {
     refuse(format!("the schedule {how} the claim: its {figure} is {own}, not {claimed}"))
 }
 
-fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Result<&'t Target, Failure> {
-    match targets.get(name) {
-        Some(target) => Ok(target),
-        None => refuse(format!("the header has no target {name:?}")),
-    }
+fn find_target<'t>(targets: &'t BTreeMap<String, Target>, name: &str) -> Checked<&'t Target> {
+    targets.get(name).ok_or_else(|| refused(format!("the header has no target {name:?}")))
 }
 
-fn check_length(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Length) -> Result<(), Failure> {
-    let Some(issue) = &find_target(targets, &claim.target)?.issue else {
-        return refuse(format!("the header has no issue model of target {:?}", claim.target));
+/// Check the claim, and its proof if it has one. Return what the proof has to show.
+fn check_registers(kernel: &Kernel, claim: Claim<Proof>) -> Checked<Question<'_>> {
+    let Claim { region: Some(name), class: Some(class), least: Some(least), proof, .. } = claim else {
+        return Err(misread("region, class or least is missing"));
     };
-    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
-    let machine = Machine::new(graph, issue);
-    let cycles = schedule.cycles.as_ref().map_err(|reason| Failure::Refused(reason.clone()))?;
-    reached("length", machine.length(cycles)?, claim.least)?;
-    let limits: Vec<_> = graph.classes.iter().map(|name| claim.limits.get(name).copied()).collect();
-    if limits.iter().flatten().count() < claim.limits.len() {
-        return refuse("the claim has a limit for a class that the region does not have");
-    }
-    if !proof::is_within(&schedule.peaks, &limits) {
-        return refuse("the schedule is not within the limits of the claim");
-    }
-    machine.check(&claim.proof, &limits, claim.least)
-}
-
-fn check_registers(kernel: &Kernel, claim: &Registers) -> Result<(), Failure> {
-    let (graph, schedule) = scheduled(region(kernel, &claim.region)?)?;
-    let Some(class) = graph.classes.iter().position(|c| *c == claim.class) else {
-        return refuse(format!("the region has no class {:?}", claim.class));
-    };
-    let least = claim.least;
-    if least < 0 {
-        return refuse("the claim has a negative number of registers");
-    }
-    reached("peak", schedule.peaks[class], least)?;
+    let (graph, schedule) = scheduled(region(kernel, &name)?)?;
+    let position = graph.classes.iter().position(|c| *c == class);
+    let position = position.ok_or_else(|| refused(format!("the region has no class {class:?}")))?;
+    ensure(least >= 0, "the claim has a negative number of registers")?;
+    reached("peak", schedule.peaks[position], least)?;
     let mut limits = vec![None; graph.classes.len()];
-    limits[class] = Some(least - 1);
-    proof::check(graph, &claim.proof, &limits)
+    limits[position] = Some(least - 1);
+    proof.map_or(Ok(()), |proof| proof::check(graph, &proof, &limits))?;
+    Ok(Question::new(graph, &limits, None))
 }
 
-fn check_waves(kernel: &Kernel, targets: &BTreeMap<String, Target>, claim: &Waves) -> Result<(), Failure> {
-    let target = find_target(targets, &claim.target)?;
+/// The same for a length.
+fn check_length<'s>(
+    kernel: &'s Kernel,
+    targets: &'s BTreeMap<String, Target>,
+    claim: Claim<LengthProof>,
+) -> Checked<Question<'s>> {
+    let Claim { region: Some(name), target: Some(target), least: Some(least), proof, .. } = claim else {
+        return Err(misread("region, target or least is missing"));
+    };
+    let issue = find_target(targets, &target)?.issue.as_ref();
+    let issue =
+        issue.ok_or_else(|| refused(format!("the header has no issue model of target {target:?}")))?;
+    let (graph, schedule) = scheduled(region(kernel, &name)?)?;
+    let machine = Machine::new(graph, issue);
+    let cycles = schedule.cycles.as_ref().map_err(refused)?;
+    reached("length", machine.length(cycles)?, least)?;
+    let named = claim.limits.unwrap_or_default();
+    let limits: Vec<_> = graph.classes.iter().map(|name| named.get(name).copied()).collect();
+    let all_named = limits.iter().flatten().count() == named.len();
+    ensure(all_named, "the claim has a limit for a class that the region does not have")?;
+    let is_within = proof::is_within(&schedule.peaks, &limits);
+    ensure(is_within, "the schedule is not within the limits of the claim")?;
+    proof.map_or(Ok(()), |proof| machine.check(&proof, &limits, least))?;
+    Ok(Question::new(graph, &limits, Some((machine, least))))
+}
+
+/// The same for waves. None if nothing is left to show: the waves need no proof, or a split proves them.
+fn check_waves<'s>(
+    kernel: &'s Kernel,
+    targets: &BTreeMap<String, Target>,
+    claim: Claim<Proof>,
+) -> Checked<Option<Question<'s>>> {
+    let Claim { target: Some(name), most: Some(claimed), .. } = claim else {
+        return Err(misread("target or most is missing"));
+    };
+    let target = find_target(targets, &name)?;
     // Also without registers, no more waves fit.
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
     most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
     let mut reached = most;
     for region in &kernel.regions {
         let (graph, schedule) = scheduled(region)?;
-        if let Some(name) = graph.classes.iter().find(|name| find_class(target, name).is_none()) {
-            return unsupported(format!("waves: target {:?} has no class {name:?}", claim.target));
+        if let Some(class) = graph.classes.iter().find(|class| find_class(target, class).is_none()) {
+            return unsupported(format!("waves: target {name:?} has no class {class:?}"));
         }
         let peak = |name: &str| graph.classes.iter().position(|c| c == name).map_or(0, |c| schedule.peaks[c]);
         reached = target.files.iter().map(|file| file.waves(file.used(peak))).fold(reached, u64::min);
     }
-    let claimed = u64::from(claim.most);
+    let claimed = u64::from(claimed);
     if reached != claimed {
         let how = if reached > claimed { "are better than" } else { "do not reach" };
         return refuse(format!("the schedules {how} the claim: {reached} waves, not {claimed}"));
     }
-    match (&claim.region, &claim.proof) {
-        (None, None) if claimed == most => Ok(()),
-        (None, None) => refuse(format!("register files and max_occupancy allow {most} waves, not {claimed}")),
-        (Some(name), Some(proof)) => {
-            let (graph, _) = scheduled(region(kernel, name)?)?;
-            // Each class of a file needs its own registers at least.
-            let limit = |name: &String| {
-                find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1))
-            };
-            let limits: Vec<_> = graph.classes.iter().map(limit).collect();
-            match proof {
-                Proof::Split(split) => check_split(graph, target, split, &limits, claimed + 1),
-                proof => proof::check(graph, proof, &limits),
-            }
+    let Some(name) = &claim.region else {
+        ensure(claim.proof.is_none(), "the claim has a proof without a region")?;
+        let reason = format_args!("register files and max_occupancy allow {most} waves, not {claimed}");
+        return ensure(claimed == most, reason).map(|()| None);
+    };
+    ensure(claim.proof.is_some() || claim.same.is_some(), "the claim has a region without a proof")?;
+    let (graph, _) = scheduled(region(kernel, name)?)?;
+    // Each class of a file needs its own registers at least.
+    let limit =
+        |name: &String| find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1));
+    let limits: Vec<_> = graph.classes.iter().map(limit).collect();
+    match &claim.proof {
+        Some(Proof::Split(split)) => {
+            return check_split(graph, target, split, &limits, claimed + 1).map(|()| None);
         }
-        _ => refuse("the claim has a region without a proof, or a proof without a region"),
+        Some(proof) => proof::check(graph, proof, &limits)?,
+        None => {}
     }
+    Ok(Some(Question::new(graph, &limits, None)))
 }
 
 /// Check orders with at most so many registers of a class, and all others: they leave less to the classes of the same file.
-fn check_split(
-    graph: &Graph,
-    target: &Target,
-    split: &Split,
-    limits: &[Option<i64>],
-    waves: u64,
-) -> Result<(), Failure> {
+fn check_split(graph: &Graph, target: &Target, split: &Split, limits: &[Limit], waves: u64) -> Checked {
     let Split { class, at, below, above } = split;
     let Some((file, _)) = find_class(target, class).filter(|(_, class)| *at < class.max) else {
         return refuse(format!("a wave cannot address more than {at} registers of class {class:?}"));
     };
-    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Option<i64>> {
+    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Limit> {
         let classes = graph.classes.iter().zip(limits);
         classes.map(|(name, old)| [*old, new(name)].into_iter().flatten().min()).collect()
     };

@@ -4,20 +4,21 @@
 //! dependences prove both. A *crowd* proves more: if K jobs of a resource run from some cycle on, the last of them runs late. A *search* lists states
 //! in time, such that every step of a shorter schedule leads from the list to the list. The theorems are in `docs/certificates.md`.
 
-use crate::proof::{Failure, MAX_WORDS, Search, is_backward, is_within, refuse, step};
+use crate::proof::{Checked, Failure, Limit, MAX_WORDS, Search, ensure, is_within, refuse};
 use crate::region::{Bits, Graph, Instruction};
 use crate::walk::Walk;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 /// The issue model of a target.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Issue {
     /// Most instructions in a cycle.
-    pub width: u32,
+    pub width: NonZeroU32,
     /// The copies of each unit. Other units limit nothing.
-    pub units: BTreeMap<String, u32>,
+    pub units: BTreeMap<String, NonZeroU32>,
     /// The first entry that matches an instruction replaces the latency of its data dependences.
     pub latencies: Vec<Latency>,
 }
@@ -63,11 +64,7 @@ pub struct LengthProof {
 
 /// Jobs from a cycle on, with at least a gap after each: of the issue slots, or of a unit.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Crowd {
-    Slots(i32, i32),
-    Unit(i32, i32, String),
-}
+struct Crowd(i32, i32, #[serde(default)] Option<String>);
 
 /// A region on an issue model.
 pub struct Machine<'g> {
@@ -78,6 +75,14 @@ pub struct Machine<'g> {
     succs: Vec<Vec<(u32, i64)>>,
     /// The latency of each dependence.
     latencies: Vec<i64>,
+}
+
+/// Equal if the orders of both are the same, and the issue model: then each proof about lengths of one is one about the other.
+impl PartialEq for Machine<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let units = |machine: &Self| machine.graph.ops.iter().map(|op| &op.units).collect::<Vec<_>>();
+        std::ptr::eq(self.issue, other.issue) && self.preds == other.preds && units(self) == units(other)
+    }
 }
 
 impl<'g> Machine<'g> {
@@ -91,19 +96,26 @@ impl<'g> Machine<'g> {
             let by_table = table[from as usize].filter(|_| kind == "data");
             let latency = i64::from(by_table.unwrap_or(recorded));
             // One after the other, if there is one slot, or one copy of a unit that both need.
-            let one_slot = i64::from(issue.width == 1);
-            let alone = |unit: &str| issue.units.get(unit) == Some(&1) && jobs(graph, to, Some(unit)) > 0;
+            let one_slot = i64::from(issue.width == NonZeroU32::MIN);
+            let alone = |unit: &str| {
+                issue.units.get(unit) == Some(&NonZeroU32::MIN) && jobs(graph, to, Some(unit)) > 0
+            };
             let units = graph.ops[from as usize].units.iter().filter(|(unit, _)| alone(unit));
             let apart = units.map(|(_, busy)| i64::from(*busy)).fold(latency.max(one_slot), i64::max);
             preds[to as usize].push((from, apart));
             succs[from as usize].push((to, apart));
             latencies.push(latency);
         }
+        // Of parallel dependences, the strictest counts.
+        for edges in &mut preds {
+            edges.sort_unstable_by_key(|&(from, apart)| (from, -apart));
+            edges.dedup_by_key(|edge| edge.0);
+        }
         Self { graph, issue, preds, succs, latencies }
     }
 
     /// Return the length of a schedule if its cycles are legal.
-    pub fn length(&self, cycles: &[u32]) -> Result<i64, Failure> {
+    pub fn length(&self, cycles: &[u32]) -> Checked<i64> {
         let at = |i: u32| i64::from(cycles[i as usize]);
         for (&(from, to, ..), latency) in self.graph.deps.iter().zip(&self.latencies) {
             if at(to) < at(from) + latency {
@@ -119,7 +131,7 @@ impl<'g> Machine<'g> {
             ends.sort_unstable();
             // Where most needs overlap, one of them begins.
             for (begun, (start, _)) in (1..).zip(&busy) {
-                if begun - ends.partition_point(|end| end <= start) > copies as usize {
+                if begun - ends.partition_point(|end| end <= start) > copies.get() as usize {
                     return refuse(format!(
                         "the schedule needs too much of {} at once",
                         unit.unwrap_or("the issue width")
@@ -131,7 +143,7 @@ impl<'g> Machine<'g> {
     }
 
     /// Check that every schedule within the limits has at least `least` cycles.
-    pub fn check(&self, proof: &LengthProof, limits: &[Option<i64>], least: i64) -> Result<(), Failure> {
+    pub fn check(&self, proof: &LengthProof, limits: &[Limit], least: i64) -> Checked {
         let (heads, tails) = (self.raised(&proof.heads, false)?, self.raised(&proof.tails, true)?);
         match (&proof.bound, &proof.search) {
             (None, Some(search)) => self.search(search, heads, tails, limits, least - 1),
@@ -149,7 +161,7 @@ impl<'g> Machine<'g> {
     }
 
     /// Return the heads, or backward the tails: those of paths, and those of the proof.
-    fn raised(&self, raises: &[(u32, Crowd)], backward: bool) -> Result<Vec<i64>, Failure> {
+    fn raised(&self, raises: &[(u32, Crowd)], backward: bool) -> Checked<Vec<i64>> {
         let count = self.graph.count as u32;
         // From a place in the direction of time to an instruction, and back.
         let turn = |i: u32| if backward { count - 1 - i } else { i };
@@ -182,12 +194,9 @@ impl<'g> Machine<'g> {
     }
 
     /// Count the jobs of members (instruction, time, distance) in a crowd. Return the least time of what follows the last of them.
-    fn crowd(&self, members: &[(u32, i64, i64)], crowd: &Crowd, backward: bool) -> Result<i64, Failure> {
-        let (from, gap, unit) = match crowd {
-            Crowd::Slots(from, gap) => (*from, *gap, None),
-            Crowd::Unit(from, gap, unit) => (*from, *gap, Some(unit.as_str())),
-        };
-        let (from, gap) = (i64::from(from), i64::from(gap));
+    fn crowd(&self, members: &[(u32, i64, i64)], crowd: &Crowd, backward: bool) -> Checked<i64> {
+        let &Crowd(from, gap, ref unit) = crowd;
+        let (from, gap, unit) = (i64::from(from), i64::from(gap), unit.as_deref());
         let copies = unit.map_or(Some(&self.issue.width), |unit| self.issue.units.get(unit));
         let Some(&copies) = copies else { return refuse("a crowd needs an unknown unit") };
         let mut count = 0;
@@ -197,10 +206,8 @@ impl<'g> Machine<'g> {
             let (first, last) = if backward { (-nearer, -after) } else { (after, nearer) };
             count += (last.min(jobs(self.graph, i, unit) - 1) - first.max(0) + 1).max(0);
         }
-        if count == 0 {
-            return refuse("a crowd has no members");
-        }
-        Ok(from + (count - 1) / i64::from(copies) + gap)
+        ensure(count > 0, "a crowd has no members")?;
+        Ok(from + (count - 1) / i64::from(copies.get()) + gap)
     }
 
     fn search(
@@ -208,13 +215,12 @@ impl<'g> Machine<'g> {
         search: &Search,
         heads: Vec<i64>,
         tails: Vec<i64>,
-        limits: &[Option<i64>],
+        limits: &[Limit],
         most: i64,
-    ) -> Result<(), Failure> {
-        let backward = is_backward(&search.from)?;
-        let limits = &search.counting(self.graph, limits)[..];
-        if self.graph.count.saturating_mul(search.states.len() + 1) > MAX_WORDS || most > MAX_WORDS as i64 {
-            return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
+    ) -> Checked {
+        let (backward, limits) = search.start(self.graph, limits, self.graph.count)?;
+        if most > MAX_WORDS as i64 {
+            return Err(Failure::Unsupported("a length is above 2^28".into()));
         }
         let (times, tails) = if backward { (tails, heads) } else { (heads, tails) };
         let mut by_tail: Vec<u32> = (0..self.graph.count as u32).collect();
@@ -222,45 +228,16 @@ impl<'g> Machine<'g> {
         let clock = Clock { machine: self, backward, most, tails, by_tail };
         let mut walk = Walk::new(self.graph, backward);
         let root = Moment { slot: 0, times };
-        if !is_within(walk.weight(), limits) || !clock.has_room(&root, walk.passed()) {
+        if !is_within(walk.weight(), &limits) || !clock.has_room(&root, walk.passed()) {
             return Ok(()); // Every order passes this state.
         }
-        let mut states = vec![(walk.passed().clone(), root)];
-        let mut known: HashMap<Bits, Vec<usize>> = HashMap::new();
-        for (k, &(parent, x)) in (1..).zip(&search.states) {
-            step(&mut walk, k, states.get(parent).map(|(passed, _)| passed), x)?;
-            let moment = clock.after(&states[parent].1, x, walk.passed());
-            known.entry(walk.passed().clone()).or_default().push(k);
-            states.push((walk.passed().clone(), moment));
-        }
-        for (k, (passed, moment)) in states.iter().enumerate() {
-            walk.go_to(passed);
-            let followers: Vec<u32> = walk.ready().iter().collect();
-            if followers.is_empty() {
-                return refuse(format!("state {k} contains all instructions"));
-            }
-            for x in followers {
-                walk.pass(x);
-                let next = clock.after(moment, x, walk.passed());
-                // A state that is not later allows all that the next one does.
-                let covers = |&other: &usize| {
-                    let Moment { slot, times } = &states[other].1;
-                    let earlier =
-                        |i: u32| walk.passed().has(i) || times[i as usize] <= next.times[i as usize];
-                    *slot <= next.slot && (0..times.len() as u32).all(earlier)
-                };
-                if is_within(walk.weight(), limits)
-                    && !known.get(walk.passed()).is_some_and(|same| same.iter().any(covers))
-                    && clock.has_room(&next, walk.passed())
-                {
-                    return refuse(format!(
-                        "state {k}: instruction {x} leads in time to a state that is not in the list"
-                    ));
-                }
-                walk.take_back(x);
-            }
-        }
-        Ok(())
+        let issue = |walk: &mut Walk, own: &Moment, x| (clock.after(own, x, walk.passed()), Vec::new());
+        // A state that is not later allows all that the other one does.
+        let covers = |passed: &Bits, own: &Moment, other: &Moment| {
+            let mut times = (0..).zip(own.times.iter().zip(&other.times));
+            own.slot <= other.slot && times.all(|(i, (own, other))| passed.has(i) || own <= other)
+        };
+        search.follow(&mut walk, &limits, root, issue, covers, |passed, next| clock.has_room(next, passed))
     }
 }
 
@@ -288,7 +265,7 @@ struct Clock<'m> {
 impl Clock<'_> {
     /// Issue `x` as early as possible.
     fn after(&self, moment: &Moment, x: u32, passed: &Bits) -> Moment {
-        let (count, width) = (self.by_tail.len() as u32, i64::from(self.machine.issue.width));
+        let (count, width) = (self.by_tail.len() as u32, i64::from(self.machine.issue.width.get()));
         let before = if self.backward { &self.machine.succs } else { &self.machine.preds };
         let slot = moment.slot.max(moment.times[x as usize] * width);
         let mut next = Moment { slot: slot + 1, times: moment.times.clone() };
@@ -304,7 +281,7 @@ impl Clock<'_> {
 
     /// Put all instructions that have not been issued into cycles, those with the longest tails first. Tell whether none is too late.
     fn has_room(&self, moment: &Moment, passed: &Bits) -> bool {
-        let width = i64::from(self.machine.issue.width);
+        let width = i64::from(self.machine.issue.width.get());
         let first = moment.slot / width;
         let mut taken = vec![0; (self.most - first).max(0) as usize + 1];
         taken[0] = moment.slot % width;

@@ -21,28 +21,22 @@ enum Unpacked<R: BufRead> {
 
 impl<R: BufRead> Read for Unpacked<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
         loop {
-            match self {
+            let count = match self {
                 Self::Plain(file) => {
                     let bytes = file.fill_buf()?;
-                    let plain = bytes.iter().position(|&b| b == 0x1f).unwrap_or(bytes.len());
-                    if plain > 0 || bytes.is_empty() {
-                        let mut part = bytes.get(..plain).unwrap_or_default();
-                        let count = part.read(out)?;
-                        file.consume(count);
-                        return Ok(count);
+                    if bytes.is_empty() {
+                        return Ok(0);
                     }
+                    let count = bytes.split(|&b| b == 0x1f).next().unwrap_or_default().read(out)?;
+                    file.consume(count);
+                    count
                 }
-                Self::Member(member) => {
-                    let count = member.read(out)?;
-                    if count > 0 {
-                        return Ok(count);
-                    }
-                }
+                Self::Member(member) => member.read(out)?,
                 Self::Moving => return Ok(0),
+            };
+            if count > 0 || out.is_empty() {
+                return Ok(count);
             }
             *self = match std::mem::replace(self, Self::Moving) {
                 Self::Plain(file) => Self::Member(Box::new(GzDecoder::new(file))),

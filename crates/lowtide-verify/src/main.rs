@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use lowtide_verify::{Report, verify};
+use lowtide_verify::claim::{RegisterFile, Target};
+use lowtide_verify::length::Issue;
+use lowtide_verify::{Refusal, Report, verify};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,37 +74,32 @@ fn print(text: &str, code: ExitCode) -> ExitCode {
 }
 
 fn text(report: &Report) -> String {
+    let Report { claims, accepted, refused, unsupported, refusals, .. } = report;
     let mut out = String::new();
-    for refusal in report.refusals.iter().take(MOST_REFUSALS) {
-        let region = refusal.region.as_ref().map_or(String::new(), |region| format!(", region {region}"));
-        out += &format!(
-            "refused: line {}: {} of kernel {}{region}: {}\n",
-            refusal.line, refusal.claim, refusal.kernel, refusal.reason
-        );
+    for Refusal { line, kernel, region, claim, reason } in refusals.iter().take(MOST_REFUSALS) {
+        let region = region.as_ref().map_or(String::new(), |region| format!(", region {region}"));
+        out += &format!("refused: line {line}: {claim} of kernel {kernel}{region}: {reason}\n");
     }
-    if report.refusals.len() > MOST_REFUSALS {
-        out += &format!("refused: {} more\n", report.refusals.len() - MOST_REFUSALS);
+    if refusals.len() > MOST_REFUSALS {
+        out += &format!("refused: {} more\n", refusals.len() - MOST_REFUSALS);
     }
     for (reason, count) in &report.unsupported_reasons {
         out += &format!("unsupported: {count} claims: {reason}\n");
     }
-    for (name, target) in &report.targets {
-        for file in &target.files {
-            let classes: Vec<String> =
-                file.classes.iter().map(|class| format!("at most {} {}", class.max, class.name)).collect();
-            let (size, granule, waves) = (file.size, file.granule, file.waves);
-            out += &format!("assumed: {name}: {size} registers in granules of {granule}, {waves} waves: ");
-            out += &(classes.join(", ") + "\n");
+    for (name, Target { files, issue }) in &report.targets {
+        for RegisterFile { size, granule, waves, classes } in files {
+            let classes = classes.iter().map(|class| format!("at most {} {}", class.max, class.name));
+            let classes = classes.collect::<Vec<_>>().join(", ");
+            out += &format!(
+                "assumed: {name}: {size} registers in granules of {granule}, {waves} waves: {classes}\n"
+            );
         }
-        if let Some(issue) = &target.issue {
-            let (width, entries) = (issue.width, issue.latencies.len());
+        if let Some(Issue { width, latencies, .. }) = issue {
+            let entries = latencies.len();
             out +=
                 &format!("assumed: {name}: {width} instructions in a cycle, {entries} latencies by table\n");
         }
     }
-    out += &format!(
-        "{} claims: {} accepted, {} refused, {} unsupported\n",
-        report.claims, report.accepted, report.refused, report.unsupported
-    );
+    out += &format!("{claims} claims: {accepted} accepted, {refused} refused, {unsupported} unsupported\n");
     out
 }

@@ -5,11 +5,11 @@
 //! such that every step within the limits leads from the list to the list. Since the state of all instructions is not in the list, no order is
 //! within the limits. The theorems are in `docs/certificates.md`.
 
-use crate::region::{Bits, Graph};
+use crate::region::{Bits, Graph, Lists};
 use crate::walk::Walk;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -99,10 +99,15 @@ pub struct Search {
 }
 
 impl Search {
-    /// Return the limits that count.
-    pub fn counting(&self, graph: &Graph, limits: &[Option<i64>]) -> Vec<Option<i64>> {
+    /// Tell whether the search starts at the end, and return the limits that count. `words` is the memory for each of its states.
+    pub fn start(&self, graph: &Graph, limits: &[Limit], words: usize) -> Checked<(bool, Vec<Limit>)> {
+        let backward = is_end(&self.from, "the search starts at an unknown place")?;
+        if words.saturating_mul(self.states.len() + 1) > MAX_WORDS {
+            return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
+        }
         let counts = |class: &String| self.class.as_ref().is_none_or(|only| class == only);
-        graph.classes.iter().zip(limits).map(|(class, limit)| limit.filter(|_| counts(class))).collect()
+        let classes = graph.classes.iter().zip(limits);
+        Ok((backward, classes.map(|(class, limit)| limit.filter(|_| counts(class))).collect()))
     }
 }
 
@@ -115,13 +120,28 @@ pub enum Failure {
     Unsupported(String),
 }
 
+/// The result of a check.
+pub type Checked<T = ()> = Result<T, Failure>;
+/// The most registers of a class, if they are limited.
+pub type Limit = Option<i64>;
+
 /// Refuse a claim.
-pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Refused(reason.into()))
+pub fn refuse<T>(reason: impl Into<String>) -> Checked<T> {
+    Err(refused(reason))
+}
+
+/// Return the failure of a refused claim.
+pub fn refused(reason: impl Into<String>) -> Failure {
+    Failure::Refused(reason.into())
+}
+
+/// Refuse a claim unless a condition holds.
+pub fn ensure(holds: bool, reason: impl fmt::Display) -> Checked {
+    if holds { Ok(()) } else { refuse(reason.to_string()) }
 }
 
 /// Check that no order keeps each class within its limit. Classes without a limit do not count.
-pub fn check(graph: &Graph, proof: &Proof, limits: &[Option<i64>]) -> Result<(), Failure> {
+pub fn check(graph: &Graph, proof: &Proof, limits: &[Limit]) -> Checked {
     match proof {
         Proof::Cut(cut) => check_cut(graph, cut, limits),
         Proof::Search(search) => check_search(graph, search, limits),
@@ -129,7 +149,7 @@ pub fn check(graph: &Graph, proof: &Proof, limits: &[Option<i64>]) -> Result<(),
     }
 }
 
-fn check_cut(graph: &Graph, cut: &Cut, limits: &[Option<i64>]) -> Result<(), Failure> {
+fn check_cut(graph: &Graph, cut: &Cut, limits: &[Limit]) -> Checked {
     let class = graph.classes.iter().position(|c| *c == cut.class);
     let Some((class, limit)) = class.and_then(|c| Some((c, limits.get(c).copied().flatten()?))) else {
         return refuse(format!("the cut is of class {:?}, for which the claim has no limit", cut.class));
@@ -141,129 +161,87 @@ fn check_cut(graph: &Graph, cut: &Cut, limits: &[Option<i64>]) -> Result<(), Fai
     };
     let least = match moment {
         Moment::Name(name) => {
-            let backward = match name.as_str() {
-                "start" => false,
-                "end" => true,
-                _ => return refuse(format!("the cut is at an unknown moment {name:?}")),
-            };
-            if cut.chains.as_ref().is_some_and(|chains| !chains.is_empty()) {
-                return refuse(format!("the cut at the {name} has chains"));
-            }
+            let backward = is_end(name, "the cut is at an unknown moment")?;
+            ensure(
+                cut.chains.as_ref().is_none_or(Vec::is_empty),
+                format_args!("the cut at the {name} has chains"),
+            )?;
             Walk::new(graph, backward).weight()[class]
         }
         Moment::Instructions(list) => {
-            let Some(chains) = &cut.chains else { return refuse("the cut has no chains") };
-            let (inside, outside) = sets(graph, list, after)?;
-            graph.through[class].saturating_add(flow(graph, class, chains, &inside, &outside)?)
+            let chains = cut.chains.as_ref().ok_or_else(|| refused("the cut has no chains"))?;
+            let sets = sets(graph, list, after)?;
+            graph.through[class].saturating_add(flow(graph, class, chains, &sets)?)
         }
     };
-    if least > limit { Ok(()) } else { refuse(format!("the cut proves {least}, not more than {limit}")) }
+    ensure(least > limit, format_args!("the cut proves {least}, not more than {limit}"))
 }
 
 /// Return the instructions that are in every state that is possible at the moment, and those that are in none.
-fn sets(graph: &Graph, list: &[u32], after: bool) -> Result<(Bits, Bits), Failure> {
-    if list.is_empty() {
-        return refuse("the cut is at the moment of an empty list of instructions");
-    }
+fn sets(graph: &Graph, list: &[u32], after: bool) -> Checked<(Bits, Bits)> {
     // One side has the members and all that lies beyond one of them. The other has what lies beyond all members, on the other side.
     let (one_side, other_side) =
         if after { (&graph.preds, &graph.succs) } else { (&graph.succs, &graph.preds) };
-    let reach = |from: u32, next: &crate::region::Lists, seen: &mut Bits| {
-        let mut open = vec![from];
+    let reach = |from: u32, next: &Lists| {
+        let (mut seen, mut open) = (Bits::new(graph.count), vec![from]);
         while let Some(i) = open.pop() {
-            for &j in next.get(i) {
-                if !seen.has(j) {
-                    seen.set(j, true);
-                    open.push(j);
-                }
-            }
+            open.extend(next.get(i).iter().filter(|&&j| !seen.has(j)));
+            next.get(i).iter().for_each(|&j| seen.set(j, true));
         }
+        seen
     };
-    let mut members = Bits::new(graph.count);
-    for &i in list {
-        if i as usize >= graph.count {
-            return refuse(format!("the cut names instruction {i} of {}", graph.count));
-        }
-        members.set(i, true);
+    let (mut any, mut all) = (Bits::new(graph.count), None);
+    for &i in &list.iter().collect::<BTreeSet<_>>() {
+        ensure(
+            (*i as usize) < graph.count,
+            format_args!("the cut names instruction {i} of {}", graph.count),
+        )?;
+        any.set(*i, true);
+        any.combine(&reach(*i, one_side), |a, b| a | b);
+        let beyond = reach(*i, other_side);
+        all.get_or_insert_with(|| beyond.clone()).combine(&beyond, |a, b| a & b);
     }
-    let mut any = Bits::new(graph.count);
-    let mut all: Option<Bits> = None;
-    for i in members.iter() {
-        reach(i, one_side, &mut any);
-        any.set(i, true);
-        let mut beyond = Bits::new(graph.count);
-        reach(i, other_side, &mut beyond);
-        all = Some(match all {
-            None => beyond,
-            Some(mut all) => {
-                all.combine(&beyond, |a, b| a & b);
-                all
-            }
-        });
-    }
-    let all = all.unwrap_or_else(|| Bits::new(graph.count));
+    let all = all.ok_or_else(|| refused("the cut is at the moment of an empty list of instructions"))?;
     Ok(if after { (any, all) } else { (all, any) })
 }
 
 /// Return the sum of the amounts of valid chains.
-fn flow(
-    graph: &Graph,
-    class: usize,
-    chains: &[Chain],
-    inside: &Bits,
-    outside: &Bits,
-) -> Result<i64, Failure> {
+fn flow(graph: &Graph, class: usize, chains: &[Chain], (inside, outside): &(Bits, Bits)) -> Checked<i64> {
     let mut total = 0i64;
     let mut through: HashMap<u32, i64> = HashMap::new();
     for (number, Row(amount, steps)) in chains.iter().enumerate() {
-        let wrong = |what: &str| refuse(format!("chain {number}: {what}"));
-        let amount = match i64::try_from(*amount) {
-            Ok(amount) if amount > 0 => amount,
-            _ => return wrong("the amount is zero or too large"),
-        };
-        if steps.is_empty() {
-            return wrong("there is no step");
-        }
+        let ensure =
+            |holds, what: &str| if holds { Ok(()) } else { refuse(format!("chain {number}: {what}")) };
+        let amount = i64::try_from(*amount).unwrap_or(0);
+        ensure(amount > 0, "the amount is zero or too large")?;
+        ensure(!steps.is_empty(), "there is no step")?;
         let mut reached = None;
-        for (position, Row(name, instructions)) in steps.iter().enumerate() {
-            let &(register, lane, begin) = name;
-            let Some(v) = graph.value(register, lane, begin) else {
-                return wrong(&format!("there is no value [{register}, {lane}, {begin}]"));
+        for (position, Row((register, lane, begin), instructions)) in steps.iter().enumerate() {
+            let Some(v) = graph.value(*register, *lane, *begin) else {
+                return refuse(format!("chain {number}: there is no value [{register}, {lane}, {begin}]"));
             };
-            let value = &graph.values[v as usize];
-            if value.class != class {
-                return wrong("a value belongs to another class");
-            }
-            let starts = if position == 0 {
-                value.begin.is_none_or(|b| inside.has(b))
-            } else {
-                reached.is_some() && value.begin == reached
+            let (value, uses) = (&graph.values[v as usize], graph.uses.get(v));
+            ensure(value.class == class, "a value belongs to another class")?;
+            let begins = match position {
+                0 => value.begin.is_none_or(|b| inside.has(b)),
+                _ => reached.is_some() && value.begin == reached,
             };
-            if !starts {
-                return wrong("a value need not have begun where the chain enters it");
-            }
+            ensure(begins, "a value need not have begun where the chain enters it")?;
             let used = through.entry(v).or_default();
             *used = used.saturating_add(amount);
-            if *used > value.weight {
-                return wrong(&format!("a value of weight {} carries more than its weight", value.weight));
-            }
-            let uses = graph.uses.get(v);
+            ensure(*used <= value.weight, "a value carries more than its weight")?;
             if position + 1 == steps.len() {
-                let ends = match instructions[..] {
+                let is_live = match instructions[..] {
                     [] => value.live_out,
                     [i] => uses.contains(&i) && outside.has(i),
                     _ => false,
                 };
-                if !ends {
-                    return wrong("the last value need not be live: it is neither live-out nor used later");
-                }
+                ensure(is_live, "the last value need not be live: it is neither live-out nor used later")?;
             } else {
-                if !instructions.first().is_some_and(|i| uses.contains(i)) {
-                    return wrong("a step does not start with a use of its value");
-                }
-                if instructions.windows(2).any(|w| !graph.preds.get(w[0]).contains(&w[1])) {
-                    return wrong("an instruction is not a direct predecessor of the one before it");
-                }
+                let starts = instructions.first().is_some_and(|i| uses.contains(i));
+                ensure(starts, "a step does not start with a use of its value")?;
+                let descends = instructions.windows(2).all(|w| graph.preds.get(w[0]).contains(&w[1]));
+                ensure(descends, "an instruction is not a direct predecessor of the one before it")?;
                 reached = instructions.last().copied();
             }
         }
@@ -273,76 +251,78 @@ fn flow(
 }
 
 /// Tell whether each class is within its limit.
-pub fn is_within(weight: &[i64], limits: &[Option<i64>]) -> bool {
+pub fn is_within(weight: &[i64], limits: &[Limit]) -> bool {
     weight.iter().zip(limits).all(|(weight, limit)| limit.is_none_or(|limit| *weight <= limit))
 }
 
-/// Tell whether a search starts at the end.
-pub fn is_backward(from: &str) -> Result<bool, Failure> {
-    match from {
+/// Tell whether a name stands for the end of a region, and not for its start.
+pub fn is_end(name: &str, otherwise: &str) -> Checked<bool> {
+    match name {
         "start" => Ok(false),
         "end" => Ok(true),
-        from => refuse(format!("the search starts at an unknown place {from:?}")),
+        _ => refuse(format!("{otherwise} {name:?}")),
     }
 }
 
-/// Go from the parent of state `k` to the state that has `x` as well.
-pub fn step(walk: &mut Walk, k: usize, parent: Option<&Bits>, x: u32) -> Result<(), Failure> {
-    let Some(parent) = parent else {
-        return refuse(format!("state {k}: its parent is not an earlier state"));
-    };
-    walk.go_to(parent);
-    if !walk.can_follow(x) {
-        return refuse(format!("state {k}: instruction {x} cannot follow its parent"));
-    }
-    walk.pass(x);
-    Ok(())
-}
-
-fn check_search(graph: &Graph, search: &Search, limits: &[Option<i64>]) -> Result<(), Failure> {
-    let backward = is_backward(&search.from)?;
-    let limits = &search.counting(graph, limits)[..];
-    if graph.count.div_ceil(64).saturating_mul(search.states.len()) > MAX_WORDS {
-        return Err(Failure::Unsupported("the states of a search need more than 2 GiB".into()));
-    }
+fn check_search(graph: &Graph, search: &Search, limits: &[Limit]) -> Checked {
+    let (backward, limits) = search.start(graph, limits, graph.count.div_ceil(64))?;
     let counts: Vec<bool> = limits.iter().map(Option::is_some).collect();
     let mut walk = Walk::new(graph, backward);
-    if !is_within(walk.weight(), limits) {
+    if !is_within(walk.weight(), &limits) {
         return Ok(()); // Every order passes this state.
     }
     walk.close(None, &counts);
+    let close = |walk: &mut Walk, (): &(), x| ((), walk.close(Some(x), &counts));
+    search.follow(&mut walk, &limits, (), close, |_, (), _| true, |_, ()| true)
+}
 
-    // Build the states.
-    let mut states = vec![Rc::new(walk.passed().clone())];
-    let mut known = HashSet::from([states[0].clone()]);
-    for (k, &(parent, x)) in (1..).zip(&search.states) {
-        step(&mut walk, k, states.get(parent).map(|parent| &**parent), x)?;
-        walk.close(Some(x), &counts);
-        let state = Rc::new(walk.passed().clone());
-        known.insert(state.clone());
-        states.push(state);
-    }
-
-    // Follow every step within the limits.
-    for (k, state) in states.iter().enumerate() {
-        walk.go_to(state);
-        let followers: Vec<u32> = walk.ready().iter().collect();
-        if followers.is_empty() {
-            return refuse(format!("state {k} contains all instructions"));
-        }
-        for x in followers {
+impl Search {
+    /// Build the states of the list from the state of `walk`, and check that every step within the limits leads from the list to the list.
+    ///
+    /// A state is a set of passed instructions and `T`. `arrive` completes a step to an instruction, and returns `T` and further instructions that it has
+    /// passed. A listed state stands for another one with the same set if it `covers` it. Steps to states that are not `open` lead nowhere.
+    pub fn follow<T>(
+        &self,
+        walk: &mut Walk,
+        limits: &[Limit],
+        root: T,
+        arrive: impl Fn(&mut Walk, &T, u32) -> (T, Vec<u32>),
+        covers: impl Fn(&Bits, &T, &T) -> bool,
+        is_open: impl Fn(&Bits, &T) -> bool,
+    ) -> Checked {
+        let mut states = vec![(Rc::new(walk.passed().clone()), root)];
+        let mut known = HashMap::from([(states[0].0.clone(), vec![0])]);
+        for (k, &(parent, x)) in (1..).zip(&self.states) {
+            let parent = states.get(parent);
+            let (set, own) =
+                parent.ok_or_else(|| refused(format!("state {k}: its parent is not an earlier state")))?;
+            walk.go_to(set);
+            ensure(walk.can_follow(x), format_args!("state {k}: instruction {x} cannot follow its parent"))?;
             walk.pass(x);
-            if is_within(walk.weight(), limits) {
-                let moves = walk.close(Some(x), &counts);
-                if !known.contains(walk.passed()) {
-                    return refuse(format!(
-                        "state {k}: instruction {x} leads within the limits to a state that is not in the list"
-                    ));
-                }
-                moves.into_iter().rev().for_each(|y| walk.take_back(y));
-            }
-            walk.take_back(x);
+            let (next, _) = arrive(walk, own, x);
+            let set = Rc::new(walk.passed().clone());
+            known.entry(set.clone()).or_default().push(k);
+            states.push((set, next));
         }
+        for (k, (set, own)) in states.iter().enumerate() {
+            walk.go_to(set);
+            let followers: Vec<u32> = walk.ready().iter().collect();
+            ensure(!followers.is_empty(), format_args!("state {k} contains all instructions"))?;
+            for x in followers {
+                walk.pass(x);
+                if is_within(walk.weight(), limits) {
+                    let (next, moves) = arrive(walk, own, x);
+                    let set = walk.passed();
+                    let is_listed = |k: &usize| covers(set, &states[*k].1, &next);
+                    let holds =
+                        known.get(set).is_some_and(|same| same.iter().any(is_listed)) || !is_open(set, &next);
+                    let reason = "leads within the limits to a state that is not in the list";
+                    ensure(holds, format_args!("state {k}: instruction {x} {reason}"))?;
+                    moves.into_iter().rev().for_each(|y| walk.take_back(y));
+                }
+                walk.take_back(x);
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

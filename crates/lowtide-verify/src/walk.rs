@@ -92,26 +92,30 @@ impl<'g> Walk<'g> {
         }
     }
 
+    /// Return the instructions that wait for `x`.
+    fn waiting(&self, x: u32) -> &'g [u32] {
+        if self.backward { self.graph.preds.get(x) } else { self.graph.succs.get(x) }
+    }
+
     /// Pass an instruction that can follow.
     pub fn pass(&mut self, x: u32) {
-        self.toggle(x, !self.backward);
-        self.passed.set(x, true);
-        self.ready.set(x, false);
-        for &y in if self.backward { self.graph.preds.get(x) } else { self.graph.succs.get(x) } {
-            self.unmet[y as usize] -= 1;
-            self.ready.set(y, self.unmet[y as usize] == 0 && !self.passed.has(y));
-        }
+        self.set(x, true);
     }
 
     /// Take back an instruction that the walk has passed.
     pub fn take_back(&mut self, x: u32) {
-        self.toggle(x, self.backward);
-        self.passed.set(x, false);
-        for &y in if self.backward { self.graph.preds.get(x) } else { self.graph.succs.get(x) } {
-            self.unmet[y as usize] += 1;
-            self.ready.set(y, false);
+        self.set(x, false);
+    }
+
+    fn set(&mut self, x: u32, passed: bool) {
+        self.toggle(x, passed != self.backward);
+        self.passed.set(x, passed);
+        for &y in self.waiting(x) {
+            let unmet = &mut self.unmet[y as usize];
+            *unmet = if passed { *unmet - 1 } else { *unmet + 1 };
+            self.ready.set(y, *unmet == 0 && !self.passed.has(y));
         }
-        self.ready.set(x, self.unmet[x as usize] == 0);
+        self.ready.set(x, !passed && self.unmet[x as usize] == 0);
     }
 
     /// Go to the state with exactly the instructions `target` passed.
@@ -149,7 +153,7 @@ impl<'g> Walk<'g> {
         let mut last = after;
         loop {
             if let Some(x) = last {
-                tries.extend(if self.backward { graph.preds.get(x) } else { graph.succs.get(x) });
+                tries.extend(self.waiting(x));
                 let shared = graph.used.get(x).iter().filter(|&&v| self.outside[v as usize] == 1);
                 tries.extend(shared.flat_map(|&v| graph.uses.get(v)));
             }

@@ -76,6 +76,8 @@ impl Moment {
 
 struct Machine<'a> {
     own: &'a Side<'a>,
+    /// Time from the other end: its rows have what comes after an instruction as seen from this one.
+    other: &'a Side<'a>,
     width: u32,
     most: u32,
     tails: &'a [u32],
@@ -94,29 +96,33 @@ impl<'a> Machine<'a> {
         if own.sign < 0 {
             topological.reverse();
         }
-        Machine { own, width, most, tails: other.raised, order, topological }
+        Machine { own, other, width, most, tails: other.raised, order, topological }
     }
 
-    /// Issue the next instruction. None if what remains cannot fit.
-    fn issue(&self, before: &Moment, instr: u32, passed: &BitSet) -> Option<Moment> {
+    /// Pass times on to all that comes later, from an instruction that has issued or is not earlier than `time`.
+    fn pass_on(&self, times: &mut [u32], from: u32, time: u32) {
+        for (later, cycles) in self.other.before.row(from as usize) {
+            let own = &mut times[later.index()];
+            *own = (time + *cycles as u32).max(*own);
+        }
+    }
+
+    /// Issue the next instruction. Times of issued instructions are 0.
+    fn issue(&self, before: &Moment, instr: u32, passed: &BitSet) -> Moment {
         let slot = before.slot.max(before.times[instr as usize] * self.width);
         let mut next = Moment { slot: slot + 1, times: before.times.clone() };
         let earliest = next.slot / self.width;
-        next.times[instr as usize] = slot / self.width;
-        for &instr in self.topological.iter().filter(|instr| !passed.contains(**instr as usize)) {
-            let before = self.own.before.row(instr as usize).iter();
-            let ready = before
-                .map(|(other, cycles)| next.times[other.index()] + *cycles as u32)
-                .fold(earliest, u32::max);
-            let own = &mut next.times[instr as usize];
-            *own = ready.max(*own);
+        next.times[instr as usize] = 0;
+        self.pass_on(&mut next.times, instr, slot / self.width);
+        // The times before respect all distances: only those that are now later have to be passed on.
+        for &instr in &self.topological {
+            let time = next.times[instr as usize].max(earliest);
+            if time > before.times[instr as usize] && !passed.contains(instr as usize) {
+                next.times[instr as usize] = time;
+                self.pass_on(&mut next.times, instr, time);
+            }
         }
-        let fits = self.fits(&next, passed);
-        self.topological
-            .iter()
-            .filter(|i| passed.contains(**i as usize))
-            .for_each(|i| next.times[*i as usize] = 0);
-        fits.then_some(next)
+        next
     }
 
     /// Return whether the remaining instructions fit if each is alone with its first and its last cycle.
@@ -149,7 +155,11 @@ impl<'a> Machine<'a> {
     fn explore(&self, graph: &LiveGraph, limit: i64, most: usize) -> Explored {
         let mut walk = Walk::new(graph);
         let count = graph.len();
-        let root = Moment { slot: 0, times: self.own.raised.to_vec() };
+        let mut root = Moment { slot: 0, times: self.own.raised.to_vec() };
+        for &instr in &self.topological {
+            let time = root.times[instr as usize];
+            self.pass_on(&mut root.times, instr, time);
+        }
         let mut states = Vec::new();
         let mut work = most * WORK_OF_A_STATE;
         let mut known: FxHashMap<BitSet, Vec<Moment>> = FxHashMap::default();
@@ -186,12 +196,11 @@ impl<'a> Machine<'a> {
             let Some(left) = work.checked_sub(count - walk.trail().len()) else { return Explored::TooMany };
             work = left;
             passed.insert(instr as usize);
-            let Some(next) = self.issue(&top.moment, instr, &passed) else {
-                passed.remove(instr as usize);
-                continue;
-            };
-            let same = known.entry(passed.clone()).or_default();
-            if same.iter().any(|other| other.covers(&next)) {
+            let next = self.issue(&top.moment, instr, &passed);
+            let same = known.get(&passed);
+            if same.is_some_and(|same| same.iter().any(|other| other.covers(&next)))
+                || !self.fits(&next, &passed)
+            {
                 passed.remove(instr as usize);
                 continue;
             }
@@ -201,7 +210,7 @@ impl<'a> Machine<'a> {
             if states.len() + 1 >= most {
                 return Explored::TooMany;
             }
-            same.push(next.clone());
+            known.entry(passed.clone()).or_default().push(next.clone());
             states.push((top.state, InstrId(instr)));
             walk.push(instr);
             let children = children(&walk, &next);

@@ -11,17 +11,15 @@
 mod cut;
 mod length;
 mod length_search;
+mod question;
 mod search;
 
 use std::cell::OnceCell;
-use std::sync::{Mutex, PoisonError};
-
-use rustc_hash::FxHashMap;
 
 pub use length::{By, Crowd, LengthProof};
+pub use question::{Graph, Question};
 
 use crate::analysis::closure::Closure;
-use crate::analysis::fingerprint::fingerprint;
 use crate::analysis::length_bound::lower_bound;
 use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId, ValueId};
@@ -95,7 +93,7 @@ pub struct Chain {
     pub steps: Vec<(ValueId, Vec<InstrId>)>,
 }
 
-/// A claim about a kernel.
+/// A claim about a kernel, without its proof.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// Every order of a region has at least this peak in a class.
@@ -106,15 +104,13 @@ pub enum Claim {
         class: ClassId,
         /// The peak.
         least: u32,
-        /// Why the limit below is impossible.
-        proof: Proof,
     },
     /// No orders without spills allow more waves.
     Waves {
         /// The waves.
         most: u32,
-        /// A region that allows no more, with the proof. None if a register file or the launch allows no more.
-        by: Option<(usize, Proof)>,
+        /// The position of a region that allows no more. None if a register file or the launch allows no more.
+        region: Option<usize>,
     },
     /// Every schedule of a region within limits has at least this length.
     Length {
@@ -124,35 +120,32 @@ pub enum Claim {
         least: u32,
         /// For each class the most registers of the schedules that are compared.
         limits: Vec<Option<u32>>,
-        /// Why no schedule is shorter.
-        proof: LengthProof,
     },
 }
 
-/// Return the claim that the registers of a region are the fewest in a class, if the bounds meet the peak and a proof is found.
-pub fn registers(
-    region: &Region,
-    position: usize,
-    class: ClassId,
-    peak: u32,
-    bounds: &Bounds,
-) -> Option<Claim> {
-    let least = *bounds.peaks.get(class.index()).filter(|bound| **bound == peak)?;
+/// Return the limits that no order keeps, if a peak is the least in its class. None for a peak of 0: there is nothing to prove.
+pub fn register_limits(region: &Region, class: ClassId, least: u32) -> Option<Vec<Option<u32>>> {
     let mut limits = vec![None; region.classes().len()];
-    // Without registers, there is nothing to prove: no peak is below 0.
     limits[class.index()] = Some(least.checked_sub(1)?);
-    let proof = refute(region, &limits, bounds, MOST_STATES)?;
-    Some(Claim::Registers { region: position, class, least, proof })
+    Some(limits)
+}
+
+/// Return a proof that no order has a lower peak in a class, if the bounds meet the peak and a proof is found.
+///
+/// The proof depends on the question (see [`Graph::orders`]) and on the reason of the bound, and on nothing else.
+pub fn registers(region: &Region, class: ClassId, least: u32, bounds: &Bounds) -> Option<Proof> {
+    bounds.peaks.get(class.index()).filter(|bound| **bound == least)?;
+    refute(region, &register_limits(region, class, least)?, bounds, MOST_STATES)
 }
 
 /// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found.
-pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<Claim> {
+pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<(Claim, Option<Proof>)> {
     let most = outcome.occupancy;
     if outcome.occupancy_bound > most || outcome.is_filtered {
         return None;
     }
     if most >= kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves()) {
-        return Some(Claim::Waves { most, by: None });
+        return Some((Claim::Waves { most, region: None }, None));
     }
     let regions = || kernel.regions.iter().zip(&outcome.regions);
     // A certificate knows nothing of lanes that hold spilled registers. Where these cost waves, it would claim too few.
@@ -170,21 +163,27 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
     candidates.sort_by_key(|(_, (region, _))| region.len());
     candidates.into_iter().find_map(|(position, (region, outcome))| {
         let proof = refute_waves(region, target, most + 1, &outcome.bounds)?;
-        Some(Claim::Waves { most, by: Some((position, proof)) })
+        Some((Claim::Waves { most, region: Some(position) }, Some(proof)))
     })
 }
 
-/// Return a proof that no order allows so many waves, if one is found.
-fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -> Option<Proof> {
-    let registers = target.registers(region.classes()).ok()?;
+/// Return the limits of each class alone for so many waves.
+pub fn wave_limits(region: &Region, target: &Target, waves: u32) -> Option<Vec<Option<u32>>> {
     let mut limits = vec![None; region.classes().len()];
-    for bound in registers.files() {
+    for bound in target.registers(region.classes()).ok()?.files() {
         let limit = bound.file.limit(waves);
         for (id, class) in &bound.classes {
             // Beyond the addressable registers, there are spills, but not fewer waves.
             limits[id.index()] = (limit < class.max).then_some(limit);
         }
     }
+    Some(limits)
+}
+
+/// Return a proof that no order allows so many waves, if one is found.
+fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -> Option<Proof> {
+    let registers = target.registers(region.classes()).ok()?;
+    let limits = wave_limits(region, target, waves)?;
     if let Some(proof) = refute(region, &limits, bounds, MOST_WAVE_STATES) {
         return Some(proof);
     }
@@ -213,27 +212,9 @@ fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -
     )
 }
 
-/// Return the claim that the schedule of a region is the shortest, if the bounds meet its length and a proof is found. It is the shortest of all, or
-/// of those with the registers that the waves of the kernel leave.
-pub fn length(
-    problem: &Problem,
-    position: usize,
-    waves: u32,
-    outcome: &Outcome,
-    known: &KnownLengths,
-) -> Option<Claim> {
-    let least = outcome.measure.length;
-    if outcome.bounds.length < least {
-        return None;
-    }
-    let found = OnceCell::new();
-    let bounds = || found.get_or_init(|| lower_bound(problem)).clone();
-    let claim = |limits, proof| Claim::Length { region: position, least, limits, proof };
-    let region = problem.region();
-    if let Some(proof) = length::by_crowds(problem, least, &bounds) {
-        return Some(claim(vec![None; region.classes().len()], proof));
-    }
-    let mut limits = vec![None; region.classes().len()];
+/// Return the registers of each class that the waves of a kernel leave to the schedules of a region.
+pub fn length_limits(problem: &Problem, waves: u32, outcome: &Outcome) -> Vec<Option<u32>> {
+    let mut limits = vec![None; problem.region().classes().len()];
     for bound in problem.registers().files() {
         for (class, own) in &bound.classes {
             let peak = outcome.measure.peaks[class.index()].between;
@@ -243,29 +224,23 @@ pub fn length(
             limits[class.index()] = Some(limit.max(peak));
         }
     }
-    let through = region.class_ids().map(|class| region.through(class)).collect();
-    let key = (fingerprint(region), problem.target().name().to_string(), through, limits.clone(), least);
-    let lock = || known.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(answer) = lock().get(&key) {
-        return answer.clone().map(|(limits, proof)| claim(limits, proof));
-    }
-    let bounds = bounds();
-    let prove = |limits: &[Option<u32>], most| {
-        let proof = length::by_search(problem, least, limits, &bounds, most)?;
-        Some((limits.to_vec(), proof))
-    };
-    let answer = prove(&vec![None; limits.len()], FEW_STATES).or_else(|| prove(&limits, MOST_LENGTH_STATES));
-    lock().insert(key, answer.clone());
-    answer.map(|(limits, proof)| claim(limits, proof))
+    limits
 }
 
-/// For the graph of a region, a target, the weights that pass through, limits and a length: the proof, with its limits, or none.
-type LengthQuestion = (u128, String, Vec<u32>, Vec<Option<u32>>, u32);
-type LengthAnswer = Option<(Vec<Option<u32>>, LengthProof)>;
-
-/// Searches for proofs of lengths, each made once for all regions with the same graph.
-#[derive(Default)]
-pub struct KnownLengths(Mutex<FxHashMap<LengthQuestion, LengthAnswer>>);
+/// Return a proof that no schedule has a lower length, if one is found, and whether it is only about schedules within limits.
+///
+/// The proof depends on the question (see [`Graph::length`]), and on nothing else.
+pub fn length(problem: &Problem, least: u32, limits: &[Option<u32>]) -> Option<(LengthProof, bool)> {
+    let found = OnceCell::new();
+    let bounds = || found.get_or_init(|| lower_bound(problem)).clone();
+    if let Some(proof) = length::by_crowds(problem, least, &bounds) {
+        return Some((proof, false));
+    }
+    let bounds = bounds();
+    let prove = |limits: &[Option<u32>], most| length::by_search(problem, least, limits, &bounds, most);
+    let of_all = prove(&vec![None; limits.len()], FEW_STATES).map(|proof| (proof, false));
+    of_all.or_else(|| Some((prove(limits, MOST_LENGTH_STATES)?, true)))
+}
 
 /// Return a proof that no order is within limits, if one is found.
 fn refute(region: &Region, limits: &[Option<u32>], bounds: &Bounds, most: usize) -> Option<Proof> {
@@ -333,6 +308,6 @@ mod tests {
         let own = peaks(&region, &order);
         let bounds =
             Bounds { peaks: vec![0; own.len()], reasons: vec![Reason::Solver; own.len()], length: 0 };
-        assert_eq!(registers(&region, 0, ClassId(0), 0, &bounds), None);
+        assert_eq!(registers(&region, ClassId(0), 0, &bounds), None);
     }
 }

@@ -62,8 +62,9 @@ enum Explored {
 /// A state on the way to the current one.
 struct Frame {
     state: u32,
-    /// Instructions of the state.
+    /// Instructions of the state, as their number and as a set.
     length: usize,
+    set: BitSet,
     /// The instructions that can follow within the limits, the next one last.
     children: Vec<u32>,
 }
@@ -77,12 +78,11 @@ fn explore(graph: &LiveGraph, limit: i64, most: usize) -> Explored {
     let mut states = Vec::new();
     let mut known = FxHashSet::default();
     walk.take_free_moves();
-    let mut frames = vec![frame(0, &walk, limit, graph)];
+    let mut frames = vec![frame(0, &walk, limit, graph, with_moves(&BitSet::new(graph.len()), &walk, 0))];
     if walk.is_complete() {
         return Explored::Order;
     }
-    let state = |walk: &Walk| BitSet::of(graph.len(), walk.trail().iter().map(|&instr| InstrId(instr)));
-    known.insert(state(&walk));
+    known.insert(frames[0].set.clone());
     while let Some(top) = frames.last_mut() {
         let Some(instr) = top.children.pop() else {
             frames.pop();
@@ -97,7 +97,8 @@ fn explore(graph: &LiveGraph, limit: i64, most: usize) -> Explored {
         if walk.is_complete() {
             return Explored::Order;
         }
-        if !known.insert(state(&walk)) {
+        let set = with_moves(&top.set, &walk, top.length);
+        if known.contains(&set) {
             walk.undo_to(top.length);
             continue;
         }
@@ -105,15 +106,23 @@ fn explore(graph: &LiveGraph, limit: i64, most: usize) -> Explored {
             return Explored::TooMany;
         }
         states.push((parent, InstrId(instr)));
-        frames.push(frame(states.len() as u32, &walk, limit, graph));
+        known.insert(set.clone());
+        frames.push(frame(states.len() as u32, &walk, limit, graph, set));
     }
     Explored::All(states)
 }
 
-fn frame(state: u32, walk: &Walk, limit: i64, graph: &LiveGraph) -> Frame {
+/// Return a set with the moves since it had `length` instructions.
+fn with_moves(set: &BitSet, walk: &Walk, length: usize) -> BitSet {
+    let mut set = set.clone();
+    walk.trail()[length..].iter().for_each(|instr| set.insert(InstrId(*instr)));
+    set
+}
+
+fn frame(state: u32, walk: &Walk, limit: i64, graph: &LiveGraph, set: BitSet) -> Frame {
     let fits = |instr: &u32| graph.packing().fits(walk.live() + walk.delta(*instr), limit);
     let mut children: Vec<u32> = walk.ready().iter().copied().filter(fits).collect();
     // The same certificate on every run, whatever the walk did before.
     children.sort_unstable();
-    Frame { state, length: walk.trail().len(), children }
+    Frame { state, length: walk.trail().len(), set, children }
 }

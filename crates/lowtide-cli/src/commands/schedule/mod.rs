@@ -18,7 +18,7 @@ use lowtide::pipeline::{Options, explain};
 use lowtide::problem::Goal;
 use lowtide_io::{LineWriter, format_certificate_header, format_schedule};
 use lowtide_tool::args::{FormatArgs, name_of};
-use lowtide_tool::certificates::Claims;
+use lowtide_tool::certificates::{Claims, Lines};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::output::{print, print_csv, print_json};
 use lowtide_tool::table::{counted, grouped, width, wrapped};
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
         );
         certificates.line(&header).map_err(|error| write_failure(&args.certificate, error))?;
     }
-    let mut claims = Claims::default();
+    let (mut claims, mut lines) = (Claims::default(), Lines::default());
     let totals = Totals::default().document();
     let mut document = Document { kernels: Vec::new(), repeated: 0, totals, store: None };
     work.for_each_kernel(
@@ -179,8 +179,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<(), Failure> {
                 rows::write(rows, &result).map_err(|error| write_failure(&args.output, error))?;
             }
             if let Some(certificates) = &mut certificates {
-                for line in &result.certificates.lines {
-                    certificates.line(line).map_err(|error| write_failure(&args.certificate, error))?;
+                for line in lines.next(&result.certificates) {
+                    certificates.line(&line).map_err(|error| write_failure(&args.certificate, error))?;
                 }
                 claims.add(&result.certificates.claims);
             }

@@ -7,7 +7,6 @@ use std::time::Instant;
 use super::super::store::StoreCounts;
 use clap::Args;
 use lowtide::algorithm::Algorithm;
-use lowtide::certify::KnownLengths;
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::Options;
 use lowtide::problem::{Measure, Problem};
@@ -19,7 +18,7 @@ use lowtide::throughput::{CyclesPerWave, cycles_per_wave, loop_weight};
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
-use lowtide_tool::certificates::Certificates;
+use lowtide_tool::certificates::{Certificates, Known};
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::names::demangled;
 use lowtide_tool::solve::Run;
@@ -331,7 +330,7 @@ pub(in super::super) struct Work {
     /// Whether proofs for a separate verifier are made.
     certify: bool,
     baseline: Baseline,
-    known_lengths: KnownLengths,
+    known_proofs: Known,
     pub(super) run: Run,
     /// Totals for the terminal.
     so_far: Mutex<Totals>,
@@ -387,10 +386,10 @@ impl Work {
             Method::Algorithm(_) => None,
             Method::Constraints(model) => Some(Constraints::new(model, &options, explain)?),
         };
-        let known_lengths = KnownLengths::default();
+        let known_proofs = Known::default();
         let (run, so_far) = (Run::with_store(args.store.open()?), Mutex::default());
         let baseline = Baseline::Production;
-        Ok(Work { targets, options, constraints, certify: false, baseline, known_lengths, run, so_far })
+        Ok(Work { targets, options, constraints, certify: false, baseline, known_proofs, run, so_far })
     }
 
     /// Return what was found in the store. None without a store.
@@ -481,7 +480,7 @@ impl Work {
         let seconds = start.elapsed().as_secs_f64();
         let certificates = match self.certify {
             true => {
-                Certificates::new(self.options.goal, kernel, target, problems, &outcome, &self.known_lengths)
+                Certificates::new(self.options.goal, kernel, target, problems, &outcome, &self.known_proofs)
             }
             false => Certificates::default(),
         };
