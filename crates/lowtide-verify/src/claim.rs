@@ -459,7 +459,7 @@ fn check_waves<'s>(
     }
     let Some(name) = &claim.region else {
         ensure(claim.proof.is_none(), "the claim has a proof without a region")?;
-        let reason = format_args!("register files and max_occupancy allow {most} waves, not {claimed}");
+        let reason = format!("register files and max_occupancy allow {most} waves, not {claimed}");
         return ensure(claimed == most, reason).map(|()| None);
     };
     ensure(claim.proof.is_some() || claim.same.is_some(), "the claim has a region without a proof")?;
