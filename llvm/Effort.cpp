@@ -46,8 +46,9 @@ Effort::Effort(const lowtide_options &Options, size_t Instrs) {
   bool IsTimed = Options.nodes == 0;
   // Trials take more time than linear in the size of a function.
   MostTries = IsTimed ? Unlimited : std::clamp<size_t>(3000 / std::max<size_t>(Instrs, 1), 4, 12);
-  // A larger budget is a wish for more effort, and no budget for any effort.
-  MostShare = 0.5 * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
+  // A larger budget is a wish for more effort, and no budget for any effort. The most waves take more trials than the best trade-off.
+  double UsualShare = Options.goal == LOWTIDE_THROUGHPUT ? 0.5 : 1.5;
+  MostShare = UsualShare * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
   if (!IsTimed || Options.nanoseconds_per_instr == 0)
     MostShare = std::numeric_limits<double>::infinity();
 }
