@@ -164,8 +164,13 @@ fn generated() -> impl Iterator<Item = Region> {
     })
 }
 
-/// Regions, each by both methods.
-const COUNT: usize = 200;
+/// Regions, each by both methods, and how many of them are proved by pass 2, by the solver and by both. CI limits the time.
+fn expected() -> (usize, [u32; 3]) {
+    match std::env::var_os("CI") {
+        Some(_) => (200, [198, 183, 182]),
+        None => (300, [297, 272, 271]),
+    }
+}
 
 /// Steps for pass 2, and work for the solver: most regions need far less. Neither depends on the machine.
 const STEPS: u64 = 1_000_000;
@@ -177,6 +182,7 @@ const SMALL: usize = 16;
 #[test]
 fn pass_2_and_the_constraint_model_find_the_same_length() {
     let Some(solver) = solver() else { return };
+    let (count, proved) = expected();
     let began = Instant::now();
     let mut random = Random::new(2);
     let real = real();
@@ -185,7 +191,7 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
     let vega = Target::builtin("gfx906").expect("built in");
     let mut solving = 0.0;
     let (mut asked, mut by_both, mut by_search, mut by_solver, mut shorter, mut small) = (0, 0, 0, 0, 0, 0);
-    for (number, region) in real.into_iter().chain(generated()).take(COUNT).enumerate() {
+    for (number, region) in real.into_iter().chain(generated()).take(count).enumerate() {
         let problem = problem(&region, if number < real_ones { &vega } else { &single });
         let source: Vec<InstrId> = region.instrs().collect();
         let class = problem.primary_class();
@@ -236,8 +242,8 @@ fn pass_2_and_the_constraint_model_find_the_same_length() {
          {by_both} by both; {:.0} s, {solving:.0} s of that by the solver",
         began.elapsed().as_secs_f64()
     );
-    assert!(asked == COUNT && shorter > 100, "{asked} {shorter}");
+    assert!(asked == count && 2 * shorter as usize > count, "{asked} {shorter}");
     // As measured; with limits on steps and on work, the figures are the same on every machine.
-    assert_eq!([by_search, by_solver, by_both], [198, 183, 182]);
+    assert_eq!([by_search, by_solver, by_both], proved);
     assert!(small >= 20, "{small} small regions");
 }

@@ -136,7 +136,8 @@ fn limits_on_registers_are_kept_as_by_brute_force() {
         let limited = problem.clone().with_register_limit(most);
         let outcome = pack(&limited, Budget::UNLIMITED);
         let within = Within { registers: Some(most), levels: None };
-        let longest = free.best.length() + 2;
+        // What is impossible takes brute force the longest. CI limits the time.
+        let longest = free.best.length() + if std::env::var_os("CI").is_some() { 2 } else { 4 };
         match brute_force(&region, &target, within, longest) {
             Some(best) => {
                 assert!(outcome.fits && outcome.is_proved(), "seed {seed}");

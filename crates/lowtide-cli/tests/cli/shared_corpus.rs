@@ -55,12 +55,16 @@ fn every_bound_holds() {
     assert!(bounds["verified"].as_u64() > Some(80_000), "{}", bounds["verified"]);
 }
 
-/// `compare` puts every schedule of every algorithm through the checker. (The same command takes minutes for the whole corpus.)
+/// `compare` puts every schedule of every algorithm through the checker. That takes minutes, so where CI limits the time, one file has to do.
 #[test]
-fn every_algorithm_is_legal_on_every_region_of_darktable() {
+fn every_algorithm_is_legal_on_every_region() {
     let words = ["compare", "--algorithm", "all", "--budget", "10us", "--latencies", "recorded"];
-    let Some(document) = json_of("darktable.jsonl.gz", &words) else { return };
-    assert_eq!(document["regions"], 4_490);
+    let (file, regions) = match std::env::var_os("CI") {
+        Some(_) => ("darktable.jsonl.gz", 4_490),
+        None => ("", 43_848),
+    };
+    let Some(document) = json_of(file, &words) else { return };
+    assert_eq!(document["regions"], regions);
     let waves = |name: &str| document["algorithms"][name]["occupancy"].as_u64().unwrap();
     assert!(waves("auto") >= waves("source") && waves("few-registers") > waves("production"), "{document}");
 }
