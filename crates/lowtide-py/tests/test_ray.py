@@ -343,6 +343,10 @@ def test_a_run_continues_with_what_is_missing(cluster: Cluster, expected: tuple[
     assert (third.kernels, third.kept) == (0, first.kernels)
     with pytest.raises(ValueError, match="has results with other options"):
         lowtide.ray.run(folder, out, Options(nodes=NODES + 1))
+    kept = json.loads((out / "_options.json").read_text())
+    (out / "_options.json").write_text(json.dumps({**kept, "columns": kept["columns"][1:]}))
+    with pytest.raises(ValueError, match="the columns of another version"):
+        lowtide.ray.run(folder, out, Options(nodes=NODES))
 
 
 def test_the_command(cluster: Cluster, expected: tuple[pathlib.Path, list[str]], tmp_path: pathlib.Path) -> None:

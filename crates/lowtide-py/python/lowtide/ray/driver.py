@@ -27,7 +27,7 @@ import ray.exceptions
 
 from .._errors import InputError
 from .plan import Bundle, Item, bundles, halves
-from .schema import Rows
+from .schema import RESULTS, Rows
 from .work import Worker, facts_of, read_lines, read_rows, write
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
@@ -169,14 +169,14 @@ def run(
 
 
 class Folder:
-    """The folder of results: one Parquet file for each bundle, and the options of the run."""
+    """The folder of results: one Parquet file for each bundle, and the options of the run with the columns of its files."""
 
     def __init__(self, out: Union[str, "os.PathLike[str]"], options: Options) -> None:
         text = os.fspath(out)
         self.uri = text if "://" in text else "file://" + os.path.abspath(text)
         self._system, self._path = pyarrow.fs.FileSystem.from_uri(self.uri)
         self._system.create_dir(self._path, recursive=True)
-        wanted = dataclasses.asdict(options)
+        wanted = {**dataclasses.asdict(options), "columns": [f"{column.name}: {column.type}" for column in RESULTS]}
         try:
             with self._system.open_input_stream(f"{self._path}/{OPTIONS}") as file:
                 found = json.loads(file.read())
@@ -184,6 +184,8 @@ class Folder:
             with self._system.open_output_stream(f"{self._path}/{OPTIONS}") as file:
                 file.write(json.dumps(wanted).encode())
         else:
+            if found.pop("columns", None) != wanted.pop("columns"):
+                raise InputError(f"{text} has results with the columns of another version of Lowtide. Choose another folder")
             if found != wanted:
                 raise InputError(f"{text} has results with other options: {found}, not {wanted}. Choose another folder")
         self.parts = [info.path for info in self._files() if info.base_name.startswith("part-")]
