@@ -47,7 +47,7 @@ Effort::Effort(const lowtide_options &Options, size_t Instrs) {
   // Trials take more time than linear in the size of a function.
   MostTries = IsTimed ? Unlimited : std::clamp<size_t>(3000 / std::max<size_t>(Instrs, 1), 4, 12);
   // A larger budget is a wish for more effort, and no budget for any effort. The most waves take more trials than the best trade-off.
-  double UsualShare = Options.goal == LOWTIDE_THROUGHPUT ? 0.5 : 1.5;
+  double UsualShare = Options.goal == LOWTIDE_THROUGHPUT ? 0.4 : 1.5;
   MostShare = UsualShare * std::max(1.0, double(Options.nanoseconds_per_instr) / UsualBudget);
   if (!IsTimed || Options.nanoseconds_per_instr == 0)
     MostShare = std::numeric_limits<double>::infinity();
@@ -65,7 +65,7 @@ bool Effort::allows(size_t Tries, Spent OfFunction, double TrialSeconds) const {
 uint64_t Effort::budget(uint64_t Wanted, size_t Instrs, Spent OfFunction) const {
   // A search of all goals and numbers of waves goes over the function this many times.
   constexpr double Passes = 4;
-  constexpr double LeastPart = 0.2;
+  constexpr double LeastPart = 0.15;
   ThreadTime Time = timeWith(OfFunction);
   double Left = MostShare * Time.others() - Time.OnFunctions.Processor;
   double Needed = Passes * 1e-9 * double(Wanted) * double(std::max<size_t>(Instrs, 1));

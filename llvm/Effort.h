@@ -3,7 +3,7 @@
 // Most functions need one or two tries. Where the register allocator loses every gain, there are up to twenty, and a
 // compilation would take ten times as long. With a time budget, all searches and trials of a thread together may take
 // `MostShare` times the processor time of the rest of the compilation so far: functions that need little leave more to the others.
-// The first try is always allowed, but its search gets only what is left of that time, and at least a fifth of its
+// The first try is always allowed, but its search gets only what is left of that time, and at least 15 % of its
 // budget: a large function in a short compilation would take several times as long as the rest. With a budget of steps,
 // the number of tries depends on the size of the function alone, so that the code is the same on every machine.
 //

@@ -269,7 +269,7 @@ class Driver:
             if lines:
                 files = ray.data.from_items([{"path": path} for path in lines], override_num_blocks=len(lines))
                 readers = min(len(lines), max(1, int(ray.cluster_resources().get("CPU", 1))))
-                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, concurrency=readers))
+                datasets.append(files.map_batches(read_lines, batch_size=1, batch_format="numpy", num_cpus=READER, compute=ray.data.TaskPoolStrategy(size=readers)))
             if tables:
                 datasets.append(_as_kernels(ray.data.read_parquet(tables, include_paths=True, num_cpus=READER)))
         for dataset in datasets:
