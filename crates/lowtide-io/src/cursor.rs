@@ -255,6 +255,44 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// Read `[1,2]`, as compilers write it: two numbers and no white space. Return `None` without a step for any other text, which
+    /// then takes the general way and its errors.
+    #[inline]
+    pub(crate) fn compact_pair(&mut self) -> Option<[u32; 2]> {
+        let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+        compact.mark(b'[')?;
+        let first = compact.u32()?;
+        compact.mark(b',')?;
+        let second = compact.u32()?;
+        compact.mark(b']')?;
+        self.at = compact.at;
+        Some([first, second])
+    }
+
+    /// Read `[1,2,"d",3]` or `[1,2,"d",3,4]` without white space, and skip the last number. `kind` knows the letters. Return `None`
+    /// without a step for any other text.
+    #[inline]
+    pub(crate) fn compact_edge<T>(&mut self, kind: impl Fn(u8) -> Option<T>) -> Option<([u32; 3], T)> {
+        let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+        compact.mark(b'[')?;
+        let from = compact.u32()?;
+        compact.mark(b',')?;
+        let to = compact.u32()?;
+        compact.mark(b',')?;
+        compact.mark(b'"')?;
+        let kind = kind(*compact.bytes.get(compact.at)?)?;
+        compact.at += 1;
+        compact.mark(b'"')?;
+        compact.mark(b',')?;
+        let latency = compact.u32()?;
+        if compact.mark(b',').is_some() {
+            compact.u32()?;
+        }
+        compact.mark(b']')?;
+        self.at = compact.at;
+        Some(([from, to, latency], kind))
+    }
+
     /// Read an object with any keys; `each` reads one value. The caller decides whether a key may come twice.
     #[inline]
     pub(crate) fn object(
@@ -391,6 +429,36 @@ impl<'a> Cursor<'a> {
 #[cold]
 fn mistake(message: String, at: usize) -> Box<Mistake> {
     Box::new(Mistake { message, column: at + 1, path: Vec::new() })
+}
+
+/// A position in a text without white space.
+struct Compact<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Compact<'_> {
+    #[inline(always)]
+    fn mark(&mut self, mark: u8) -> Option<()> {
+        let found = self.bytes.get(self.at) == Some(&mark);
+        self.at += usize::from(found);
+        found.then_some(())
+    }
+
+    /// Read a number of at most nine digits, which fits into 32 bits.
+    #[inline(always)]
+    fn u32(&mut self) -> Option<u32> {
+        let start = self.at;
+        let mut value = 0u32;
+        while let Some(digit) = self.bytes.get(self.at).map(|byte| byte.wrapping_sub(b'0'))
+            && digit < 10
+        {
+            value = value.wrapping_mul(10).wrapping_add(digit.into());
+            self.at += 1;
+        }
+        let length = self.at - start;
+        (length == 1 || (2..=9).contains(&length) && self.bytes[start] != b'0').then_some(value)
+    }
 }
 
 /// The items of a list of a fixed form.
