@@ -446,6 +446,10 @@ fn kind_of_letter(letter: u8) -> Option<Kind> {
 
 /// Read the file and the width of a register.
 fn register(cursor: &mut Cursor) -> Parsed<(usize, u32)> {
+    let file = |letter| FILES.iter().position(|name| name.as_bytes() == [letter]);
+    if let Some(register) = cursor.compact_register(file) {
+        return Ok(register);
+    }
     cursor.tuple(REGISTER, |register| {
         register.item(Cursor::skip)?;
         let file = register.item(|cursor| {
@@ -473,6 +477,9 @@ fn through(cursor: &mut Cursor) -> Parsed<[u32; 3]> {
 
 /// Read the pressure `[at, between]` of each file.
 fn peaks(cursor: &mut Cursor) -> Parsed<Peaks> {
+    if let Some(pairs) = cursor.compact_pairs([b"{\"V\":", b",\"S\":", b",\"A\":"]) {
+        return Ok(pairs.map(|[at, between]| Peak { at, between }));
+    }
     let mut peaks = Peaks::default();
     cursor.fields("an object with V, S and A", &FILES, &[], |cursor, field| {
         let peak = cursor.tuple("[at, between]", |peak| {
@@ -550,4 +557,30 @@ fn max_occupancy(targets: &[Target], header: &Header) -> Result<Option<u32>, Str
         }
     };
     Ok([from_limit, from_attribute].into_iter().flatten().min())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_current_line() {
+        let most = Registers::MOST as u32;
+        let numbers = [0, 5, most - 1, most, u32::MAX];
+        let mut registers = Registers { line: u32::MAX - 1, ..Registers::default() };
+        // The number of the line starts again at the second line.
+        for line in 0..4 {
+            registers.clear();
+            for (place, number) in (0..).zip(numbers) {
+                assert_eq!(registers.get(number), None, "line {line}");
+                assert!(registers.insert(number, RegisterId(place)), "line {line}");
+                assert!(
+                    !registers.insert(number, RegisterId(place)),
+                    "line {line}: {number} is listed twice"
+                );
+                assert_eq!(registers.get(number), Some(RegisterId(place)), "line {line}");
+            }
+            assert_eq!(registers.get(most + 1), None);
+        }
+    }
 }

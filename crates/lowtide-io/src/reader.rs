@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lowtide::region::{Kernel, Region};
+use lowtide::region::{Kernel, Region, RegionBuilder};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::Deserialize;
 use smallvec::SmallVec;
@@ -79,6 +79,8 @@ enum Source {
 struct LineKernels {
     lines: Lines,
     dumps: DumpReader,
+    /// For lines of the own format. It keeps its memory from line to line.
+    builder: RegionBuilder,
     /// The first region of the next kernel.
     ahead: Option<Entry>,
 }
@@ -119,7 +121,12 @@ impl KernelReader {
 
     fn new(mut lines: Lines) -> Result<Self, ReadError> {
         if !lines.starts_with(PARQUET) {
-            let lines = LineKernels { lines, dumps: DumpReader::new(), ahead: None };
+            let lines = LineKernels {
+                lines,
+                dumps: DumpReader::new(),
+                builder: RegionBuilder::default(),
+                ahead: None,
+            };
             return Ok(KernelReader::of(Source::Lines(Box::new(lines))));
         }
         let cannot = lines.file_error("cannot be read");
@@ -194,7 +201,7 @@ impl LineKernels {
             return Ok(None);
         };
         let entry = match format_of(line) {
-            Ok(Format::Own) => region_file::parse_line(line),
+            Ok(Format::Own) => region_file::parse_line(line, &mut self.builder),
             Ok(Format::LlvmDump) => self.dumps.parse_line(line),
             Err(message) => Err(message),
         };

@@ -159,9 +159,16 @@ fn lengths(leaf: &Leaf, levels: &Levels) -> Vec<Vec<u32>> {
     let depth = leaf.lists.len();
     let mut lengths: Vec<Vec<u32>> = vec![Vec::new(); depth];
     for (&repetition, &definition) in levels.repetition.iter().zip(&levels.definition) {
-        // One more element of the list at this depth. A damaged file can have levels beyond the innermost list.
         let depth_of_element = repetition as usize;
-        if depth_of_element > depth {
+        // Most elements belong to the innermost list.
+        if depth_of_element == depth
+            && let Some(last) = lengths[depth - 1].last_mut()
+        {
+            *last += 1;
+            continue;
+        }
+        // A damaged file can have levels beyond the innermost list.
+        if depth_of_element >= depth {
             continue;
         }
         if depth_of_element > 0
