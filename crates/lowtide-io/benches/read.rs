@@ -1,12 +1,14 @@
 //! How fast kernels are read. Files of lines lie in memory, so that the disk does not count. Parquet files are in the page cache.
 //! `LOWTIDE_CORPUS=FOLDER` reads files of the same names in another folder.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 use divan::counter::{BytesCount, ItemsCount};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use lowtide::region::Kernel;
-use lowtide_io::{KernelFileWriter, KernelReader};
+use lowtide_io::{KernelFileWriter, KernelReader, format_line};
 
 fn main() {
     divan::main();
@@ -52,6 +54,19 @@ fn gzip(bencher: divan::Bencher, name: &str) {
 #[divan::bench(args = FILES)]
 fn plain(bencher: divan::Bencher, name: &str) {
     bench(bencher, &unpack(&load(name)));
+}
+
+/// The same kernels as lines of the own format.
+#[divan::bench(args = FILES)]
+fn own_gzip(bencher: divan::Bencher, name: &str) {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    for kernel in KernelReader::from_reader(Box::new(Cursor::new(load(name))), name).expect("readable") {
+        let kernel = kernel.expect("valid");
+        for region in &kernel.regions {
+            writeln!(packed, "{}", format_line(&kernel, region)).expect("memory takes all");
+        }
+    }
+    bench(bencher, &packed.finish().expect("memory takes all"));
 }
 
 #[divan::bench(args = FILES)]

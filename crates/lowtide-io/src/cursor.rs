@@ -255,6 +255,84 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// Read `[1,2]`, as compilers write it: two numbers and no white space. Return `None` without a step for any other text, which
+    /// then takes the general way and its errors.
+    #[inline]
+    pub(crate) fn compact_pair(&mut self) -> Option<[u32; 2]> {
+        let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+        compact.mark(b'[')?;
+        let first = compact.u32()?;
+        compact.mark(b',')?;
+        let second = compact.u32()?;
+        compact.mark(b']')?;
+        self.at = compact.at;
+        Some([first, second])
+    }
+
+    /// Read `[1,2,"d",3]` or `[1,2,"d",3,4]` without white space, and skip the last number. `kind` knows the letters. Return `None`
+    /// without a step for any other text.
+    #[inline]
+    pub(crate) fn compact_edge<T>(&mut self, kind: impl Fn(u8) -> Option<T>) -> Option<([u32; 3], T)> {
+        let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+        compact.mark(b'[')?;
+        let from = compact.u32()?;
+        compact.mark(b',')?;
+        let to = compact.u32()?;
+        compact.mark(b',')?;
+        compact.mark(b'"')?;
+        let kind = kind(*compact.bytes.get(compact.at)?)?;
+        compact.at += 1;
+        compact.mark(b'"')?;
+        compact.mark(b',')?;
+        let latency = compact.u32()?;
+        if compact.mark(b',').is_some() {
+            compact.u32()?;
+        }
+        compact.mark(b']')?;
+        self.at = compact.at;
+        Some(([from, to, latency], kind))
+    }
+
+    /// Read `["VGPR_32","V",1]` without white space and escapes, and skip the first text. `file` knows the letters. Return `None`
+    /// without a step for any other text.
+    #[inline]
+    pub(crate) fn compact_register<T>(&mut self, file: impl Fn(u8) -> Option<T>) -> Option<(T, u32)> {
+        let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+        compact.literal(b"[\"")?;
+        if self.has_escapes {
+            return None;
+        }
+        compact.at += length_to_low_byte(&compact.bytes[compact.at..]);
+        compact.literal(b"\",\"")?;
+        let file = file(*compact.bytes.get(compact.at)?)?;
+        compact.at += 1;
+        compact.literal(b"\",")?;
+        let number = compact.u32()?;
+        compact.mark(b']')?;
+        self.at = compact.at;
+        Some((file, number))
+    }
+
+    /// Read an object with a pair of numbers for each of these keys, in their order and without white space. Each key comes with its
+    /// quotes, and with the marks before and after it. Return `None` without a step for any other text.
+    pub(crate) fn compact_pairs<const N: usize>(&mut self, keys: [&[u8]; N]) -> Option<[[u32; 2]; N]> {
+        let start = self.at;
+        let mut pairs = [[0; 2]; N];
+        let found = keys.iter().zip(&mut pairs).try_for_each(|(key, pair)| {
+            let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
+            compact.literal(key)?;
+            self.at = compact.at;
+            *pair = self.compact_pair()?;
+            Some(())
+        });
+        if found.is_some() && self.byte(self.at) == Some(b'}') {
+            self.at += 1;
+            return Some(pairs);
+        }
+        self.at = start;
+        None
+    }
+
     /// Read an object with any keys; `each` reads one value. The caller decides whether a key may come twice.
     #[inline]
     pub(crate) fn object(
@@ -393,6 +471,43 @@ fn mistake(message: String, at: usize) -> Box<Mistake> {
     Box::new(Mistake { message, column: at + 1, path: Vec::new() })
 }
 
+/// A position in a text without white space.
+struct Compact<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Compact<'_> {
+    #[inline(always)]
+    fn mark(&mut self, mark: u8) -> Option<()> {
+        let found = self.bytes.get(self.at) == Some(&mark);
+        self.at += usize::from(found);
+        found.then_some(())
+    }
+
+    #[inline(always)]
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        let found = self.bytes.get(self.at..)?.starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found.then_some(())
+    }
+
+    /// Read a number of at most nine digits, which fits into 32 bits.
+    #[inline(always)]
+    fn u32(&mut self) -> Option<u32> {
+        let start = self.at;
+        let mut value = 0u32;
+        while let Some(digit) = self.bytes.get(self.at).map(|byte| byte.wrapping_sub(b'0'))
+            && digit < 10
+        {
+            value = value.wrapping_mul(10).wrapping_add(digit.into());
+            self.at += 1;
+        }
+        let length = self.at - start;
+        (length == 1 || (2..=9).contains(&length) && self.bytes[start] != b'0').then_some(value)
+    }
+}
+
 /// The items of a list of a fixed form.
 pub(crate) struct Tuple<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
@@ -498,6 +613,66 @@ mod tests {
                     assert_eq!(skipped, here.is_some(), "{text:?}");
                 }
             }
+        }
+    }
+
+    /// The short ways read the same as the general ones, and take no step where they do not apply.
+    #[test]
+    fn short_ways_agree_with_the_general_ones() {
+        let numbers =
+            ["0", "12", "999999999", "1000000000", "4294967295", "4294967296", "01", "-1", "1.0", " 1", ""];
+        let ends = ["]", ",3]", ", ]", " ]", ""];
+        let mut short = 0;
+        for (a, b, end) in
+            numbers.iter().flat_map(|a| numbers.iter().flat_map(move |b| ends.map(|end| (a, b, end))))
+        {
+            let text = format!("[{a},{b}{end}");
+            let general = Cursor::new(&text)
+                .tuple("a pair", |pair| Ok([pair.item(Cursor::u32)?, pair.item(Cursor::u32)?]));
+            let mut cursor = Cursor::new(&text);
+            match cursor.compact_pair() {
+                Some(pair) => {
+                    assert_eq!((general.ok(), cursor.at), (Some(pair), text.len()), "{text}");
+                    short += 1;
+                }
+                None => assert_eq!(cursor.at, 0, "{text}"),
+            }
+        }
+        assert_eq!(short, 9); // three of the numbers in both places
+
+        let edge = |text: &str| Cursor::new(text).compact_edge(|letter| (letter == b'd').then_some(letter));
+        assert_eq!(edge(r#"[1,20,"d",3]"#), Some(([1, 20, 3], b'd')));
+        assert_eq!(edge(r#"[1,20,"d",3,456]"#), Some(([1, 20, 3], b'd')));
+        for text in [
+            r#"[1,-1,"d",3]"#,
+            r#"[1,2,"dd",3]"#,
+            r#"[1,2,"x",3]"#,
+            r#"[1,2,"d",3,"r"]"#,
+            r#"[1,2,"d",3,4,5]"#,
+        ] {
+            assert_eq!(edge(text), None, "{text}");
+        }
+
+        let register =
+            |text: &str| Cursor::new(text).compact_register(|letter| (letter == b'V').then_some(letter));
+        assert_eq!(register(r#"["VReg_64","V",2]"#), Some((b'V', 2)));
+        for text in [
+            r#"["V\"R","V",2]"#,
+            r#"["V R","V",2]"#,
+            r#"["VR","S",2]"#,
+            r#"["VR","VV",2]"#,
+            r#"["VR","V",2,3]"#,
+            r#"["VR"#,
+        ] {
+            assert_eq!(register(text), None, "{text}");
+        }
+
+        let pairs = |text: &str| Cursor::new(text).compact_pairs([b"{\"V\":", b",\"S\":"]);
+        assert_eq!(pairs(r#"{"V":[1,2],"S":[3,4]}"#), Some([[1, 2], [3, 4]]));
+        for text in [r#"{"V":[1,2]}"#, r#"{"S":[1,2],"V":[3,4]}"#, r#"{"V":[1,2],"S":[3,4],"A":[5,6]}"#] {
+            let mut cursor = Cursor::new(text);
+            assert_eq!(cursor.compact_pairs([b"{\"V\":", b",\"S\":"]), None, "{text}");
+            assert_eq!(cursor.at, 0, "{text}");
         }
     }
 

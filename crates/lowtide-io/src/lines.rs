@@ -18,7 +18,17 @@ pub(crate) struct Lines {
     file: String,
     line: u64,
     max_line: usize,
+    /// The current line, if it lies in several pieces.
     buffer: Vec<u8>,
+    /// The bytes of the current line, with its end, that the input still holds.
+    held: usize,
+}
+
+/// Where the current line lies.
+enum Place {
+    /// In the input, with this length.
+    Input(usize),
+    Buffer,
 }
 
 impl Lines {
@@ -61,7 +71,7 @@ impl Lines {
             true => Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(input))),
             false => Box::new(input),
         };
-        Ok(Lines { input, gzip, file, line: 0, max_line: MAX_LINE, buffer: Vec::new() })
+        Ok(Lines { input, gzip, file, line: 0, max_line: MAX_LINE, buffer: Vec::new(), held: 0 })
     }
 
     /// Return whether the next bytes are these. Must be called before the first line.
@@ -76,26 +86,27 @@ impl Lines {
 
     /// Return the next line that is not blank, without its end. `None` after the last one.
     pub(crate) fn next_line(&mut self) -> Result<Option<&str>, ReadError> {
-        loop {
+        let place = loop {
             self.line += 1;
-            if !self.fill()? {
+            let Some(place) = self.fill()? else {
                 return Ok(None);
+            };
+            if !bytes(&mut *self.input, &self.buffer, &place).trim_ascii().is_empty() {
+                break place;
             }
-            if !self.buffer.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        match std::str::from_utf8(&self.buffer) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) => {
-                let column = error.valid_up_to() + 1;
-                Err(self.error(format!("invalid UTF-8 at byte {column} of the line")))
-            }
-        }
+        };
+        let (file, line) = (&self.file, self.line);
+        let bytes = bytes(&mut *self.input, &self.buffer, &place);
+        std::str::from_utf8(bytes).map(Some).map_err(|error| ReadError {
+            file: file.clone(),
+            line: Some(line),
+            message: format!("invalid UTF-8 at byte {} of the line", error.valid_up_to() + 1),
+        })
     }
 
-    /// Read up to the end of the line. Return false at the end of the file.
-    fn fill(&mut self) -> Result<bool, ReadError> {
+    /// Read up to the end of the line. Return `None` at the end of the file.
+    fn fill(&mut self) -> Result<Option<Place>, ReadError> {
+        self.input.consume(std::mem::take(&mut self.held));
         self.buffer.clear();
         loop {
             let available = match self.input.fill_buf() {
@@ -115,7 +126,7 @@ impl Lines {
                 }
             };
             if available.is_empty() {
-                return Ok(!self.buffer.is_empty());
+                return Ok((!self.buffer.is_empty()).then_some(Place::Buffer));
             }
             let end = memchr::memchr(b'\n', available);
             let part = &available[..end.unwrap_or(available.len())];
@@ -123,11 +134,18 @@ impl Lines {
                 let limit = self.max_line >> 20;
                 return Err(self.error(format!("the line is longer than {limit} MiB and was not read")));
             }
+            // Nearly all lines lie in the input as a whole, and are parsed there.
+            if let Some(end) = end
+                && self.buffer.is_empty()
+            {
+                self.held = end + 1;
+                return Ok(Some(Place::Input(end)));
+            }
             self.buffer.extend_from_slice(part);
             let used = part.len() + usize::from(end.is_some());
             self.input.consume(used);
             if end.is_some() {
-                return Ok(true);
+                return Ok(Some(Place::Buffer));
             }
         }
     }
@@ -144,5 +162,14 @@ impl Lines {
 
     pub(crate) fn line_number(&self) -> u64 {
         self.line
+    }
+}
+
+/// Return the bytes of a line.
+fn bytes<'a>(input: &'a mut dyn BufRead, buffer: &'a [u8], place: &Place) -> &'a [u8] {
+    match *place {
+        // The input holds these bytes, so that this reads nothing and cannot fail.
+        Place::Input(length) => input.fill_buf().map_or(&[], |bytes| &bytes[..length.min(bytes.len())]),
+        Place::Buffer => buffer,
     }
 }

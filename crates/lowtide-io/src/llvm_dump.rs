@@ -67,8 +67,7 @@ static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| Target::all_builtin().c
 /// A reader of lines. It reuses its memory from line to line.
 pub(crate) struct DumpReader {
     builder: RegionBuilder,
-    /// Registers by their number.
-    registers: FxHashMap<u32, RegisterId>,
+    registers: Registers,
     pending: Pending,
     targets: &'static [Target],
     /// Function, source and processor: the same for many lines.
@@ -86,6 +85,52 @@ impl LastText {
             self.0 = text.into();
         }
         self.0.clone()
+    }
+}
+
+/// The registers of a line by their number. Compilers number registers from 0, so that a table has nearly all of them.
+#[derive(Default)]
+struct Registers {
+    /// The number of the line.
+    line: u32,
+    /// For each register number, the last line that has it, and its index there.
+    table: Vec<(u32, RegisterId)>,
+    /// Registers with numbers beyond the table.
+    others: FxHashMap<u32, RegisterId>,
+}
+
+impl Registers {
+    /// The most entries of the table.
+    const MOST: usize = 1 << 16;
+
+    fn clear(&mut self) {
+        self.others.clear();
+        self.line = self.line.wrapping_add(1);
+        if self.line == 0 {
+            self.table.clear();
+            self.line = 1;
+        }
+    }
+
+    /// Add a register. Return false if its number is known already.
+    fn insert(&mut self, number: u32, register: RegisterId) -> bool {
+        let place = number as usize;
+        if place >= Self::MOST {
+            return self.others.insert(number, register).is_none();
+        }
+        if place >= self.table.len() {
+            self.table.resize((place + 1).next_power_of_two(), (0, RegisterId(0)));
+        }
+        let last = std::mem::replace(&mut self.table[place], (self.line, register));
+        last.0 != self.line
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> Option<RegisterId> {
+        match self.table.get(number as usize) {
+            Some((line, register)) => (*line == self.line).then_some(*register),
+            None => self.others.get(&number).copied(),
+        }
     }
 }
 
@@ -138,7 +183,7 @@ impl DumpReader {
     pub(crate) fn new() -> Self {
         DumpReader {
             builder: RegionBuilder::default(),
-            registers: FxHashMap::default(),
+            registers: Registers::default(),
             pending: Pending::default(),
             targets: &TARGETS,
             texts: Default::default(),
@@ -206,8 +251,8 @@ impl DumpReader {
                     let (file, lanes) = register(cursor)?;
                     let class = files.class(file, builder);
                     match registers.insert(number, builder.register(name, class, lanes, 1)) {
-                        None => Ok(()),
-                        Some(_) => Err(cursor.fault(format!("register {number} is listed twice"))),
+                        true => Ok(()),
+                        false => Err(cursor.fault(format!("register {number} is listed twice"))),
                     }
                 })?,
                 "rp" => header.peaks = peaks(cursor)?,
@@ -243,7 +288,7 @@ impl DumpReader {
                 builder.through(*class, weight);
             }
         }
-        let id = |lanes: Lanes| registers.get(&lanes.register).copied();
+        let id = |lanes: Lanes| registers.get(lanes.register);
         for &lanes in &pending.live_in {
             let register = id(lanes).ok_or_else(|| format!("in: unknown register {}", lanes.register))?;
             builder.live_in(register, lanes.mask.into());
@@ -307,6 +352,10 @@ fn node(cursor: &mut Cursor, builder: &mut RegionBuilder, pending: &mut Pending)
         let instr = builder.instr(spec);
         node.item(|cursor| {
             cursor.list("a list of definitions", |cursor| {
+                if let Some([register, mask]) = cursor.compact_pair() {
+                    pending.defs.push((instr, Lanes { register, mask }, DefFlags::default()));
+                    return Ok(());
+                }
                 cursor.tuple(DEF, |def| {
                     let lanes = Lanes { register: def.item(Cursor::u32)?, mask: def.item(Cursor::u32)? };
                     let flags = def.optional(def_flags)?.unwrap_or_default();
@@ -331,6 +380,9 @@ fn def_flags(cursor: &mut Cursor) -> Parsed<DefFlags> {
 
 #[inline]
 fn operand(cursor: &mut Cursor) -> Parsed<Lanes> {
+    if let Some([register, mask]) = cursor.compact_pair() {
+        return Ok(Lanes { register, mask });
+    }
     cursor.tuple(OPERAND, |operand| {
         Ok(Lanes { register: operand.item(Cursor::u32)?, mask: operand.item(Cursor::u32)? })
     })
@@ -344,6 +396,13 @@ enum Kind {
 }
 
 fn edge(cursor: &mut Cursor, builder: &mut RegionBuilder) -> Parsed<()> {
+    if let Some(([from, to, latency], kind)) = cursor.compact_edge(kind_of_letter) {
+        match kind {
+            Kind::Binds(kind) => builder.depend(InstrId(from), InstrId(to), kind, latency),
+            Kind::Hint(kind) => builder.hint(InstrId(from), Some(InstrId(to)), kind, latency),
+        }
+        return Ok(());
+    }
     cursor.tuple(EDGE, |edge| {
         let from = InstrId(edge.item(Cursor::u32)?);
         let to = edge.item(|cursor| cursor.integer(-1, u32::MAX.into()))?;
@@ -362,24 +421,35 @@ fn edge(cursor: &mut Cursor, builder: &mut RegionBuilder) -> Parsed<()> {
 
 fn edge_kind(cursor: &mut Cursor) -> Parsed<Kind> {
     let letter = cursor.string()?;
-    Ok(match &*letter {
-        "d" => Kind::Binds(DepKind::Data),
-        "a" => Kind::Binds(DepKind::Anti),
-        "o" => Kind::Binds(DepKind::Output),
-        "m" => Kind::Binds(DepKind::Memory),
-        "b" => Kind::Binds(DepKind::Barrier),
-        "A" => Kind::Hint(HintKind::Artificial),
-        "C" => Kind::Hint(HintKind::Cluster),
-        "W" => Kind::Hint(HintKind::Weak),
-        _ => {
-            let message = format!("unknown kind {letter:?} of an edge (known: d, a, o, m, b, A, C, W)");
-            return Err(cursor.fault(message));
-        }
+    let kind = match letter.as_bytes() {
+        [letter] => kind_of_letter(*letter),
+        _ => None,
+    };
+    kind.ok_or_else(|| {
+        cursor.fault(format!("unknown kind {letter:?} of an edge (known: d, a, o, m, b, A, C, W)"))
+    })
+}
+
+fn kind_of_letter(letter: u8) -> Option<Kind> {
+    Some(match letter {
+        b'd' => Kind::Binds(DepKind::Data),
+        b'a' => Kind::Binds(DepKind::Anti),
+        b'o' => Kind::Binds(DepKind::Output),
+        b'm' => Kind::Binds(DepKind::Memory),
+        b'b' => Kind::Binds(DepKind::Barrier),
+        b'A' => Kind::Hint(HintKind::Artificial),
+        b'C' => Kind::Hint(HintKind::Cluster),
+        b'W' => Kind::Hint(HintKind::Weak),
+        _ => return None,
     })
 }
 
 /// Read the file and the width of a register.
 fn register(cursor: &mut Cursor) -> Parsed<(usize, u32)> {
+    let file = |letter| FILES.iter().position(|name| name.as_bytes() == [letter]);
+    if let Some(register) = cursor.compact_register(file) {
+        return Ok(register);
+    }
     cursor.tuple(REGISTER, |register| {
         register.item(Cursor::skip)?;
         let file = register.item(|cursor| {
@@ -407,6 +477,9 @@ fn through(cursor: &mut Cursor) -> Parsed<[u32; 3]> {
 
 /// Read the pressure `[at, between]` of each file.
 fn peaks(cursor: &mut Cursor) -> Parsed<Peaks> {
+    if let Some(pairs) = cursor.compact_pairs([b"{\"V\":", b",\"S\":", b",\"A\":"]) {
+        return Ok(pairs.map(|[at, between]| Peak { at, between }));
+    }
     let mut peaks = Peaks::default();
     cursor.fields("an object with V, S and A", &FILES, &[], |cursor, field| {
         let peak = cursor.tuple("[at, between]", |peak| {
@@ -484,4 +557,30 @@ fn max_occupancy(targets: &[Target], header: &Header) -> Result<Option<u32>, Str
         }
     };
     Ok([from_limit, from_attribute].into_iter().flatten().min())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_current_line() {
+        let most = Registers::MOST as u32;
+        let numbers = [0, 5, most - 1, most, u32::MAX];
+        let mut registers = Registers { line: u32::MAX - 1, ..Registers::default() };
+        // The number of the line starts again at the second line.
+        for line in 0..4 {
+            registers.clear();
+            for (place, number) in (0..).zip(numbers) {
+                assert_eq!(registers.get(number), None, "line {line}");
+                assert!(registers.insert(number, RegisterId(place)), "line {line}");
+                assert!(
+                    !registers.insert(number, RegisterId(place)),
+                    "line {line}: {number} is listed twice"
+                );
+                assert_eq!(registers.get(number), Some(RegisterId(place)), "line {line}");
+            }
+            assert_eq!(registers.get(most + 1), None);
+        }
+    }
 }

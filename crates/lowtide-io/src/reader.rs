@@ -1,15 +1,16 @@
 //! One reader for all region files: lines (plain or gzip, own format or LLVM dump) with one kernel in memory at a time, or Parquet.
 
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lowtide::region::{Kernel, Region};
-use rustc_hash::{FxHashMap, FxHashSet};
+use lowtide::region::{Kernel, Region, RegionBuilder};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::Deserialize;
+use smallvec::SmallVec;
 
 use crate::columnar::ParquetKernels;
 use crate::lines::Lines;
@@ -78,6 +79,8 @@ enum Source {
 struct LineKernels {
     lines: Lines,
     dumps: DumpReader,
+    /// For lines of the own format. It keeps its memory from line to line.
+    builder: RegionBuilder,
     /// The first region of the next kernel.
     ahead: Option<Entry>,
 }
@@ -118,7 +121,12 @@ impl KernelReader {
 
     fn new(mut lines: Lines) -> Result<Self, ReadError> {
         if !lines.starts_with(PARQUET) {
-            let lines = LineKernels { lines, dumps: DumpReader::new(), ahead: None };
+            let lines = LineKernels {
+                lines,
+                dumps: DumpReader::new(),
+                builder: RegionBuilder::default(),
+                ahead: None,
+            };
             return Ok(KernelReader::of(Source::Lines(Box::new(lines))));
         }
         let cannot = lines.file_error("cannot be read");
@@ -193,7 +201,7 @@ impl LineKernels {
             return Ok(None);
         };
         let entry = match format_of(line) {
-            Ok(Format::Own) => region_file::parse_line(line),
+            Ok(Format::Own) => region_file::parse_line(line, &mut self.builder),
             Ok(Format::LlvmDump) => self.dumps.parse_line(line),
             Err(message) => Err(message),
         };
@@ -213,8 +221,9 @@ impl LineKernels {
         let mut header = first.kernel;
         let mut position = first.position;
         let unnamed = header.name.is_empty();
-        let mut names = FxHashSet::default();
-        names.insert(first.region.name().to_string());
+        // The regions by a hash of their names. Regions with the same hash are compared.
+        let mut names: FxHashMap<u64, SmallVec<[u32; 1]>> = FxHashMap::default();
+        names.entry(region_number(&first.region)).or_default().push(0);
         let mut regions = vec![first.region];
         while let Some(entry) = self.next_entry()? {
             let KernelHeader { name, origin, .. } = &entry.kernel;
@@ -235,11 +244,13 @@ impl LineKernels {
                     "kernel {name:?}: target, entry or max_occupancy differ from its line before"
                 )));
             }
-            if !names.insert(entry.region.name().to_string()) {
+            let alike = names.entry(region_number(&entry.region)).or_default();
+            if alike.iter().any(|&other| regions[other as usize].name() == entry.region.name()) {
                 return Err(self
                     .lines
                     .error(format!("region {:?} of kernel {name:?} appears twice", entry.region.name())));
             }
+            alike.push(regions.len() as u32);
             regions.push(entry.region);
             position = entry.position;
             last = self.lines.line_number();
@@ -273,6 +284,11 @@ fn kernel_number(name: &str, origin: &str) -> u128 {
         u128::from(hasher.finish())
     };
     hash(0) << 64 | hash(1)
+}
+
+/// Return a hash of the name of a region.
+fn region_number(region: &Region) -> u64 {
+    FxBuildHasher.hash_one(region.name())
 }
 
 enum Format {

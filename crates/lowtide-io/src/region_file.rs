@@ -265,7 +265,7 @@ impl Serialize for Part<'_> {
 }
 
 /// Read one line.
-pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
+pub(crate) fn parse_line(line: &str, builder: &mut RegionBuilder) -> Result<Entry, String> {
     let line: Line = crate::json::parse(line)?;
     if line.lowtide != VERSION {
         return Err(format!(
@@ -274,7 +274,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
         ));
     }
     let place = |message: String| format!("region {:?}: {message}", line.region);
-    let mut builder = RegionBuilder::new(&line.region);
+    builder.restart();
+    builder.name(&line.region);
     builder.loop_depth(line.loop_depth);
     line.frequency.into_iter().for_each(|frequency| builder.frequency(frequency));
     builder.boundary(&line.boundary);
@@ -367,7 +368,7 @@ pub(crate) fn parse_line(line: &str) -> Result<Entry, String> {
         });
     }
 
-    let region = builder.build().map_err(|error| place(error.to_string()))?;
+    let region = builder.finish().map_err(|error| place(error.to_string()))?;
     if line.max_occupancy == Some(0) {
         return Err(format!(
             "kernel {:?}: max_occupancy must be at least 1: leave it out if there is no limit",

@@ -30,6 +30,8 @@ pub(super) struct Columns<'a> {
     pub(super) row_group: &'a RowGroupMetaData,
     pub(super) rows: usize,
     pub(super) taken: Taken,
+    /// The memory of levels that are no longer needed.
+    pub(super) spare: Levels,
 }
 
 /// A column of texts: each distinct text once, and its number for each position.
@@ -85,7 +87,8 @@ impl Texts {
 }
 
 /// The levels of a column. A column without lists has no repetition levels; one that is never null has no definition levels.
-struct Levels {
+#[derive(Default)]
+pub(super) struct Levels {
     definition: Vec<i16>,
     repetition: Vec<i16>,
 }
@@ -106,11 +109,8 @@ pub(super) struct Lists {
 
 impl Lists {
     fn new(leaf: &Leaf, levels: Levels) -> Lists {
-        let mut around: Vec<Vec<u32>> = Vec::new();
-        for depth in 1..leaf.lists.len() {
-            around.push(lengths(leaf, &levels, depth));
-        }
-        let lengths = lengths(leaf, &levels, leaf.lists.len());
+        let mut around = lengths(leaf, &levels);
+        let lengths = around.pop().unwrap_or_default();
         let depth = leaf.lists.len() as i16;
         let kind = leaf.lists[leaf.lists.len() - 1];
         let parent = leaf.lists.len().checked_sub(2).map_or(0, |outer| leaf.lists[outer].element);
@@ -154,21 +154,39 @@ impl Lists {
     }
 }
 
-/// Return the lengths of all lists of a depth, counted from 1.
-fn lengths(leaf: &Leaf, levels: &Levels, depth: usize) -> Vec<u32> {
-    let element = leaf.lists[depth - 1].element;
-    let parent = depth.checked_sub(2).map_or(0, |outer| leaf.lists[outer].element);
-    let depth = depth as i16;
-    let mut lengths = Vec::new();
+/// Return the lengths of all lists, those of the outermost depth first.
+fn lengths(leaf: &Leaf, levels: &Levels) -> Vec<Vec<u32>> {
+    let depth = leaf.lists.len();
+    let mut lengths: Vec<Vec<u32>> = vec![Vec::new(); depth];
     for (&repetition, &definition) in levels.repetition.iter().zip(&levels.definition) {
-        if repetition < depth {
-            if definition >= parent {
-                lengths.push(u32::from(definition >= element));
-            }
-        } else if repetition == depth
-            && let Some(last) = lengths.last_mut()
+        let depth_of_element = repetition as usize;
+        // Most elements belong to the innermost list.
+        if depth_of_element == depth
+            && let Some(last) = lengths[depth - 1].last_mut()
         {
             *last += 1;
+            continue;
+        }
+        // A damaged file can have levels beyond the innermost list.
+        if depth_of_element >= depth {
+            continue;
+        }
+        if depth_of_element > 0
+            && let Some(last) = lengths[depth_of_element - 1].last_mut()
+        {
+            *last += 1;
+        }
+        let parent = depth_of_element.checked_sub(1).map_or(0, |outer| leaf.lists[outer].element);
+        if definition < parent {
+            continue;
+        }
+        // The element starts a list at each depth inside of it, up to the first that is empty or null.
+        for (list, lengths) in leaf.lists[depth_of_element..].iter().zip(&mut lengths[depth_of_element..]) {
+            let has_element = definition >= list.element;
+            lengths.push(u32::from(has_element));
+            if !has_element {
+                break;
+            }
         }
     }
     lengths
@@ -215,7 +233,7 @@ impl Columns<'_> {
     /// Read texts of these lists, or of the rows.
     pub(super) fn texts(&mut self, path: &str, lists: Option<&Lists>) -> Result<Texts, String> {
         let (leaf, levels, texts) = self.raw_texts(path)?;
-        let count = self.check_lists(path, &leaf, &levels, lists)?;
+        let count = self.check_lists(path, &leaf, levels, lists)?;
         self.check_count(path, texts.numbers.len(), count)?;
         Ok(texts)
     }
@@ -223,7 +241,7 @@ impl Columns<'_> {
     /// Read numbers of these lists.
     pub(super) fn numbers(&mut self, path: &str, lists: &Lists) -> Result<Vec<u32>, String> {
         let (leaf, levels, values) = self.raw_numbers(path)?;
-        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
+        let count = self.check_lists(path, &leaf, levels, Some(lists))?;
         self.check_count(path, values.len(), count)?;
         Ok(values)
     }
@@ -236,11 +254,13 @@ impl Columns<'_> {
             (leaf, levels, values.into_iter().map(u64::from).collect::<Vec<_>>())
         } else {
             let (leaf, levels, values) = self.raw::<Int64Type>(path)?;
-            let lanes = |value: i64| if leaf.is_unsigned { Ok(value as u64) } else { u64::try_from(value) };
-            let values = values.into_iter().map(lanes).collect::<Result<_, _>>().map_err(negative)?;
+            let values = match leaf.is_unsigned {
+                true => values.into_iter().map(|value| value as u64).collect(),
+                false => values.into_iter().map(u64::try_from).collect::<Result<_, _>>().map_err(negative)?,
+            };
             (leaf, levels, values)
         };
-        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
+        let count = self.check_lists(path, &leaf, levels, Some(lists))?;
         self.check_count(path, values.len(), count)?;
         Ok(values)
     }
@@ -248,7 +268,7 @@ impl Columns<'_> {
     /// Read Booleans of the rows.
     pub(super) fn booleans(&mut self, path: &str) -> Result<Vec<bool>, String> {
         let (leaf, levels, values) = self.raw::<BoolType>(path)?;
-        let count = self.check_lists(path, &leaf, &levels, None)?;
+        let count = self.check_lists(path, &leaf, levels, None)?;
         self.check_count(path, values.len(), count)?;
         Ok(values)
     }
@@ -260,8 +280,7 @@ impl Columns<'_> {
         lists: Option<&Lists>,
     ) -> Result<Nullable<ByteArray>, String> {
         let (leaf, levels, values) = self.raw::<ByteArrayType>(path)?;
-        let count = self.check_lists(path, &leaf, &levels, lists)?;
-        nullable(path, &leaf, &levels, values, count)
+        self.nullable(path, &leaf, levels, values, lists)
     }
 
     /// Read numbers that can be null.
@@ -271,19 +290,45 @@ impl Columns<'_> {
         lists: Option<&Lists>,
     ) -> Result<Nullable<u32>, String> {
         let (leaf, levels, values) = self.raw_numbers(path)?;
-        let count = self.check_lists(path, &leaf, &levels, lists)?;
-        nullable(path, &leaf, &levels, values, count)
+        self.nullable(path, &leaf, levels, values, lists)
     }
 
     /// Read numbers with a sign that can be null.
     pub(super) fn nullable_signed(&mut self, path: &str, lists: &Lists) -> Result<Nullable<i32>, String> {
         let (leaf, levels, values) = self.raw::<Int32Type>(path)?;
-        let count = self.check_lists(path, &leaf, &levels, Some(lists))?;
-        nullable(path, &leaf, &levels, values, count)
+        self.nullable(path, &leaf, levels, values, Some(lists))
+    }
+
+    fn nullable<T>(
+        &mut self,
+        path: &str,
+        leaf: &Leaf,
+        levels: Levels,
+        values: Vec<T>,
+        lists: Option<&Lists>,
+    ) -> Result<Nullable<T>, String> {
+        let count = self.compare_lists(path, leaf, &levels, lists)?;
+        let values = nullable(path, leaf, &levels, values, count);
+        self.spare = levels;
+        values
+    }
+
+    /// Check that a column has the levels of its lists, and keep the memory of the levels for the next column.
+    /// Return the number of its values, nulls included.
+    fn check_lists(
+        &mut self,
+        path: &str,
+        leaf: &Leaf,
+        levels: Levels,
+        lists: Option<&Lists>,
+    ) -> Result<usize, String> {
+        let count = self.compare_lists(path, leaf, &levels, lists);
+        self.spare = levels;
+        count
     }
 
     /// Check that a column has the levels of its lists. Return the number of its values, nulls included.
-    fn check_lists(
+    fn compare_lists(
         &self,
         path: &str,
         leaf: &Leaf,
@@ -322,8 +367,10 @@ impl Columns<'_> {
             return Ok((leaf, levels, values));
         }
         let (leaf, levels, values) = self.raw::<Int32Type>(path)?;
-        let number = |value: i32| if leaf.is_unsigned { Ok(value as u32) } else { u32::try_from(value) };
-        let values = values.into_iter().map(number).collect::<Result<_, _>>().map_err(range)?;
+        let values = match leaf.is_unsigned {
+            true => values.into_iter().map(|value| value as u32).collect(),
+            false => values.into_iter().map(u32::try_from).collect::<Result<_, _>>().map_err(range)?,
+        };
         Ok((leaf, levels, values))
     }
 
@@ -368,7 +415,7 @@ impl Columns<'_> {
 
     /// Decode the pages of a column.
     fn values<T: DataType>(
-        &self,
+        &mut self,
         path: &str,
         leaf: &Leaf,
         pages: Box<dyn PageReader>,
@@ -378,9 +425,12 @@ impl Columns<'_> {
         // The pages have so many values: `Taken` has checked it.
         let most = usize::try_from(chunk.num_values()).unwrap_or(0);
         let mut values = Vec::with_capacity(most);
-        let mut levels =
-            Levels { definition: Vec::with_capacity(most), repetition: Vec::with_capacity(most) };
+        let mut levels = std::mem::take(&mut self.spare);
         let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
+        for kind in [&mut *definition, &mut *repetition] {
+            kind.clear();
+            kind.reserve(most);
+        }
         let (records, _, count) = reader
             .read_records(self.rows, Some(definition), Some(repetition), &mut values)
             .map_err(|error| damaged(path, &error))?;

@@ -3,10 +3,11 @@
 use parquet::data_type::ByteArray;
 
 use lowtide::region::{
-    DepKind, HintKind, InstrSpec, Kernel, Lanes, Peak, Production, Region, RegionBuilder, limits,
+    DefFlags, DepKind, HintKind, Kernel, Lanes, NameNumber, NumberedInstr, Peak, Production, Region,
+    RegionBuilder, limits,
 };
 use lowtide::{ClassId, InstrId, RegisterId};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::columns::{Columns, Lists, Nullable, Texts};
 use crate::region_file::def_flags;
@@ -26,6 +27,8 @@ pub(super) struct Batch {
 struct RegionColumns {
     lists: Lists,
     name: Texts,
+    /// For each name, the last kernel that has it.
+    last: Vec<usize>,
     loop_depth: Vec<u32>,
     frequency: Nullable<u32>,
     boundary: Texts,
@@ -39,6 +42,8 @@ struct RegionColumns {
     /// The kind of dependence that each text of `deps.kind` stands for.
     dep_kinds: Vec<Option<DepKind>>,
     hints: Links<Nullable<u32>>,
+    /// The kind of hint that each text of `hints.kind` stands for.
+    hint_kinds: Vec<Option<HintKind>>,
     source_peaks: Peaks,
     by: Nullable<ByteArray>,
     order: (Vec<u32>, Lists),
@@ -49,6 +54,8 @@ struct Registers {
     lists: Lists,
     name: Texts,
     class: Texts,
+    /// For each text of `class`, its number among the texts of the column `classes`.
+    class_numbers: Vec<Option<usize>>,
     lanes: Vec<u32>,
     weight: Vec<u32>,
     /// For each name, the last region that has it.
@@ -72,7 +79,49 @@ struct Instructions {
     cycles: Vec<u32>,
     defs: Operands,
     def_flags: Texts,
+    /// The flags that each text of `def_flags` stands for.
+    known_flags: Vec<Result<DefFlags, String>>,
     uses: Operands,
+    op_numbers: Numbers,
+    flag_numbers: Numbers,
+    unit_numbers: UnitNumbers,
+}
+
+/// The numbers that a builder has given to the texts of a column: for each text, the last region that has it, and the number there.
+struct Numbers(Vec<Option<(usize, NameNumber)>>);
+
+impl Numbers {
+    fn new(texts: &Texts) -> Numbers {
+        Numbers(vec![None; texts.names().len()])
+    }
+
+    /// Return the number of a text in a region. `ask` asks the builder.
+    #[inline]
+    fn get(&mut self, text: usize, region: usize, ask: impl FnOnce() -> NameNumber) -> NameNumber {
+        match self.0[text] {
+            Some((last, number)) if last == region => number,
+            _ => self.0[text].insert((region, ask())).1,
+        }
+    }
+}
+
+/// The numbers that a builder has given to sets of units, as in [`Numbers`].
+#[derive(Default)]
+struct UnitNumbers(FxHashMap<u64, (usize, NameNumber)>);
+
+impl UnitNumbers {
+    /// The units with their cycles as one number, if they are few and small.
+    fn key(units: impl ExactSizeIterator<Item = (usize, u32)>) -> Option<u64> {
+        if units.len() > 2 {
+            return None;
+        }
+        let mut key = 0;
+        for (unit, cycles) in units {
+            let (unit, cycles) = (u16::try_from(unit + 1).ok()?, u16::try_from(cycles).ok()?);
+            key = key << 32 | u64::from(unit) << 16 | u64::from(cycles);
+        }
+        Some(key)
+    }
 }
 
 /// Dependences or hints.
@@ -128,15 +177,21 @@ impl Instructions {
         check_inside(&path("units"), &unit.1, &lists)?;
         let cycles = columns.numbers(&path("units.cycles"), &unit.1)?;
         let defs = Operands::read(columns, &path("defs"), &lists)?;
+        let flags = columns.texts(&path("flags"), Some(&lists))?;
+        let letters = columns.texts(&path("defs.flags"), Some(&defs.lists))?;
         Ok(Instructions {
+            op_numbers: Numbers::new(&op),
+            flag_numbers: Numbers::new(&flags),
+            unit_numbers: UnitNumbers::default(),
             op,
             latency: columns.numbers(&path("latency"), &lists)?,
             micro_ops: columns.numbers(&path("micro_ops"), &lists)?,
-            flags: columns.texts(&path("flags"), Some(&lists))?,
+            flags,
             address_space: columns.nullable_signed(&path("address_space"), &lists)?,
             unit,
             cycles,
-            def_flags: columns.texts(&path("defs.flags"), Some(&defs.lists))?,
+            known_flags: letters.names().iter().map(|letters| def_flags(letters)).collect(),
+            def_flags: letters,
             defs,
             uses: Operands::read(columns, &path("uses"), &lists)?,
             lists,
@@ -157,8 +212,11 @@ impl RegionColumns {
         inside("regions.through", &through.1)?;
         let registers = columns.texts_and_lists("regions.registers.name")?;
         inside("regions.registers", &registers.1)?;
+        let class = columns.texts("regions.registers.class", Some(&registers.1))?;
+        let by_class: FxHashMap<&Box<str>, usize> = classes.0.names().iter().zip(0..).collect();
         let registers = Registers {
-            class: columns.texts("regions.registers.class", Some(&registers.1))?,
+            class_numbers: class.names().iter().map(|name| by_class.get(name).copied()).collect(),
+            class,
             lanes: columns.numbers("regions.registers.lanes", &registers.1)?,
             weight: columns.numbers("regions.registers.weight", &registers.1)?,
             last: vec![usize::MAX; registers.0.names().len()],
@@ -198,6 +256,10 @@ impl RegionColumns {
             dep_kinds: (deps.kind.names().iter())
                 .map(|name| DepKind::ALL.into_iter().find(|kind| kind.name() == &**name))
                 .collect(),
+            hint_kinds: (hints.kind.names().iter())
+                .map(|name| HintKind::ALL.into_iter().find(|kind| kind.name() == &**name))
+                .collect(),
+            last: vec![usize::MAX; name.names().len()],
             name,
             classes,
             through,
@@ -238,9 +300,14 @@ impl RegionColumns {
         let registers = self.registers.lists.range();
         let count = registers.len();
         for register in registers {
-            let Registers { name: names, class, lanes, weight, last, .. } = &mut self.registers;
-            let (name, class) = (names.get(register), class.get(register));
-            let Some(class) = classes.clone().position(|one| class_names.get(one) == class) else {
+            let Registers { name: names, class, class_numbers, lanes, weight, last, .. } =
+                &mut self.registers;
+            let name = names.get(register);
+            let number = class_numbers[class.number(register)];
+            let Some(class) =
+                number.and_then(|number| classes.clone().position(|one| class_names.number(one) == number))
+            else {
+                let class = class.get(register);
                 return Err(format!("register {name:?}: class {class:?} is not listed in \"classes\""));
             };
             if std::mem::replace(&mut last[names.number(register)], place) == place {
@@ -256,7 +323,7 @@ impl RegionColumns {
             let (register, lanes) = self.live_out.get(place, count)?;
             builder.live_out(register, lanes);
         }
-        self.instructions.add(count, builder)?;
+        self.instructions.add(place, count, builder)?;
         for dep in self.deps.lists.range() {
             let Links { from, to, kind, latency, .. } = &self.deps;
             let known = self.dep_kinds[kind.number(dep)];
@@ -265,7 +332,7 @@ impl RegionColumns {
         }
         for hint in self.hints.lists.range() {
             let Links { from, to, kind, latency, .. } = &self.hints;
-            let known = HintKind::ALL.into_iter().find(|one| one.name() == kind.get(hint));
+            let known = self.hint_kinds[kind.number(hint)];
             let known = known.ok_or_else(|| format!("{:?} is no kind of hint", kind.get(hint)))?;
             builder.hint(InstrId(from[hint]), to.get(hint).map(|to| InstrId(*to)), known, latency[hint]);
         }
@@ -289,28 +356,29 @@ impl RegionColumns {
 }
 
 impl Instructions {
-    /// Add the instructions of the next region, which has this number of registers.
-    fn add(&mut self, registers: usize, builder: &mut RegionBuilder) -> Result<(), String> {
-        let mut units: Vec<(&str, u32)> = Vec::new();
+    /// Add the instructions of the next region, which has this place and this number of registers.
+    fn add(&mut self, region: usize, registers: usize, builder: &mut RegionBuilder) -> Result<(), String> {
         for (position, place) in self.lists.range().enumerate() {
-            units.clear();
-            for unit in self.unit.1.range() {
-                units.push((self.unit.0.get(unit), self.cycles[unit]));
-            }
+            let units = self.number_units(region, builder);
             let opcode = self.op.get(place);
-            let instr = builder.instr(InstrSpec {
-                opcode,
+            let flags = self.flags.get(place);
+            let instr = NumberedInstr {
+                opcode: (self.op_numbers)
+                    .get(self.op.number(place), region, || builder.number_opcode(opcode)),
                 latency: self.latency[place],
-                units: &units,
-                flags: self.flags.get(place),
+                units,
+                flags: (self.flag_numbers)
+                    .get(self.flags.number(place), region, || builder.number_flags(flags)),
                 micro_ops: self.micro_ops[place],
                 address_space: self.address_space.get(place).copied().unwrap_or(-1),
-            });
+            };
+            let instr = builder.numbered_instr(instr);
             let who = |message: String| format!("instruction #{position} {opcode}: {message}");
             for def in self.defs.lists.range() {
                 let (register, lanes) = self.defs.get(def, registers).map_err(who)?;
-                let flags = def_flags(self.def_flags.get(def)).map_err(who)?;
-                builder.defs_with(instr, register, lanes, flags);
+                let flags = self.known_flags[self.def_flags.number(def)].as_ref();
+                let flags = flags.map_err(|message| who(message.clone()))?;
+                builder.defs_with(instr, register, lanes, *flags);
             }
             for used in self.uses.lists.range() {
                 let (register, lanes) = self.uses.get(used, registers).map_err(who)?;
@@ -318,6 +386,23 @@ impl Instructions {
             }
         }
         Ok(())
+    }
+
+    /// Return the builder's number of the next set of units.
+    fn number_units(&mut self, region: usize, builder: &mut RegionBuilder) -> NameNumber {
+        let units = self.unit.1.range();
+        let key = UnitNumbers::key(units.clone().map(|unit| (self.unit.0.number(unit), self.cycles[unit])));
+        if let Some((last, number)) = key.and_then(|key| self.unit_numbers.0.get(&key))
+            && *last == region
+        {
+            return *number;
+        }
+        let units: Vec<(&str, u32)> = units.map(|unit| (self.unit.0.get(unit), self.cycles[unit])).collect();
+        let number = builder.number_units(&units);
+        if let Some(key) = key {
+            self.unit_numbers.0.insert(key, (region, number));
+        }
+        number
     }
 }
 
@@ -357,13 +442,13 @@ impl Batch {
             return Err(format!("kernel {name:?} has no regions"));
         }
         let mut regions = Vec::with_capacity(places.len());
-        let mut names = FxHashSet::default();
         for place in places {
             let region = self
                 .region
                 .region(place, builder)
                 .map_err(|message| format!("region {:?}: {message}", self.region.name.get(place)))?;
-            if !names.insert(region.name().to_string()) {
+            let number = self.region.name.number(place);
+            if std::mem::replace(&mut self.region.last[number], row) == row {
                 return Err(format!("region {:?} of kernel {name:?} appears twice", region.name()));
             }
             regions.push(region);

@@ -27,7 +27,7 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use rustc_hash::FxHashMap;
 
 use crate::ReadError;
-use columns::Columns;
+use columns::{Columns, Levels};
 use kernels::Batch;
 use limits::Taken;
 use schema::Leaf;
@@ -108,6 +108,7 @@ impl ParquetKernels {
                 row_group,
                 rows: usize::try_from(row_group.num_rows()).unwrap_or(usize::MAX),
                 taken: Taken::default(),
+                spare: Levels::default(),
             };
             let batch = guarded(AssertUnwindSafe(|| Batch::read(columns)));
             let sizes =

@@ -14,9 +14,13 @@ use super::{
 use crate::index::{ClassId, InstrId, Names, RegisterId};
 
 mod interner;
+#[cfg(feature = "unstable")]
+mod numbered;
 mod validate;
 
 use interner::{Interner, hash};
+#[cfg(feature = "unstable")]
+pub use numbered::{NameNumber, NumberedInstr};
 pub(super) use validate::Tables;
 
 /// An instruction to add to a [`RegionBuilder`], without its operands.
@@ -244,33 +248,37 @@ impl RegionBuilder {
 
     /// Add an instruction at the end of the source order.
     pub fn instr(&mut self, spec: InstrSpec) -> InstrId {
-        let same = |set: &[UnitNeed]| is_set(set, spec.units);
+        let InstrSpec { opcode, latency, units, flags, micro_ops, address_space } = spec;
+        let units = self.unit_set_number(units);
+        let (opcode, flags) = (self.opcodes.intern(opcode), self.flag_sets.intern(flags));
+        self.push_instr(Instr { opcode, units, flags, latency, micro_ops, address_space })
+    }
+
+    fn push_instr(&mut self, instr: Instr) -> InstrId {
+        let id = InstrId(self.instrs.len() as u32);
+        self.instrs.push(instr);
+        id
+    }
+
+    /// Return the number of a set of units, new or known.
+    fn unit_set_number(&mut self, units: &[(&str, u32)]) -> u32 {
+        let same = |set: &[UnitNeed]| is_set(set, units);
         // The last few sets are compared one by one. A hash finds the others, so the time does not grow with
         // their number.
         let recent = self.unit_sets.len().saturating_sub(Interner::FEW);
         let known = match self.unit_sets[recent..].iter().rposition(|set| same(set)) {
             Some(position) => Some(recent + position),
             None => {
-                let hashed = self.units_by_hash.get(&hash(spec.units)).map(|number| *number as usize);
+                let hashed = self.units_by_hash.get(&hash(units)).map(|number| *number as usize);
                 hashed.filter(|&number| same(&self.unit_sets[number]))
             }
         };
-        let units = known.unwrap_or_else(|| {
-            let hash = hash(spec.units);
+        known.unwrap_or_else(|| {
+            let hash = hash(units);
             self.units_by_hash.insert(hash, self.unit_sets.len() as u32);
-            self.unit_sets.push(self.shared.unit_set(hash, spec.units));
+            self.unit_sets.push(self.shared.unit_set(hash, units));
             self.unit_sets.len() - 1
-        });
-        let id = InstrId(self.instrs.len() as u32);
-        self.instrs.push(Instr {
-            opcode: self.opcodes.intern(spec.opcode),
-            units: units as u32,
-            flags: self.flag_sets.intern(spec.flags),
-            latency: spec.latency,
-            micro_ops: spec.micro_ops,
-            address_space: spec.address_space,
-        });
-        id
+        }) as u32
     }
 
     /// Let an instruction write lanes of a register.

@@ -16,6 +16,8 @@ mod operands;
 mod values;
 
 pub use builder::{InstrSpec, RegionBuilder};
+#[cfg(feature = "unstable")]
+pub use builder::{NameNumber, NumberedInstr};
 pub use error::RegionError;
 pub use kernel::Kernel;
 pub(crate) use latencies::Pattern;

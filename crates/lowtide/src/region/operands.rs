@@ -12,20 +12,21 @@ use crate::index::{InstrId, Rows};
 pub(crate) struct Unmerged {
     /// These instructions, by increasing index.
     instrs: Vec<InstrId>,
-    /// Their operands, one row for each entry of `instrs`.
-    rows: Rows<Operand>,
+    /// Their operands, one row for each entry of `instrs`. Most regions have none, and need no memory for it.
+    rows: Option<Rows<Operand>>,
 }
 
 impl Unmerged {
     /// Collect the operands of `count` instructions, before `uses` is sorted and merged.
     pub(super) fn of(count: usize, uses: &Rows<Operand>) -> Unmerged {
-        let mut unmerged = Unmerged { instrs: Vec::new(), rows: Rows::default() };
+        let mut unmerged = Unmerged { instrs: Vec::new(), rows: None };
         for instr in (0..count).map(InstrId::at) {
             let row = uses.row(instr.index());
             if row.windows(2).any(|pair| pair[0].register >= pair[1].register) {
                 unmerged.instrs.push(instr);
-                row.iter().for_each(|operand| unmerged.rows.push(*operand));
-                unmerged.rows.end_row();
+                let rows = unmerged.rows.get_or_insert_default();
+                row.iter().for_each(|operand| rows.push(*operand));
+                rows.end_row();
             }
         }
         unmerged
@@ -33,6 +34,6 @@ impl Unmerged {
 
     /// Return the operands of an instruction, if they differ from its uses.
     pub(super) fn row(&self, instr: InstrId) -> Option<&[Operand]> {
-        Some(self.rows.row(self.instrs.binary_search(&instr).ok()?))
+        Some(self.rows.as_ref()?.row(self.instrs.binary_search(&instr).ok()?))
     }
 }
