@@ -288,9 +288,11 @@ impl<'a> Pass<'a> {
         self.watch.proved(self.answer.nodes, self.answer.bound);
     }
 
-    /// Raise the bound by windows alone.
+    /// Raise the bound by windows alone, the cheapest proofs first.
     fn refute(&mut self, prover: &mut Prover) {
         if self.rules.windows {
+            self.effort.with_share(4, |share| prover.refute_by_waves(self.answer.length, share));
+            self.raise_bound(prover.bound);
             self.effort.with_share(3, |share| prover.refute(self.answer.length, share));
             self.raise_bound(prover.bound);
         }

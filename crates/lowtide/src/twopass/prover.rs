@@ -58,10 +58,33 @@ impl<'a> Prover<'a> {
         }
     }
 
+    /// Raise the bound by waves and areas alone, in the windows that latencies leave. They are the cheapest
+    /// proof, and the only one that takes about as long for every target.
+    pub(crate) fn refute_by_waves(&mut self, length: u32, effort: &mut Effort) {
+        let mut is_refuted = |target: u32, effort: &mut Effort| {
+            !self.windows.open(target) || self.windows.needs_more_waves(effort)
+        };
+        let (mut bound, mut open) = (self.bound, length - 1);
+        if bound > open || effort.is_spent() {
+            return;
+        }
+        if is_refuted(open, effort) {
+            bound = length;
+        }
+        while bound < open && !effort.is_spent() {
+            let target = bound + (open - bound) / 2;
+            match is_refuted(target, effort) {
+                true => bound = target + 1,
+                false => open = target,
+            }
+        }
+        self.raise_bound(bound);
+    }
+
     /// Raise the bound by windows. First try to refute all lengths below `length`, then go up from below in
     /// growing steps, then bisect.
     pub(crate) fn refute(&mut self, length: u32, effort: &mut Effort) {
-        if self.bound < length && self.is_refuted(length - 1, effort) {
+        if self.bound < length && effort.with_share(2, |share| self.is_refuted(length - 1, share)) {
             self.raise_bound(length);
         }
         // The lowest length that is known not to be refuted.
@@ -82,8 +105,16 @@ impl<'a> Prover<'a> {
         }
     }
 
+    /// Return whether windows refute a target, with half of the effort. The rest is for smaller targets, which
+    /// are easier to refute.
     fn is_refuted(&mut self, target: u32, effort: &mut Effort) -> bool {
-        !self.windows.narrow(target, effort) || self.windows.needs_more_waves(effort)
+        effort.with_share(2, |share| {
+            if !self.windows.narrow(target, share) || self.windows.needs_more_waves(share) {
+                return true;
+            }
+            self.windows.keep();
+            false
+        })
     }
 
     /// Look for a schedule of `target` cycles from one end, in at most `most` states.

@@ -37,6 +37,19 @@
 //! are perfect). That is so if all shares together are more than W - 1. Disjoint ones follow each other
 //! in d + 1 cycles. A use of the first comes before the load of the next, unless both are the same
 //! instruction.
+//!
+//! # Areas
+//! Results of different weights and latencies have shares, too. Let c(u) be the most registers that pending
+//! results can have together while u is pending: `limit - f'`. The share of u is w(u) / c(u). Let P be the
+//! results that are pending at some moment, and f' the pressure of everything else then. Each c(u) of P is at
+//! least `limit - f'`, so the shares of P add up to at most 1. A result of latency d(u) is pending at the
+//! ends of d(u) cycles or more. So the sum of share times latency, over all results that are fetched between
+//! two cycles, is at most the number of cycles between them.
+//!
+//! # From one target to the next
+//! A schedule that meets a target also meets every larger target, and so does the same schedule with a later
+//! start. So the windows of a larger target hold for a smaller one, too: the first cycles as they are, and
+//! the last ones less the difference. The narrowing for a target starts from these.
 
 use super::timed::Timed;
 use crate::analysis::closure::Closure;
@@ -89,25 +102,38 @@ struct Cut<'a> {
     witnesses: BitMatrix,
 }
 
-/// Results of long latency that take the same number of registers.
+/// Results of long latency.
 struct Fetches<'a> {
     /// The least cycles for which each is pending.
     cycles: u32,
-    weight: u32,
+    /// The least registers of each, if these are counted as whole results.
+    weight: Option<u32>,
     limit: u32,
-    /// The loads, each with the instructions that wait for it that long.
-    spans: Vec<(InstrId, Vec<InstrId>)>,
+    spans: Vec<Span>,
     /// Whether an instruction that waits for one of the loads is itself one.
     touch: bool,
     /// The pressure with each register counted a number of times, and those of these results once less.
     minima: Vec<(DownsetMin<'a>, u32)>,
 }
 
+/// The result of a load.
+#[derive(Clone)]
+struct Span {
+    load: InstrId,
+    /// The instructions that wait for the load the longest, and their wait.
+    uses: Vec<InstrId>,
+    cycles: u32,
+    class: ClassId,
+    weight: u32,
+    values: Vec<ValueId>,
+}
+
 /// The least latency for waves.
 const LONG: u32 = 5;
 
-/// The most groups: those of the longest latencies.
+/// The most groups of results of one weight, and of any weight: those of the longest latencies.
 const MOST_GROUPS: usize = 4;
+const MOST_MIXED_GROUPS: usize = 2;
 
 /// The most windows to keep.
 const MOST_KEPT: usize = 4;
@@ -121,7 +147,49 @@ fn fetches<'a>(
     limits: &[Option<u32>],
     closure: &Closure,
 ) -> Vec<Fetches<'a>> {
-    // (latency, class, weight, value, load, uses)
+    let all = spans(region, graph, limits);
+    let mut kinds: Vec<(u32, ClassId, u32)> =
+        all.iter().map(|span| (span.cycles, span.class, span.weight)).collect();
+    kinds.sort_unstable_by(|one, other| other.cmp(one));
+    kinds.dedup();
+    let mut mixed: Vec<(u32, ClassId)> = kinds.iter().map(|&(cycles, class, _)| (cycles, class)).collect();
+    mixed.dedup();
+    kinds.truncate(MOST_GROUPS);
+    let group = |cycles: u32, class: ClassId, weight: Option<u32>| {
+        let is_member = |span: &&Span| {
+            span.cycles >= cycles && span.class == class && weight.is_none_or(|least| span.weight >= least)
+        };
+        let members: Vec<Span> = all.iter().filter(is_member).cloned().collect();
+        let [first, .., last] = &members[..] else { return None };
+        let is_like = |one: &Span, other: &Span| (one.weight, one.cycles) == (other.weight, other.cycles);
+        if weight.is_none() && is_like(first, last) && members.iter().all(|span| is_like(span, first)) {
+            return None;
+        }
+        let mut is_fetched = vec![false; region.values().len()];
+        members.iter().flat_map(|span| &span.values).for_each(|value| is_fetched[value.index()] = true);
+        let mut is_load = vec![false; region.len()];
+        members.iter().for_each(|span| is_load[span.load.index()] = true);
+        let minimum = |times: u32| {
+            let weights = Weights { live: times, ..Weights::PRESSURE };
+            let live = |value: ValueId| times - u32::from(is_fetched[value.index()]);
+            (DownsetMin::weighing(region, class, closure, weights, live), times)
+        };
+        Some(Fetches {
+            cycles,
+            weight,
+            limit: limits[class.index()]?,
+            touch: members.iter().any(|span| span.uses.iter().any(|user| is_load[user.index()])),
+            minima: [1, 2, 4].map(minimum).into(),
+            spans: members,
+        })
+    };
+    let of_a_weight = kinds.iter().map(|&(cycles, class, weight)| (cycles, class, Some(weight)));
+    let of_any = mixed.iter().take(MOST_MIXED_GROUPS).map(|&(cycles, class)| (cycles, class, None));
+    of_a_weight.chain(of_any).filter_map(|(cycles, class, weight)| group(cycles, class, weight)).collect()
+}
+
+/// Return the results of long latency of all classes with a limit.
+fn spans(region: &Region, graph: &Timed, limits: &[Option<u32>]) -> Vec<Span> {
     let mut all = Vec::new();
     for load in region.instrs() {
         let Some(cycles) = graph.next.row(load.index()).iter().map(|link| link.cycles).max() else {
@@ -144,41 +212,11 @@ fn fetches<'a>(
                 .collect();
             let weight: u32 = values.iter().map(|value| region.values()[value.index()].weight).sum();
             if weight > 0 {
-                all.push((cycles, class, weight, values, load, uses.clone()));
+                all.push(Span { load, uses: uses.clone(), cycles, class, weight, values });
             }
         }
     }
-    let mut kinds: Vec<(u32, ClassId, u32)> = all.iter().map(|fetch| (fetch.0, fetch.1, fetch.2)).collect();
-    kinds.sort_unstable_by(|one, other| other.cmp(one));
-    kinds.dedup();
-    kinds.truncate(MOST_GROUPS);
-    let group = |(cycles, class, weight): (u32, ClassId, u32)| {
-        let members: Vec<_> =
-            all.iter().filter(|fetch| fetch.0 >= cycles && fetch.1 == class && fetch.2 >= weight).collect();
-        if members.len() < 2 {
-            return None;
-        }
-        let spans: Vec<(InstrId, Vec<InstrId>)> =
-            members.iter().map(|fetch| (fetch.4, fetch.5.clone())).collect();
-        let mut is_fetched = vec![false; region.values().len()];
-        members.iter().flat_map(|fetch| &fetch.3).for_each(|value| is_fetched[value.index()] = true);
-        let mut is_load = vec![false; region.len()];
-        spans.iter().for_each(|(load, _)| is_load[load.index()] = true);
-        let minimum = |times: u32| {
-            let weights = Weights { live: times, ..Weights::PRESSURE };
-            let live = |value: ValueId| times - u32::from(is_fetched[value.index()]);
-            (DownsetMin::weighing(region, class, closure, weights, live), times)
-        };
-        Some(Fetches {
-            cycles,
-            weight,
-            limit: limits[class.index()]?,
-            touch: spans.iter().any(|(_, uses)| uses.iter().any(|user| is_load[user.index()])),
-            minima: [1, 2, 4].map(minimum).into(),
-            spans,
-        })
-    };
-    kinds.into_iter().filter_map(group).collect()
+    all
 }
 
 impl<'a> Windows<'a> {
@@ -257,6 +295,22 @@ impl<'a> Windows<'a> {
         true
     }
 
+    /// Narrow the windows by those that were kept for larger targets. Return false if one becomes empty.
+    fn start_from_kept(&mut self) -> bool {
+        for (known, first, last) in self.kept.iter().filter(|(known, _, _)| *known >= self.target) {
+            let shift = known - self.target;
+            for instr in 0..self.first.len() {
+                self.first[instr] = self.first[instr].max(first[instr]);
+                let Some(last) = last[instr].checked_sub(shift) else { return false };
+                self.last[instr] = self.last[instr].min(last);
+                if self.first[instr] > self.last[instr] {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Keep the windows for later. Only the latest few are kept.
     pub(crate) fn keep(&mut self) {
         if self.kept.iter().any(|(known, _, _)| *known == self.target) {
@@ -271,7 +325,7 @@ impl<'a> Windows<'a> {
     /// Narrow the windows for a target until nothing changes or the effort is spent. Return false if a window
     /// is empty: no schedule meets the target.
     pub(crate) fn narrow(&mut self, target: u32, effort: &mut Effort) -> bool {
-        if !self.open(target) {
+        if !self.open(target) || !self.start_from_kept() {
             return false;
         }
         let mut has_changed = true;
@@ -323,35 +377,37 @@ impl<'a> Windows<'a> {
 
     fn group_needs_more_waves(&mut self, position: usize, effort: &mut Effort) -> bool {
         let count = self.fetches[position].spans.len();
-        // (first cycle of the load, last cycle of the first use, share)
-        let mut shares: Vec<(u32, u32, u64)> = Vec::with_capacity(count);
+        // (first cycle of the load, last cycle of the first use, share, share times latency)
+        let mut shares: Vec<(u32, u32, u64, u128)> = Vec::with_capacity(count);
         for span in 0..count {
             if is_over(effort.deadline) {
                 return false;
             }
             let Some(share) = self.share(position, span, effort) else { return false };
-            let group = &self.fetches[position];
-            let (load, uses) = &group.spans[span];
+            let Span { load, uses, cycles, .. } = &self.fetches[position].spans[span];
             let last = uses.iter().map(|user| self.last[user.index()]).min().unwrap_or(0);
-            shares.push((self.first[load.index()], last, share));
+            let area = u128::from(share) * u128::from(*cycles);
+            shares.push((self.first[load.index()], last, share, area));
         }
         let group = &self.fetches[position];
         let apart = group.cycles + u32::from(self.graph.width == 1 && !group.touch);
         // All loads that start from some cycle on and must be complete by another.
         shares.sort_unstable_by_key(|share| share.1);
-        for (number, &(from, _, _)) in shares.iter().enumerate() {
+        for (number, &(from, ..)) in shares.iter().enumerate() {
             if number % 64 == 63 && is_over(effort.deadline) {
                 return false;
             }
-            let mut sum = 0;
-            for &(first, last, share) in &shares {
+            let (mut sum, mut area) = (0, 0);
+            for &(first, last, share, own_area) in &shares {
                 if first < from {
                     continue;
                 }
                 sum += share;
+                area += own_area;
                 let waves = sum.div_ceil(WHOLE);
                 let needed = u64::from(from) + (waves - 1) * u64::from(apart) + u64::from(group.cycles);
-                if needed > u64::from(last) {
+                let cycles = u128::from(last.saturating_sub(from));
+                if needed > u64::from(last) || area > cycles * u128::from(WHOLE) {
                     return true;
                 }
             }
@@ -359,11 +415,11 @@ impl<'a> Windows<'a> {
         false
     }
 
-    /// Return the share of a load, of [`WHOLE`]: one over the number of loads of its weight that can be
-    /// pending together with it.
+    /// Return the share of a load, of [`WHOLE`]: its registers over those of all results that can be pending
+    /// together with it. If results of one weight are counted, both are numbers of such results.
     fn share(&mut self, position: usize, span: usize, effort: &mut Effort) -> Option<u64> {
         let group = &mut self.fetches[position];
-        let (load, uses) = &group.spans[span];
+        let Span { load, uses, weight, .. } = &group.spans[span];
         let last = uses.iter().map(|user| self.last[user.index()]).min()?;
         let first = self.first[load.index()];
         let one = u32::from(self.graph.width == 1);
@@ -386,14 +442,17 @@ impl<'a> Windows<'a> {
                 self.sides[other.index()] = Side::Out;
             }
         }
-        let mut at_once = u32::MAX;
+        let mut room = u32::MAX;
         for (minimum, times) in &mut group.minima {
             let limit = *times * group.limit;
             let (Minimum::Exact(least) | Minimum::AtLeast(least)) =
                 minimum.min(&self.sides, limit + 1, effort);
-            at_once = at_once.min((limit.saturating_sub(least) / group.weight).max(1));
+            room = room.min(limit.saturating_sub(least));
         }
-        Some(WHOLE / u64::from(at_once))
+        Some(match group.weight {
+            Some(least) => WHOLE / u64::from((room / least).max(1)),
+            None => u64::from(*weight) * WHOLE / u64::from(room.max(*weight)),
+        })
     }
 
     /// Return the last cycle of an instruction, if it is earlier than known.
@@ -570,6 +629,39 @@ mod tests {
         cycles
     }
 
+    /// In the windows that latencies leave, results of one weight and results of any weight.
+    #[test]
+    fn waves_and_areas_refute_no_schedule() {
+        let mut random = Random::new(3);
+        let mut own = Random::new(4);
+        let (mut asked, mut refuted) = ([0; 2], [0; 2]);
+        for case in Case::all(0..3_000, 8, 5, &mut random) {
+            let graph = &case.graphs()[0];
+            let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
+            for is_mixed in [false, true] {
+                let mut windows = Windows::new(&case.region, graph, &case.limits, &known);
+                windows.fetches.retain(|group| group.weight.is_none() == is_mixed);
+                if windows.fetches.is_empty() {
+                    continue;
+                }
+                for target in case.lowest_target()..=case.optimum {
+                    assert!(windows.open(target), "{}", case.text());
+                    let is_refuted = windows.needs_more_waves(&mut { Effort::UNBOUNDED });
+                    asked[usize::from(is_mixed)] += 1;
+                    refuted[usize::from(is_mixed)] += u32::from(is_refuted);
+                    assert!(
+                        !is_refuted || target < case.optimum,
+                        "mixed {is_mixed}, target {target} of {}: {}",
+                        case.optimum,
+                        case.text()
+                    );
+                }
+            }
+        }
+        println!("of one weight and of any: {asked:?} targets, {refuted:?} refuted");
+        assert!(refuted[0] > 500 && refuted[1] > 100, "{refuted:?}");
+    }
+
     #[test]
     fn no_schedule_leaves_its_windows() {
         let mut random = Random::new(1);
@@ -591,6 +683,10 @@ mod tests {
                     false => Effort::UNBOUNDED,
                 };
                 let is_refuted = !windows.narrow(target, &mut effort);
+                if own.chance(50) {
+                    // The narrowing for a smaller target starts from here.
+                    windows.keep();
+                }
                 let needs_waves = !is_refuted && windows.needs_more_waves(&mut effort);
                 asked += 1;
                 refuted += u32::from(is_refuted);
