@@ -4,7 +4,9 @@
 //! state that has failed for one search fails for all. So the searches spread out, and each of them spares the
 //! others a part of the tree. No work is handed over, and every search alone is right: the first answer of any
 //! of them is the answer. Half of the searches begin at either end of time, with a memory for each end. The
-//! first one of each end takes the children with the least pressure first; the others shuffle them.
+//! first one of each end takes the children with the least pressure first. Of the others, every second one
+//! shuffles the children of all states. The rest shuffle those of every fourth state: random orders spread
+//! searches best, but lose the luck of a good order with commits and cuts.
 //!
 //! The searches advance in *rounds*, of the same number of steps for each. In a round, a search sees the memory
 //! as it was at the start of the round, and its own new states. After the round, the new states of all searches
@@ -140,6 +142,11 @@ pub(super) fn rounds(
     let verdict = with_crew(options.budget.threads, work, |run| {
         let mut left = 2 * turn;
         let mut judgements = [0, 1].map(|end: usize| lock(&workers[end * searches]).search.judgements);
+        // All of them may seek the first cut in the same round, before they know of each other.
+        judgements.iter_mut().for_each(|judgements| judgements.steps *= searches as u64);
+        for (number, worker) in workers.iter().enumerate() {
+            lock(worker).search.judgements = judgements[end_of(number)];
+        }
         while left > 0 && !is_cancelled.load(Ordering::Relaxed) && !is_over(whole.deadline) {
             share.store((left / count as u64).clamp(1, steps), Ordering::Relaxed);
             run(0..count);

@@ -82,7 +82,7 @@ const PATIENCE: u64 = 32;
 /// The cost and the success of cuts so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judgements {
-    steps: u64,
+    pub(crate) steps: u64,
     made: u64,
     exceeded: u64,
 }
@@ -124,7 +124,7 @@ pub(crate) struct Search<'a> {
     children: Vec<(i64, u32, u128)>,
     /// The keys of all states of the path, including those from which the search has committed.
     keys: Vec<u128>,
-    /// The order of children: 0 for the least pressure first, another number for a random order.
+    /// The order of children: 0 for the least pressure first, another number for random orders.
     seed: u64,
     step: Step,
     /// Whether the state to enter is one that the search has committed to.
@@ -141,7 +141,8 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Make a search within limits for some classes. The limits must not be below the pressure at the ends of
-    /// the region. The seed 0 tries children with the least pressure first; other seeds shuffle them.
+    /// the region. The seed 0 tries children with the least pressure first. Odd seeds shuffle them at every
+    /// state, and even seeds at every fourth state.
     pub(crate) fn new(
         part: &'a Part,
         closure: &'a Closure,
@@ -311,16 +312,28 @@ impl<'a> Search<'a> {
         }
         self.ready = ready;
         if self.step == Step::Next {
+            let (seed, is_shuffling) = (self.seed, self.is_shuffling());
             let children = &mut self.children[first..];
-            match (self.seed, self.direction) {
-                (0, Direction::TopDown) => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),
-                (0, Direction::BottomUp) => {
+            match self.direction {
+                _ if is_shuffling => {
+                    children.sort_unstable_by_key(|&(_, _, key)| shuffled(key, seed));
+                }
+                Direction::TopDown => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),
+                Direction::BottomUp => {
                     children.sort_unstable_by_key(|&(live, instr, _)| (live, u32::MAX - instr));
                 }
-                (seed, _) => children.sort_unstable_by_key(|&(_, _, key)| shuffled(key, seed)),
             }
         }
         is_found
+    }
+
+    /// Return whether the children of the current state are tried in a random order.
+    fn is_shuffling(&self) -> bool {
+        match self.seed {
+            0 => false,
+            seed if seed % 2 == 0 => shuffled(!self.key, seed) % 4 == 0,
+            _ => true,
+        }
     }
 
     /// Commit to the current state, which has no more live weight than an earlier one, or to a state between
