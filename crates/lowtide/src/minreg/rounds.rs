@@ -25,7 +25,7 @@ use super::crew::with_crew;
 use super::exact::Options;
 use super::memory::{Memory, News, TABLES, View};
 use super::part::Part;
-use super::race::FIRST_STRIDE;
+use super::race::{FIRST_STRIDE, LEAST_EFFORT};
 use super::search::Search;
 use crate::analysis::closure::Closure;
 use crate::analysis::walk::{Direction, LiveGraph};
@@ -148,7 +148,8 @@ pub(super) fn rounds(
             lock(worker).search.judgements = judgements[end_of(number)];
         }
         while left > 0 && !is_cancelled.load(Ordering::Relaxed) && !is_over(whole.deadline) {
-            share.store((left / count as u64).clamp(1, steps), Ordering::Relaxed);
+            // The last rounds may exceed the turn by a little.
+            share.store((left / count as u64).max(LEAST_EFFORT).min(steps), Ordering::Relaxed);
             run(0..count);
             let mut verdict = Verdict::Unknown;
             let known = judgements;
