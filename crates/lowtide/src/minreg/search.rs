@@ -331,7 +331,7 @@ impl<'a> Search<'a> {
     fn is_shuffling(&self) -> bool {
         match self.seed {
             0 => false,
-            seed if seed % 2 == 0 => shuffled(!self.key, seed) % 4 == 0,
+            seed if seed.is_multiple_of(2) => shuffled(!self.key, seed).is_multiple_of(4),
             _ => true,
         }
     }
