@@ -105,8 +105,8 @@ pub struct BudgetArgs {
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
-    /// Search each region with up to 4 threads [default: 1]. --threads schedules several regions at the same time
-    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=4))]
+    /// Search each region with up to 32 threads [default: 1]. --threads schedules several regions at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=32))]
     search_threads: u8,
 }
 

@@ -19,7 +19,7 @@ pub struct Budget {
     /// same on every machine.
     pub nodes: Option<u64>,
     /// Threads for one kernel or region. The regions of a kernel are searched side by side; the exact search
-    /// of one region uses up to four. The result depends on them only where a time limit ends a search.
+    /// of one region uses up to 32. The result depends on them only where a time limit ends a search.
     pub threads: usize,
 }
 

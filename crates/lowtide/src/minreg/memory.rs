@@ -1,10 +1,160 @@
-//! Failed states: a set of 128-bit keys in limited memory.
+//! Failed states: sets of 128-bit keys in limited memory.
+//!
+//! One search has a [`Memory`] of its own. Many searches that run in [`rounds`](super::rounds) share one. During
+//! a round they only read it, and each notes its new states apart ([`View`]). After the round, the new states
+//! of all searches go into the shared memory. Its tables split the keys, so that each thread fills another one.
+//! The result depends on the order of the searches only, not on threads.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+/// A set of failed states as a search sees it.
+pub(crate) trait Failed {
+    fn contains(&self, key: u128) -> bool;
+    fn insert(&mut self, key: u128);
+
+    /// Return whether another search has sought a cut after this state, without success.
+    fn is_judged(&self, _key: u128) -> bool {
+        false
+    }
+
+    /// Let other searches know that a cut after this state was sought without success.
+    fn set_judged(&mut self, _key: u128) {}
+}
+
+/// The tables of a shared memory.
+pub(crate) const TABLES: usize = 16;
+
+/// The failed states of a search: one table, or [`TABLES`] with a part of the keys each.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    tables: Vec<Table>,
+    most: usize,
+}
+
+impl Memory {
+    /// Make an empty memory for at most `most` states (a power of two).
+    pub(crate) fn new(most: usize) -> Self {
+        Memory { tables: vec![Table::new(most)], most }
+    }
+
+    /// Make a memory that panics on every access, for a test of the handling of panics.
+    #[cfg(test)]
+    pub(crate) fn broken() -> Self {
+        Memory { tables: Vec::new(), most: 0 }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.tables.iter_mut().for_each(Table::clear);
+    }
+
+    /// Take the tables, to share them for a while.
+    pub(crate) fn share(&mut self) -> Shared {
+        if self.tables.len() < TABLES {
+            let mut tables = vec![Table::new(self.most / TABLES); TABLES];
+            let keys = self.tables.iter().flat_map(Table::keys);
+            keys.for_each(|key| tables[table_of(key, TABLES)].insert(key));
+            self.tables = tables;
+        }
+        Shared(std::mem::take(&mut self.tables).into_iter().map(RwLock::new).collect())
+    }
+
+    /// Take the tables back.
+    pub(crate) fn take_back(&mut self, shared: Shared) {
+        let table = |table: RwLock<Table>| table.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.tables = shared.0.into_iter().map(table).collect();
+    }
+}
+
+impl Failed for Memory {
+    #[inline]
+    fn contains(&self, key: u128) -> bool {
+        self.tables[table_of(key, self.tables.len())].contains(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u128) {
+        let table = table_of(key, self.tables.len());
+        self.tables[table].insert(key);
+    }
+}
+
+/// Return the table for a key. Within a table, the low bits of the key choose the place.
+#[inline]
+fn table_of(key: u128, tables: usize) -> usize {
+    (key >> 96) as usize & tables.wrapping_sub(1)
+}
+
+/// A memory that many searches read at the same time.
+pub(crate) struct Shared(Vec<RwLock<Table>>);
+
+impl Shared {
+    /// Return access to all tables, for one search and one round.
+    fn read(&self) -> Vec<RwLockReadGuard<'_, Table>> {
+        self.0.iter().map(|table| table.read().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    /// Add the keys that belong into one table.
+    pub(crate) fn fill(&self, table: usize, keys: &[u128]) {
+        let mut filled = self.0[table].write().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().filter(|key| table_of(**key, TABLES) == table).for_each(|key| filled.insert(*key));
+    }
+}
+
+/// The key of a state becomes another key, which says that a cut was sought in vain.
+const JUDGED: u128 = 0x9c1d_5a3e_77b2_48f6_e30d_91c4_2a8b_6f57;
+
+/// A shared memory as it was at the start of a round, with the new states of one search.
+pub(crate) struct View<'m> {
+    tables: Vec<RwLockReadGuard<'m, Table>>,
+    news: &'m mut News,
+}
+
+/// The states that a search has added in a round: in the order in which they failed, and as a set.
+pub(crate) struct News {
+    pub(crate) keys: Vec<u128>,
+    table: Table,
+}
+
+impl News {
+    pub(crate) fn new() -> Self {
+        News { keys: Vec::new(), table: Table::new(usize::MAX) }
+    }
+}
+
+impl<'m> View<'m> {
+    /// Start a round.
+    pub(crate) fn new(shared: &'m Shared, news: &'m mut News) -> Self {
+        news.keys.clear();
+        news.table.clear();
+        View { tables: shared.read(), news }
+    }
+}
+
+impl Failed for View<'_> {
+    #[inline]
+    fn contains(&self, key: u128) -> bool {
+        self.tables[table_of(key, TABLES)].contains(key) || self.news.table.contains(key)
+    }
+
+    fn insert(&mut self, key: u128) {
+        self.news.keys.push(key);
+        self.news.table.insert(key);
+    }
+
+    fn is_judged(&self, key: u128) -> bool {
+        self.contains(key ^ JUDGED)
+    }
+
+    fn set_judged(&mut self, key: u128) {
+        self.insert(key ^ JUDGED);
+    }
+}
 
 /// A hash table of small buckets, each as large as a cache line. A key can lie in either of two neighbouring
 /// buckets. If both are full and the table cannot grow, the key replaces another one: forgetting a failed
 /// state costs time, never correctness.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct Table {
     buckets: Vec<Bucket>,
     used: usize,
     most: usize,
@@ -17,22 +167,20 @@ const SIZE: usize = 4;
 #[repr(align(64))]
 struct Bucket([u128; SIZE]);
 
-impl Memory {
+impl Table {
     /// Make an empty table that may grow to `most` states (a power of two).
-    pub(crate) fn new(most: usize) -> Self {
+    fn new(most: usize) -> Self {
         let most = (most / SIZE).max(2);
-        Memory { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }
+        Table { buckets: vec![Bucket::default(); most.min(1 << 8)], used: 0, most }
     }
 
-    /// Make a table that panics on every access, for a test of the handling of panics.
-    #[cfg(test)]
-    pub(crate) fn broken() -> Self {
-        Memory { buckets: Vec::new(), used: 0, most: 0 }
-    }
-
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
         self.used = 0;
+    }
+
+    fn keys(&self) -> impl Iterator<Item = u128> + '_ {
+        self.buckets.iter().flat_map(|bucket| bucket.0).filter(|key| *key != 0)
     }
 
     #[inline]
@@ -43,14 +191,14 @@ impl Memory {
     }
 
     #[inline]
-    pub(crate) fn contains(&self, key: u128) -> bool {
+    fn contains(&self, key: u128) -> bool {
         let [first, second] = self.places(key);
         let Bucket(keys) = &self.buckets[first];
         // The second bucket is in use only if the first one is full.
         keys.contains(&key) || keys[SIZE - 1] != 0 && self.buckets[second].0.contains(&key)
     }
 
-    pub(crate) fn insert(&mut self, key: u128) {
+    fn insert(&mut self, key: u128) {
         if 2 * self.used >= SIZE * self.buckets.len() && self.buckets.len() < self.most {
             let old = std::mem::take(&mut self.buckets);
             self.buckets = vec![Bucket::default(); 2 * old.len()];
@@ -111,7 +259,7 @@ mod tests {
                 memory.insert(key);
                 assert!(memory.contains(key), "the last one is there in a memory of {most}");
                 let kept = keys[..=position].iter().filter(|key| memory.contains(**key)).count();
-                assert!(kept <= most && SIZE * memory.buckets.len() <= most.max(1 << 10));
+                assert!(kept <= most && SIZE * memory.tables[0].buckets.len() <= most.max(1 << 10));
                 // While the table can grow, it forgets next to nothing.
                 assert!(
                     position > most / 3 || kept + position / 20 > position,
@@ -155,12 +303,11 @@ mod tests {
                     let graph = LiveGraph::new(&part.region, direction, &packing);
                     for (rules, most) in [(only_memory, 8), (only_memory, 1024), (Rules::ALL, 8)] {
                         let mut memory = Memory::new(most);
-                        let mut search =
-                            Search::new(&part, &closure, &graph, direction, &limits, rules, &mut memory);
+                        let mut search = Search::new(&part, &closure, &graph, direction, &limits, rules, 0);
                         // In small pieces, so that it is interrupted everywhere.
                         let verdict = loop {
                             let mut effort = Effort { steps: 1 + random.below(2000) as u64, deadline: None };
-                            match search.run(&mut effort, || false) {
+                            match search.run(&mut memory, &mut effort, 0, || false) {
                                 Verdict::Unknown => {}
                                 verdict => break verdict,
                             }

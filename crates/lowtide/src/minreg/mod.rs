@@ -12,9 +12,11 @@
 //! | `part` | a part of a region as a region of its own |
 //! | `superiority`, `forced_order` | dependences that can be added: without loss, or because of the limit |
 //! | `race` | two searches of a part, from both ends of time |
+//! | `rounds`, `crew` | many searches of a part that share their failed states, and their threads |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
+mod crew;
 pub mod exact;
 pub(crate) mod forced_order;
 mod local_min;
@@ -24,6 +26,7 @@ pub(crate) mod made;
 mod memory;
 pub(crate) mod part;
 mod race;
+mod rounds;
 mod search;
 mod solver;
 pub(crate) mod superiority;

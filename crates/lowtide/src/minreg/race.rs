@@ -3,13 +3,14 @@
 //!
 //! Both searches advance in the same strides, which double. The search that decides in the earlier stride
 //! wins; in the same stride, the one from the start wins. So turns and parallel runs give the same answer and
-//! the same counts.
+//! the same counts. Long turns go to more searches, in [`rounds`](super::rounds).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::exact::Options;
 use super::memory::Memory;
 use super::part::Part;
+use super::rounds::{Dimensions, rounds};
 use super::search::Search;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::pressure_at_ends;
@@ -52,6 +53,7 @@ pub(super) fn race(
     if pressure_at_ends(region).into_iter().zip(limits).any(is_too_much) {
         return Verdict::No(());
     }
+    let dimensions = Dimensions::of(turn, region.len(), options.budget);
     // Each of the two can then have a full turn.
     let turn = turn.min(effort.steps / 2);
     let packing = PressureFields::within(region, limits).filter(|_| turn >= LEAST_EFFORT);
@@ -63,11 +65,26 @@ pub(super) fn race(
     let closure = Closure::new(region);
     let directions = [Direction::TopDown, Direction::BottomUp];
     let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
+    if let Some(dimensions) = dimensions {
+        return rounds(
+            part,
+            &closure,
+            &graphs,
+            limits,
+            options,
+            memories,
+            dimensions,
+            turn,
+            effort,
+            states,
+            is_cancelled,
+        );
+    }
     let strides = strides(turn);
     let decided = [AtomicUsize::new(UNDECIDED), AtomicUsize::new(UNDECIDED)];
     let whole = *effort;
     let deadline = whole.deadline;
-    let run = |end: usize, search: &mut Search, stride: usize| {
+    let run = |end: usize, search: &mut Search, memory: &mut Memory, stride: usize| {
         let is_late = || {
             let other = decided[1 - end].load(Ordering::Relaxed);
             // With a limit on steps, the speed of the other search must not matter.
@@ -77,24 +94,23 @@ pub(super) fn race(
         };
         let mut effort = whole.up_to(strides[stride]);
         let before = search.states;
-        let verdict = if is_late() { Verdict::Unknown } else { search.run(&mut effort, is_late) };
+        let verdict = if is_late() { Verdict::Unknown } else { search.run(memory, &mut effort, 0, is_late) };
         if !verdict.is_unknown() {
             decided[end].store(stride, Ordering::Relaxed);
         }
         (verdict, Spent { steps: strides[stride] - effort.steps, states: search.states - before })
     };
     let [forwards, backwards] = &mut *memories;
-    let search = |end: usize, memory| {
-        Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, memory)
-    };
-    let (mut first, mut second) = (search(0, forwards), search(1, backwards));
+    let search =
+        |end: usize| Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, 0);
+    let (mut first, mut second) = (search(0), search(1));
     let mut verdicts = [Verdict::Unknown, Verdict::Unknown];
     let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];
     if options.budget.threads > 1 {
-        let all = |end: usize, search: &mut Search, spent: &mut [Spent]| {
+        let all = |end: usize, search: &mut Search, memory: &mut Memory, spent: &mut [Spent]| {
             for (stride, spent) in spent.iter_mut().enumerate() {
                 let verdict;
-                (verdict, *spent) = run(end, search, stride);
+                (verdict, *spent) = run(end, search, memory, stride);
                 if !verdict.is_unknown() || is_over(deadline) {
                     return verdict;
                 }
@@ -103,15 +119,16 @@ pub(super) fn race(
         };
         let [spent_first, spent_second] = &mut spent;
         std::thread::scope(|scope| {
-            let other = scope.spawn(threads::same_clock(|| all(1, &mut second, spent_second)));
-            verdicts[0] = all(0, &mut first, spent_first);
+            let other = scope.spawn(threads::same_clock(|| all(1, &mut second, backwards, spent_second)));
+            verdicts[0] = all(0, &mut first, forwards, spent_first);
             verdicts[1] = threads::join(other);
         });
     } else {
-        let mut searches = [first, second];
+        let mut searches = [(first, forwards), (second, backwards)];
         let turns = (0..strides.len()).flat_map(|stride| [(stride, 0), (stride, 1)]);
         for (stride, end) in turns {
-            (verdicts[end], spent[end][stride]) = run(end, &mut searches[end], stride);
+            let (search, memory) = &mut searches[end];
+            (verdicts[end], spent[end][stride]) = run(end, search, memory, stride);
             if verdicts[end] != Verdict::Unknown || is_over(deadline) {
                 break;
             }

@@ -29,11 +29,13 @@
 //! search computes cuts only where a subtree has turned out to be large. The order that guides the cuts may
 //! turn out to be within the limits; then it is the answer.
 //!
-//! Children are tried with the least pressure first, then in the order of the best schedule known.
+//! Children are tried with the least pressure first, then in the order of the best schedule known. Searches
+//! that share their memory ([`rounds`](super::rounds)) try them in random orders instead, so that each of them
+//! finds other states.
 
 use super::Rules;
 use super::local_min::LocalMin;
-use super::memory::Memory;
+use super::memory::Failed;
 use super::part::Part;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure_bound::Seeker;
@@ -79,13 +81,20 @@ const PATIENCE: u64 = 32;
 
 /// The cost and the success of cuts so far.
 #[derive(Clone, Copy, Debug)]
-struct Judgements {
-    steps: u64,
+pub(crate) struct Judgements {
+    pub(crate) steps: u64,
     made: u64,
     exceeded: u64,
 }
 
 impl Judgements {
+    /// Add the judgements that `later` has and `earlier` has not.
+    pub(crate) fn add_since(&mut self, earlier: Judgements, later: Judgements) {
+        self.steps += later.steps - earlier.steps;
+        self.made += later.made - earlier.made;
+        self.exceeded += later.exceeded - earlier.exceeded;
+    }
+
     /// Return the size of a subtree, in states, from which on a cut is sought. It is several times the number
     /// of states that could be expanded for the cost of a cut. (Most subtrees are small, and memory makes
     /// them smaller.)
@@ -110,12 +119,13 @@ pub(crate) struct Search<'a> {
     /// instructions.
     numbers: Vec<u128>,
     key: u128,
-    memory: &'a mut Memory,
     frames: Vec<Frame>,
     /// For each child: the live weight, the instruction that leads to it, and its key.
     children: Vec<(i64, u32, u128)>,
     /// The keys of all states of the path, including those from which the search has committed.
     keys: Vec<u128>,
+    /// The order of children: 0 for the least pressure first, another number for random orders.
+    seed: u64,
     step: Step,
     /// Whether the state to enter is one that the search has committed to.
     has_committed: bool,
@@ -123,7 +133,7 @@ pub(crate) struct Search<'a> {
     pub(crate) states: u64,
     /// Steps taken to expand states.
     steps: u64,
-    judgements: Judgements,
+    pub(crate) judgements: Judgements,
     set: BitSet,
     ready: Vec<u32>,
     moves: Vec<u32>,
@@ -131,7 +141,8 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Make a search within limits for some classes. The limits must not be below the pressure at the ends of
-    /// the region.
+    /// the region. The seed 0 tries children with the least pressure first. Odd seeds shuffle them at every
+    /// state, and even seeds at every fourth state.
     pub(crate) fn new(
         part: &'a Part,
         closure: &'a Closure,
@@ -139,7 +150,7 @@ impl<'a> Search<'a> {
         direction: Direction,
         limits: &[Option<u32>],
         rules: Rules,
-        memory: &'a mut Memory,
+        seed: u64,
     ) -> Self {
         let region = &part.region;
         let limited = || region.class_ids().filter(|class| limits[class.index()].is_some());
@@ -154,10 +165,10 @@ impl<'a> Search<'a> {
             seekers: limited().map(|class| (class, Seeker::new(region, class, closure))).collect(),
             numbers: part.instrs.iter().map(|&instr| number(instr)).collect(),
             key: NOTHING_PASSED,
-            memory,
             frames: Vec::new(),
             children: Vec::new(),
             keys: Vec::new(),
+            seed,
             step: Step::Enter { first_key: 0 },
             has_committed: true,
             states: 0,
@@ -171,11 +182,13 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Search for an order within the limits until there is an answer, the effort is spent, or
-    /// `is_cancelled`.
+    /// Search for an order within the limits until there is an answer, only `reserve` steps of the effort are
+    /// left, or `is_cancelled`. A cut may use the reserve.
     pub(crate) fn run(
         &mut self,
+        memory: &mut impl Failed,
         effort: &mut Effort,
+        reserve: u64,
         is_cancelled: impl Fn() -> bool,
     ) -> Verdict<Vec<InstrId>> {
         loop {
@@ -185,19 +198,19 @@ impl<'a> Search<'a> {
                         return Verdict::Yes(self.order());
                     }
                     // (A child has just been looked up; a state after a commit has not.)
-                    if self.has_committed && self.is_known_to_fail(self.key) {
-                        if !self.fail(first_key) {
+                    if self.has_committed && self.is_known_to_fail(memory, self.key) {
+                        if !self.fail(memory, first_key) {
                             return Verdict::No(());
                         }
                         continue;
                     }
-                    let is_over = effort.steps == 0
+                    let is_over = effort.steps <= reserve
                         || self.states.is_multiple_of(32) && (effort.is_spent() || is_cancelled());
                     if is_over {
                         return Verdict::Unknown;
                     }
                     self.enter(first_key);
-                    if self.expand(effort) {
+                    if self.expand(memory, effort) {
                         return Verdict::Yes(self.order());
                     }
                 }
@@ -207,25 +220,50 @@ impl<'a> Search<'a> {
                         self.states - frame.entered > self.judgements.patience(self.states, self.steps);
                     if self.rules.cuts && is_large && !frame.is_judged {
                         frame.is_judged = true;
+                        if memory.is_judged(self.key) {
+                            continue;
+                        }
                         match self.judge(effort) {
                             Verdict::Yes(order) => return Verdict::Yes(order),
-                            Verdict::No(()) if !self.give_up() => return Verdict::No(()),
-                            _ => {}
+                            Verdict::No(()) if !self.give_up(memory) => return Verdict::No(()),
+                            Verdict::No(()) => {}
+                            Verdict::Unknown => memory.set_judged(self.key),
                         }
                     } else if (frame.next_child as usize) < self.children.len() {
                         let (_, instr, key) = self.children[frame.next_child as usize];
                         frame.next_child += 1;
-                        if !self.is_known_to_fail(key) {
+                        if !self.is_known_to_fail(memory, key) {
                             self.push(instr);
                             self.step = Step::Enter { first_key: self.keys.len() as u32 };
                             self.has_committed = false;
                         }
-                    } else if !self.give_up() {
+                    } else if !self.give_up(memory) {
                         return Verdict::No(());
                     }
                 }
             }
         }
+    }
+
+    /// Leave all states that are known to fail by now: others may have found out. Return whether there is
+    /// another state to continue with.
+    pub(crate) fn catch_up(&mut self, memory: &mut impl Failed) -> bool {
+        // The keys of a frame end with that of its state. They begin with the state that has committed to it.
+        let end = |level: usize| match (self.frames.get(level + 1), self.step) {
+            (Some(next), _) => next.first_key as usize,
+            (None, Step::Enter { first_key }) => first_key as usize,
+            (None, Step::Next) => self.keys.len(),
+        };
+        let is_failed = |&level: &usize| {
+            let keys = [self.keys[self.frames[level].first_key as usize], self.keys[end(level) - 1]];
+            keys.iter().any(|&key| self.is_known_to_fail(memory, key))
+        };
+        let Some(level) = (0..self.frames.len()).find(is_failed) else { return true };
+        if let Some(next) = self.frames.get(level + 1) {
+            self.children.truncate(next.first_child as usize);
+        }
+        self.frames.truncate(level + 1);
+        self.give_up(memory)
     }
 
     /// Push a frame for the current state.
@@ -245,7 +283,7 @@ impl<'a> Search<'a> {
     }
 
     /// Find the children of the last frame's state, or commit. Return whether the order is complete.
-    fn expand(&mut self, effort: &mut Effort) -> bool {
+    fn expand(&mut self, memory: &impl Failed, effort: &mut Effort) -> bool {
         let length = self.walk.trail().len();
         let live = self.walk.live();
         let first = self.children.len();
@@ -267,20 +305,35 @@ impl<'a> Search<'a> {
             }
             let child = (self.walk.live(), instr, self.key);
             let is_new = self.children[first..].iter().all(|&(_, _, other)| other != self.key);
-            if is_new && !self.is_known_to_fail(self.key) {
+            if is_new && !self.is_known_to_fail(memory, self.key) {
                 self.children.push(child);
             }
             self.undo_to(length);
         }
         self.ready = ready;
         if self.step == Step::Next {
-            let direction = self.direction;
-            self.children[first..].sort_unstable_by_key(|&(live, instr, _)| match direction {
-                Direction::TopDown => (live, instr),
-                Direction::BottomUp => (live, u32::MAX - instr),
-            });
+            let (seed, is_shuffling) = (self.seed, self.is_shuffling());
+            let children = &mut self.children[first..];
+            match self.direction {
+                _ if is_shuffling => {
+                    children.sort_unstable_by_key(|&(_, _, key)| shuffled(key, seed));
+                }
+                Direction::TopDown => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),
+                Direction::BottomUp => {
+                    children.sort_unstable_by_key(|&(live, instr, _)| (live, u32::MAX - instr));
+                }
+            }
         }
         is_found
+    }
+
+    /// Return whether the children of the current state are tried in a random order.
+    fn is_shuffling(&self) -> bool {
+        match self.seed {
+            0 => false,
+            seed if seed.is_multiple_of(2) => shuffled(!self.key, seed).is_multiple_of(4),
+            _ => true,
+        }
     }
 
     /// Commit to the current state, which has no more live weight than an earlier one, or to a state between
@@ -358,25 +411,25 @@ impl<'a> Search<'a> {
         result
     }
 
-    fn is_known_to_fail(&self, key: u128) -> bool {
-        self.rules.memory && self.memory.contains(key)
+    fn is_known_to_fail(&self, memory: &impl Failed, key: u128) -> bool {
+        self.rules.memory && memory.contains(key)
     }
 
     /// Record the failure of the last frame's state. Return whether there is another state to continue with.
-    fn give_up(&mut self) -> bool {
+    fn give_up(&mut self, memory: &mut impl Failed) -> bool {
         match self.frames.pop() {
             Some(frame) => {
                 self.children.truncate(frame.first_child as usize);
-                self.fail(frame.first_key)
+                self.fail(memory, frame.first_key)
             }
             None => false,
         }
     }
 
     /// Remember failed states, and go back to the last frame, if there is one.
-    fn fail(&mut self, first_key: u32) -> bool {
+    fn fail(&mut self, memory: &mut impl Failed, first_key: u32) -> bool {
         if self.rules.memory {
-            self.keys[first_key as usize..].iter().for_each(|&key| self.memory.insert(key));
+            self.keys[first_key as usize..].iter().for_each(|&key| memory.insert(key));
         }
         self.keys.truncate(first_key as usize);
         let Some(frame) = self.frames.last() else { return false };
@@ -418,6 +471,11 @@ impl<'a> Search<'a> {
         }
         order
     }
+}
+
+/// Return the place of a state in the random order of a seed.
+fn shuffled(key: u128, seed: u64) -> u64 {
+    (key as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
 }
 
 /// The key of the state in which nothing has been passed: any number but 0.
