@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts};
+use super::windows::{FEWEST_INSTRS, Windows};
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
@@ -66,6 +67,10 @@ const MOST_FOR_SEARCH: usize = 1 << 14;
 /// The growth of the turns of the searches, and the part of a turn for each step of the bound.
 const GROWTH: u64 = 8;
 const STEP_OF_BOUND: u64 = 16;
+
+/// The part of the effort for windows after a turn, and the steps for a window.
+const SHARE_OF_WINDOWS: u32 = 8;
+const STEPS_OF_WINDOW: (u64, u64) = (20_000, 200_000);
 
 /// Find the lowest peak of a class, within limits on the others. `start` is an order within these limits.
 ///
@@ -128,7 +133,7 @@ pub(crate) fn minimise_on(
         return answer;
     }
     limits[class.index()] = Some(answer.peak);
-    let mut solver = Solver::new(region, closure, limits, &answer.order, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // The new dependences make cuts stronger.
@@ -139,6 +144,7 @@ pub(crate) fn minimise_on(
         }
     }
     let mut turn = FIRST_STRIDE;
+    let mut windows = Windows::new(region, class, options);
     while answer.peak > answer.bound && !effort.is_spent() {
         let (verdict, bound) =
             ask_and_climb(&mut solver, class, answer.bound, answer.peak, turn, &mut effort);
@@ -148,7 +154,21 @@ pub(crate) fn minimise_on(
         match verdict {
             Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
             Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
-            Verdict::Unknown => turn *= GROWTH,
+            Verdict::Unknown => {
+                turn *= GROWTH;
+                let (least, most) = STEPS_OF_WINDOW;
+                let steps = (turn / 64).clamp(least, most);
+                let found = (region.len() >= FEWEST_INSTRS).then(|| {
+                    effort.with_share(SHARE_OF_WINDOWS, |share| {
+                        let limits = &limits;
+                        windows.lower_peak(&answer.order, limits, answer.bound, steps, share, &mut solver.states)
+                    })
+                });
+                if let Some(order) = found.flatten() {
+                    solver.adopt(class, &order);
+                    (answer.peak, answer.order) = (peaks(region, &order)[class.index()], order);
+                }
+            }
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);
@@ -211,7 +231,18 @@ pub(crate) fn decide<'c>(
     start: &[InstrId],
     options: Options,
 ) -> (Decision, u64) {
-    let mut effort = options.budget.effort(region.len());
+    decide_within(region, closure, limits, start, options, &mut options.budget.effort(region.len()))
+}
+
+/// As [`decide`], with the rest of a budget.
+pub(super) fn decide_within<'c>(
+    region: &Region,
+    closure: impl FnOnce() -> &'c Closure,
+    limits: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+    effort: &mut Effort,
+) -> (Decision, u64) {
     let Some(limits) = binding_limits(region, limits) else {
         // The weight that passes through alone exceeds a limit.
         return (Decision::No(Reason::Cut(Moment::Start)), 0);
@@ -219,14 +250,14 @@ pub(crate) fn decide<'c>(
     if is_within(region, start, &limits) {
         return (Decision::Yes(start.to_vec()), 0);
     }
-    if !is_time_for_cuts(region, &effort) {
+    if !is_time_for_cuts(region, effort) {
         return (Decision::Unknown, 0);
     }
     let closure = closure();
     let mut start = start.to_vec();
     for class in region.class_ids() {
         let Some(limit) = limits[class.index()] else { continue };
-        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, &mut effort);
+        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, effort);
         if cuts.value > limit {
             return (Decision::No(Reason::Cut(cuts.witness)), 0);
         }
@@ -242,11 +273,11 @@ pub(crate) fn decide<'c>(
         return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
-    let mut solver = Solver::new(region, closure, limits, &start, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits, &start, options, effort);
     let mut turn = FIRST_STRIDE;
     let mut decision = Decision::Unknown;
     while decision.is_unknown() && !effort.is_spent() {
-        match solver.ask(first, limit, turn, &mut effort) {
+        match solver.ask(first, limit, turn, effort) {
             Verdict::Yes(order) => decision = Decision::Yes(order),
             Verdict::No(()) => {
                 decision = Decision::No(Reason::Search { rules: options.rules, nodes: solver.states });

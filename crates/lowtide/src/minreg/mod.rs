@@ -13,6 +13,7 @@
 //! | `superiority`, `forced_order` | dependences that can be added: without loss, or because of the limit |
 //! | `race` | two searches of a part, from both ends of time |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
+//! | `windows` | orders with a lower peak, by searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 pub mod exact;
@@ -27,5 +28,6 @@ mod race;
 mod search;
 mod solver;
 pub(crate) mod superiority;
+mod windows;
 
 pub use crate::proof::Rules;
