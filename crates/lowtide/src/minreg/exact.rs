@@ -4,6 +4,9 @@
 //! whether an order exists with a peak below the best. A new order lowers the peak; a negative answer proves
 //! the best order optimal. One negative answer is usually enough, since good heuristics nearly always find
 //! the optimum. While the question stays open, the same question is asked for the bound, which then rises.
+//!
+//! In large regions the heuristics can miss the optimum by far. Then windows of the best order are searched
+//! first: see `windows`.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts};
-use super::windows::{FEWEST_INSTRS, Windows};
+use super::windows::Windows;
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
@@ -68,9 +71,18 @@ const MOST_FOR_SEARCH: usize = 1 << 14;
 const GROWTH: u64 = 8;
 const STEP_OF_BOUND: u64 = 16;
 
-/// The part of the effort for windows after a turn, and the steps for a window.
-const SHARE_OF_WINDOWS: u32 = 8;
-const STEPS_OF_WINDOW: (u64, u64) = (20_000, 200_000);
+/// The smallest gap between peak and bound for windows, and the part of the bound from which on a gap is wide.
+/// With a wide gap, windows come before everything else.
+const LEAST_GAP: u32 = 3;
+const WIDE_GAP: u32 = 5;
+
+/// The part of the effort for windows before the searches, and after each open turn: one of so many parts.
+const SHARE_OF_FIRST_WINDOWS: u32 = 3;
+const SHARE_OF_WINDOWS: u32 = 32;
+
+/// The part of a turn for a window, and the least number of steps.
+const STEP_OF_WINDOW: u64 = 64;
+const LEAST_STEP_OF_WINDOW: u64 = 40_000;
 
 /// Find the lowest peak of a class, within limits on the others. `start` is an order within these limits.
 ///
@@ -132,6 +144,18 @@ pub(crate) fn minimise_on(
     if answer.peak == answer.bound || effort.is_spent() || region.len() > MOST_FOR_SEARCH {
         return answer;
     }
+    let mut windows = Windows::new(region, class, options);
+    let gap = answer.peak - answer.bound;
+    if windows.are_possible() && gap >= LEAST_GAP.max(answer.bound / WIDE_GAP) {
+        let steps = LEAST_STEP_OF_WINDOW;
+        effort.with_share(SHARE_OF_FIRST_WINDOWS, |share| {
+            lower_peak(&mut windows, &limits, steps, share, &mut answer)
+        });
+        watch.found(answer.nodes, answer.peak);
+        if answer.peak == answer.bound {
+            return answer;
+        }
+    }
     limits[class.index()] = Some(answer.peak);
     let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
@@ -144,7 +168,6 @@ pub(crate) fn minimise_on(
         }
     }
     let mut turn = FIRST_STRIDE;
-    let mut windows = Windows::new(region, class, options);
     while answer.peak > answer.bound && !effort.is_spent() {
         let (verdict, bound) =
             ask_and_climb(&mut solver, class, answer.bound, answer.peak, turn, &mut effort);
@@ -156,25 +179,37 @@ pub(crate) fn minimise_on(
             Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
             Verdict::Unknown => {
                 turn *= GROWTH;
-                let (least, most) = STEPS_OF_WINDOW;
-                let steps = (turn / 64).clamp(least, most);
-                let found = (region.len() >= FEWEST_INSTRS).then(|| {
-                    effort.with_share(SHARE_OF_WINDOWS, |share| {
-                        let limits = &limits;
-                        windows.lower_peak(&answer.order, limits, answer.bound, steps, share, &mut solver.states)
-                    })
-                });
-                if let Some(order) = found.flatten() {
-                    solver.adopt(class, &order);
-                    (answer.peak, answer.order) = (peaks(region, &order)[class.index()], order);
+                if windows.are_possible() && answer.peak - answer.bound >= LEAST_GAP {
+                    let steps = (turn / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
+                    let is_lower = effort.with_share(SHARE_OF_WINDOWS, |share| {
+                        lower_peak(&mut windows, &limits, steps, share, &mut answer)
+                    });
+                    if is_lower {
+                        solver.adopt(class, &answer.order);
+                    }
                 }
             }
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);
     }
-    answer.nodes = solver.states;
+    answer.nodes += solver.states;
     answer
+}
+
+/// Look for a lower peak in windows of the best order. Return whether there is one.
+fn lower_peak(
+    windows: &mut Windows,
+    limits: &[Option<u32>],
+    steps: u64,
+    effort: &mut Effort,
+    answer: &mut Answer,
+) -> bool {
+    let Answer { order, bound, nodes, .. } = &mut *answer;
+    let found = windows.lower_peak(order, limits, *bound, steps, effort, nodes);
+    let Some((order, peak)) = found else { return false };
+    (answer.order, answer.peak) = (order, peak);
+    true
 }
 
 /// Ask for a lower peak. The answer is no if some part has no better order; it is yes if all parts have one.

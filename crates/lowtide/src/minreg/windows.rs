@@ -26,7 +26,7 @@ use crate::region::Region;
 use crate::verdict::Verdict;
 
 /// The smallest region for which windows are sought. The search of a smaller one needs no help.
-pub(super) const FEWEST_INSTRS: usize = 300;
+const FEWEST_INSTRS: usize = 300;
 
 /// The smallest reach of a window, in instructions on each side of the peak.
 const LEAST_REACH: usize = 16;
@@ -39,7 +39,7 @@ const MOST_SIZES: usize = 7;
 const TRIALS_PER_SIZE: usize = 20;
 
 /// The steps without success after which windows end, as a multiple of the steps for a window.
-const PATIENCE: u64 = 16;
+const PATIENCE: u64 = 64;
 
 /// A search for orders with a lower peak in windows of the best order.
 pub(super) struct Windows<'a> {
@@ -54,9 +54,14 @@ impl<'a> Windows<'a> {
         Windows { region, class, options, random: Random::new(region.len() as u64) }
     }
 
-    /// Return an order with a lower peak than `order`, if windows find one, as low as they get it, but not
-    /// below `bound`. `order` is within `limits`, and so is the result. A window takes at most `turn` steps.
-    /// `states` is raised by the number of expanded states.
+    /// Return whether the region is large enough.
+    pub(super) fn are_possible(&self) -> bool {
+        self.region.len() >= FEWEST_INSTRS
+    }
+
+    /// Lower the peak of an order, at most to `bound`. `order` is within `limits`, and so is the result. Return
+    /// the new order and its peak, or `None` if no window lowers the peak. A window takes at most `turn`
+    /// steps. `states` is raised by the number of expanded states.
     pub(super) fn lower_peak(
         &mut self,
         order: &[InstrId],
@@ -65,7 +70,7 @@ impl<'a> Windows<'a> {
         turn: u64,
         effort: &mut Effort,
         states: &mut u64,
-    ) -> Option<Vec<InstrId>> {
+    ) -> Option<(Vec<InstrId>, u32)> {
         let mut limits = limits.to_vec();
         let mut order = order.to_vec();
         let mut pressure = pressure_along(self.region, self.class, &order);
@@ -74,8 +79,8 @@ impl<'a> Windows<'a> {
         let (mut failures, mut last_success) = (0, effort.steps);
         while peak > bound && !effort.is_spent() && last_success - effort.steps < PATIENCE * turn {
             failures += 1;
-            // Each trial costs a walk along the order.
-            effort.spend(self.region.len() as u64);
+            // To make the part, all instructions are visited.
+            effort.spend(self.region.len() as u64 / 4);
             let Some((from, to)) = self.choose(&pressure, peak, failures) else { continue };
             limits[self.class.index()] = Some(peak - 1);
             let Some(better) = self.search(&order, from, to, &limits, turn, effort, states) else { continue };
@@ -84,7 +89,7 @@ impl<'a> Windows<'a> {
             pressure = pressure_along(self.region, self.class, &order);
             if highest(&pressure) < peak {
                 peak = highest(&pressure);
-                best = Some(order.clone());
+                best = Some((order.clone(), peak));
             }
         }
         best
@@ -122,9 +127,9 @@ impl<'a> Windows<'a> {
         let region = &part.region;
         let source: Vec<InstrId> = region.instrs().collect();
         let closure = Closure::new(region);
-        effort.spend(region.len() as u64);
-        let (decision, expanded) = effort
-            .with_steps(turn, |share| decide_within(region, || &closure, limits, &source, self.options, share));
+        let (decision, expanded) = effort.with_steps(turn, |share| {
+            decide_within(region, || &closure, limits, &source, self.options, share)
+        });
         *states += expanded;
         match decision {
             Verdict::Yes(order) => Some(part.in_whole(&order)),
@@ -146,4 +151,70 @@ fn pressure_along(region: &Region, class: ClassId, order: &[InstrId]) -> Vec<u32
         tracker.now(class)
     });
     std::iter::once(start).chain(after).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::limits::{is_within, peaks};
+    use crate::budget::Budget;
+    use crate::check::check_order;
+    use crate::generate::{self, Shape, random_order};
+    use crate::minreg::made::{Small, regions};
+
+    const CLASS: ClassId = ClassId(0);
+
+    /// Run windows on a random order, with limits on other classes that the order keeps.
+    fn lowered(region: &Region, random: &mut Random) -> (u32, Option<(Vec<InstrId>, u32)>, Vec<Option<u32>>) {
+        let start = random_order(region, random);
+        let start_peaks = peaks(region, &start);
+        let mut limits: Vec<Option<u32>> =
+            start_peaks.iter().map(|&peak| random.chance(30).then_some(peak)).collect();
+        limits[0] = None;
+        let options = Options::new(Budget::default());
+        let run = || {
+            let effort = &mut Effort { steps: 500_000, deadline: None };
+            Windows::new(region, CLASS, options).lower_peak(&start, &limits, 0, 5_000, effort, &mut 0)
+        };
+        let found = run();
+        assert_eq!(found, run(), "{}", region.name());
+        if let Some((order, peak)) = &found {
+            check_order(region, order).expect("a legal order");
+            assert!(is_within(region, order, &limits), "{}", region.name());
+            assert_eq!(peaks(region, order)[0], *peak, "{}", region.name());
+            assert!(*peak < start_peaks[0], "{}", region.name());
+        }
+        (start_peaks[0], found, limits)
+    }
+
+    #[test]
+    fn no_peak_is_below_the_optimum() {
+        let mut random = Random::new(1);
+        let (mut optimal, mut improved) = (0, 0);
+        for region in regions(0..60, 12) {
+            let (start, found, limits) = lowered(&region, &mut random);
+            let optimum =
+                Small::new(&region, &[]).lowest(0, &limits).expect("the start is within the limits");
+            let peak = found.as_ref().map_or(start, |(_, peak)| *peak);
+            assert!(peak >= optimum, "{}", region.name());
+            optimal += usize::from(found.is_some() && peak == optimum);
+            improved += usize::from(found.is_some());
+        }
+        println!("{improved} improved, {optimal} of them to the optimum");
+        assert!(improved > 100 && optimal * 10 > improved * 9, "{improved} {optimal}");
+    }
+
+    #[test]
+    fn windows_within_large_regions_give_legal_orders() {
+        let mut random = Random::new(2);
+        let mut gain = 0;
+        for seed in 0..8 {
+            for shape in [Shape::UnrolledLoop, Shape::SharedChains] {
+                let region = generate::region(shape, 200, seed);
+                let (start, found, _) = lowered(&region, &mut random);
+                gain += found.map_or(0, |(_, peak)| start - peak);
+            }
+        }
+        assert!(gain > 16, "{gain}");
+    }
 }
