@@ -38,7 +38,9 @@ const MOST_SIZES: usize = 7;
 /// Windows in a row without success after which the reach can double once more.
 const TRIALS_PER_SIZE: usize = 20;
 
-/// The steps without success after which windows end, as a multiple of the steps for a window.
+/// The steps without success after which windows end, as a multiple of the steps for a window: before the first
+/// success, and after it. In many regions no window helps.
+const FIRST_PATIENCE: u64 = 16;
 const PATIENCE: u64 = 64;
 
 /// A search for orders with a lower peak in windows of the best order.
@@ -76,16 +78,16 @@ impl<'a> Windows<'a> {
         let mut pressure = pressure_along(self.region, self.class, &order);
         let mut peak = highest(&pressure);
         let mut best = None;
-        let (mut failures, mut last_success) = (0, effort.steps);
-        while peak > bound && !effort.is_spent() && last_success - effort.steps < PATIENCE * turn {
+        let (mut failures, mut last_success, mut patience) = (0, effort.steps, FIRST_PATIENCE);
+        while peak > bound && !effort.is_spent() && last_success - effort.steps < patience * turn {
             failures += 1;
             // To make the part, all instructions are visited.
-            effort.spend(self.region.len() as u64 / 4);
+            effort.spend(self.region.len() as u64);
             let Some((from, to)) = self.choose(&pressure, peak, failures) else { continue };
             limits[self.class.index()] = Some(peak - 1);
             let Some(better) = self.search(&order, from, to, &limits, turn, effort, states) else { continue };
             order.splice(from..to, better);
-            (failures, last_success) = (0, effort.steps);
+            (failures, last_success, patience) = (0, effort.steps, PATIENCE);
             pressure = pressure_along(self.region, self.class, &order);
             if highest(&pressure) < peak {
                 peak = highest(&pressure);
