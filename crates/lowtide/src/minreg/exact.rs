@@ -4,6 +4,9 @@
 //! whether an order exists with a peak below the best. A new order lowers the peak; a negative answer proves
 //! the best order optimal. One negative answer is usually enough, since good heuristics nearly always find
 //! the optimum. While the question stays open, the same question is asked for the bound, which then rises.
+//!
+//! In large regions the heuristics can miss the optimum by far. Then windows of the best order are searched
+//! first: see `windows`.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Rules;
 use super::race::FIRST_STRIDE;
 use super::solver::{Solver, bound_by_cuts};
+use super::windows::Windows;
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
@@ -66,6 +70,19 @@ const MOST_FOR_SEARCH: usize = 1 << 14;
 /// The growth of the turns of the searches, and the part of a turn for each step of the bound.
 const GROWTH: u64 = 8;
 const STEP_OF_BOUND: u64 = 16;
+
+/// The smallest gap between peak and bound for windows, and the part of the bound from which on a gap is wide.
+/// With a wide gap, windows come before everything else.
+const LEAST_GAP: u32 = 3;
+const WIDE_GAP: u32 = 5;
+
+/// The part of the effort for windows before the searches, and after each open turn: one of so many parts.
+const SHARE_OF_FIRST_WINDOWS: u32 = 3;
+const SHARE_OF_WINDOWS: u32 = 32;
+
+/// The part of a turn for a window, and the least number of steps.
+const STEP_OF_WINDOW: u64 = 64;
+const LEAST_STEP_OF_WINDOW: u64 = 40_000;
 
 /// Find the lowest peak of a class, within limits on the others. `start` is an order within these limits.
 ///
@@ -127,8 +144,20 @@ pub(crate) fn minimise_on(
     if answer.peak == answer.bound || effort.is_spent() || region.len() > MOST_FOR_SEARCH {
         return answer;
     }
+    let mut windows = Windows::new(region, class, options);
+    let gap = answer.peak - answer.bound;
+    if windows.are_possible() && gap >= LEAST_GAP.max(answer.bound / WIDE_GAP) {
+        let steps = LEAST_STEP_OF_WINDOW;
+        effort.with_share(SHARE_OF_FIRST_WINDOWS, |share| {
+            lower_peak(&mut windows, &limits, steps, share, &mut answer)
+        });
+        watch.found(answer.nodes, answer.peak);
+        if answer.peak == answer.bound {
+            return answer;
+        }
+    }
     limits[class.index()] = Some(answer.peak);
-    let mut solver = Solver::new(region, closure, limits, &answer.order, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // The new dependences make cuts stronger.
@@ -148,13 +177,39 @@ pub(crate) fn minimise_on(
         match verdict {
             Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
             Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
-            Verdict::Unknown => turn *= GROWTH,
+            Verdict::Unknown => {
+                turn *= GROWTH;
+                if windows.are_possible() && answer.peak - answer.bound >= LEAST_GAP {
+                    let steps = (turn / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
+                    let is_lower = effort.with_share(SHARE_OF_WINDOWS, |share| {
+                        lower_peak(&mut windows, &limits, steps, share, &mut answer)
+                    });
+                    if is_lower {
+                        solver.adopt(class, &answer.order);
+                    }
+                }
+            }
         }
         watch.proved(solver.states, answer.bound);
         watch.found(solver.states, answer.peak);
     }
-    answer.nodes = solver.states;
+    answer.nodes += solver.states;
     answer
+}
+
+/// Look for a lower peak in windows of the best order. Return whether there is one.
+fn lower_peak(
+    windows: &mut Windows,
+    limits: &[Option<u32>],
+    steps: u64,
+    effort: &mut Effort,
+    answer: &mut Answer,
+) -> bool {
+    let Answer { order, bound, nodes, .. } = &mut *answer;
+    let found = windows.lower_peak(order, limits, *bound, steps, effort, nodes);
+    let Some((order, peak)) = found else { return false };
+    (answer.order, answer.peak) = (order, peak);
+    true
 }
 
 /// Ask for a lower peak. The answer is no if some part has no better order; it is yes if all parts have one.
@@ -211,7 +266,18 @@ pub(crate) fn decide<'c>(
     start: &[InstrId],
     options: Options,
 ) -> (Decision, u64) {
-    let mut effort = options.budget.effort(region.len());
+    decide_within(region, closure, limits, start, options, &mut options.budget.effort(region.len()))
+}
+
+/// As [`decide`], with the rest of a budget.
+pub(super) fn decide_within<'c>(
+    region: &Region,
+    closure: impl FnOnce() -> &'c Closure,
+    limits: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+    effort: &mut Effort,
+) -> (Decision, u64) {
     let Some(limits) = binding_limits(region, limits) else {
         // The weight that passes through alone exceeds a limit.
         return (Decision::No(Reason::Cut(Moment::Start)), 0);
@@ -219,14 +285,14 @@ pub(crate) fn decide<'c>(
     if is_within(region, start, &limits) {
         return (Decision::Yes(start.to_vec()), 0);
     }
-    if !is_time_for_cuts(region, &effort) {
+    if !is_time_for_cuts(region, effort) {
         return (Decision::Unknown, 0);
     }
     let closure = closure();
     let mut start = start.to_vec();
     for class in region.class_ids() {
         let Some(limit) = limits[class.index()] else { continue };
-        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, &mut effort);
+        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, effort);
         if cuts.value > limit {
             return (Decision::No(Reason::Cut(cuts.witness)), 0);
         }
@@ -242,11 +308,11 @@ pub(crate) fn decide<'c>(
         return (Decision::Unknown, 0);
     }
     let limit = limits[first.index()].unwrap_or(u32::MAX);
-    let mut solver = Solver::new(region, closure, limits, &start, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits, &start, options, effort);
     let mut turn = FIRST_STRIDE;
     let mut decision = Decision::Unknown;
     while decision.is_unknown() && !effort.is_spent() {
-        match solver.ask(first, limit, turn, &mut effort) {
+        match solver.ask(first, limit, turn, effort) {
             Verdict::Yes(order) => decision = Decision::Yes(order),
             Verdict::No(()) => {
                 decision = Decision::No(Reason::Search { rules: options.rules, nodes: solver.states });

@@ -14,6 +14,7 @@
 //! | `race` | two searches of a part, from both ends of time |
 //! | `rounds`, `crew` | many searches of a part that share their failed states, and their threads |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
+//! | `windows` | orders with a lower peak, by searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 mod crew;
@@ -30,5 +31,6 @@ mod rounds;
 mod search;
 mod solver;
 pub(crate) mod superiority;
+mod windows;
 
 pub use crate::proof::Rules;

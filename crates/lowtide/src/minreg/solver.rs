@@ -119,6 +119,23 @@ impl<'a> Solver<'a> {
         self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
     }
 
+    /// Take over an order of the region where it is better than the order of a part. Restricted to a part, an
+    /// order has no higher peak than before.
+    pub(super) fn adopt(&mut self, class: ClassId, order: &[InstrId]) {
+        for piece in &mut self.pieces {
+            let numbered = piece.part.in_part(order);
+            let new = peaks(&piece.part.region, &numbered);
+            if new[class.index()] < piece.peaks[class.index()] && fits(&new, &self.limits) {
+                piece.order = piece.part.in_whole(&numbered);
+                piece.peaks = new;
+                // The new order is the guide, as near to it as the new dependences allow.
+                if let Some(part) = piece.part.with(&[], &numbered) {
+                    piece.part = part;
+                }
+            }
+        }
+    }
+
     /// Return whether there is an order with this limit on a class. Each search may take a turn. The limit
     /// must not be higher than in the last question.
     pub(super) fn ask(
