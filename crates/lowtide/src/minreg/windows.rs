@@ -175,7 +175,7 @@ mod tests {
         limits[0] = None;
         let options = Options::new(Budget::default());
         let run = || {
-            let effort = &mut Effort { steps: 100_000, deadline: None };
+            let effort = &mut Effort { steps: 500 * region.len() as u64, deadline: None };
             Windows::new(region, CLASS, options).lower_peak(&start, &limits, 0, 5_000, effort, &mut 0)
         };
         let found = run();
