@@ -175,7 +175,7 @@ mod tests {
         limits[0] = None;
         let options = Options::new(Budget::default());
         let run = || {
-            let effort = &mut Effort { steps: 500_000, deadline: None };
+            let effort = &mut Effort { steps: 500 * region.len() as u64, deadline: None };
             Windows::new(region, CLASS, options).lower_peak(&start, &limits, 0, 5_000, effort, &mut 0)
         };
         let found = run();
@@ -193,7 +193,7 @@ mod tests {
     fn no_peak_is_below_the_optimum() {
         let mut random = Random::new(1);
         let (mut optimal, mut improved) = (0, 0);
-        for region in regions(0..60, 12) {
+        for region in regions(0..30, 12) {
             let (start, found, limits) = lowered(&region, &mut random);
             let optimum =
                 Small::new(&region, &[]).lowest(0, &limits).expect("the start is within the limits");
