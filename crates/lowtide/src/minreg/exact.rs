@@ -77,7 +77,7 @@ const LEAST_GAP: u32 = 3;
 const WIDE_GAP: u32 = 5;
 
 /// The part of the effort for windows before the searches, and after each open turn: one of so many parts.
-const SHARE_OF_FIRST_WINDOWS: u32 = 3;
+const SHARE_OF_FIRST_WINDOWS: u32 = 8;
 const SHARE_OF_WINDOWS: u32 = 32;
 
 /// The part of a turn for a window, and the least number of steps.
