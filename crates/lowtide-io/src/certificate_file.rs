@@ -22,6 +22,9 @@ pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = (&'t Targ
                     if class.align > 1 {
                         json["align"] = class.align.into();
                     }
+                    if let Some(to) = &class.spill {
+                        json["spill"] = json!([to.class, to.lanes]);
+                    }
                     json
                 });
                 json!({

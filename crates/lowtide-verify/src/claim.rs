@@ -77,6 +77,31 @@ pub struct Class {
     pub max: u32,
     /// The next class of the file starts at a multiple of this.
     pub align: Option<NonZeroU32>,
+    /// Registers over `max` go into lanes of another class: its name, and the lanes of a register.
+    pub spill: Option<(String, NonZeroU32)>,
+}
+
+impl Target {
+    /// Return the number of waves that fit with `peak` registers of each class that the region has.
+    fn waves(&self, peak: impl Fn(&str) -> Option<i64>) -> u64 {
+        let classes = || self.files.iter().flat_map(|file| &file.classes);
+        let lanes = |to: &str, from: &Class| {
+            let (_, lanes) = from.spill.as_ref().filter(|(class, _)| class == to)?;
+            let (spilled, lanes) = (peak(&from.name)? - i64::from(from.max), i64::from(lanes.get()));
+            Some((spilled.max(0) + lanes - 1) / lanes)
+        };
+        let all = |to: &str| Some(peak(to)? + classes().filter_map(|from| lanes(to, from)).sum::<i64>());
+        let waves = |file: &RegisterFile| file.waves(file.used(|class| all(class).unwrap_or(0)));
+        self.files.iter().map(waves).min().unwrap_or(u64::MAX)
+    }
+
+    /// Return the most registers of a class if a wave has `least` of the others. None if all fit that it can address.
+    fn rest(&self, graph: &Graph, least: &[i64], class: usize, waves: u64) -> Option<i64> {
+        let max = i64::from(find_class(self, &graph.classes[class])?.max);
+        let of = |y: i64, c: usize| if c == class { y } else { least[c] };
+        let fits = |y| self.waves(|n| Some(of(y, graph.classes.iter().position(|c| c == n)?))) >= waves;
+        (0..=max).rev().find(|y| fits(*y)).filter(|y| *y < max)
+    }
 }
 
 impl RegisterFile {
@@ -96,20 +121,6 @@ impl RegisterFile {
             _ => (used, align),
         };
         self.classes.iter().fold((0, 1), add).0.cast_signed()
-    }
-
-    /// Return the most registers of a class if a wave has `x` of another one. None if all fit that it can address.
-    fn rest(&self, another: &str, x: i64, class: &Class, waves: u64) -> Option<i64> {
-        let peak = |y| move |name: &str| if name == another { x } else { y * i64::from(name == class.name) };
-        let mut most = (0..=i64::from(class.max)).rev();
-        most.find(|y| self.waves(self.used(peak(*y))) >= waves).filter(|y| *y < class.max.into())
-    }
-
-    /// Return the most registers of a class of the file with which `waves` waves fit. None if all that a wave can address fit.
-    fn limit(&self, class: &Class, waves: u64) -> Option<i64> {
-        let share = u64::from(self.size.get()) / waves;
-        let limit = share - share % u64::from(self.granule.get());
-        (limit < u64::from(class.max)).then_some(limit.cast_signed())
     }
 }
 
@@ -442,15 +453,15 @@ fn check_waves<'s>(
     let target = find_target(targets, &name)?;
     // Also without registers, no more waves fit.
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
-    most = target.files.iter().map(|file| file.waves(1)).fold(most, u64::min);
+    most = most.min(target.waves(|_| None));
     let mut reached = most;
     for region in &kernel.regions {
         let (graph, schedule) = scheduled(region)?;
         if let Some(class) = graph.classes.iter().find(|class| find_class(target, class).is_none()) {
             return unsupported(format!("waves: target {name:?} has no class {class:?}"));
         }
-        let peak = |name: &str| graph.classes.iter().position(|c| c == name).map_or(0, |c| schedule.peaks[c]);
-        reached = target.files.iter().map(|file| file.waves(file.used(peak))).fold(reached, u64::min);
+        let peak = |name: &str| Some(schedule.peaks[graph.classes.iter().position(|c| c == name)?]);
+        reached = reached.min(target.waves(peak));
     }
     let claimed = u64::from(claimed);
     if reached != claimed {
@@ -464,37 +475,30 @@ fn check_waves<'s>(
     };
     ensure(claim.proof.is_some() || claim.same.is_some(), "the claim has a region without a proof")?;
     let (graph, _) = scheduled(region(kernel, name)?)?;
-    // Each class of a file needs its own registers at least.
-    let limit =
-        |name: &String| find_class(target, name).and_then(|(file, class)| file.limit(class, claimed + 1));
-    let limits: Vec<_> = graph.classes.iter().map(limit).collect();
-    match &claim.proof {
-        Some(Proof::Split(split)) => {
-            return check_split(graph, target, split, &limits, claimed + 1).map(|()| None);
-        }
-        Some(proof) => proof::check(graph, proof, &limits)?,
-        None => {}
-    }
-    Ok(Some(Question::new(graph, &limits, None)))
+    let is_split = matches!(claim.proof, Some(Proof::Split(_)));
+    // Each class needs its own registers at least.
+    let none = vec![0; graph.classes.len()];
+    let limits: Vec<_> = (0..none.len()).map(|c| target.rest(graph, &none, c, claimed + 1)).collect();
+    claim.proof.map_or(Ok(()), |proof| check_part(graph, target, &proof, &limits, &none, claimed + 1))?;
+    Ok((!is_split).then(|| Question::new(graph, &limits, None)))
 }
 
-/// Check orders with at most so many registers of a class, and all others: they leave less to the classes of the same file.
-fn check_split(graph: &Graph, target: &Target, split: &Split, limits: &[Limit], waves: u64) -> Checked {
-    let Split { class, at, below, above } = split;
-    let Some((file, _)) = find_class(target, class).filter(|(_, class)| *at < class.max) else {
-        return refuse(format!("a wave cannot address more than {at} registers of class {class:?}"));
-    };
-    let with = |new: &dyn Fn(&str) -> Option<i64>| -> Vec<Limit> {
-        let classes = graph.classes.iter().zip(limits);
-        classes.map(|(name, old)| [*old, new(name)].into_iter().flatten().min()).collect()
-    };
-    let at = i64::from(*at);
-    proof::check(graph, below, &with(&|name| (name == class).then_some(at)))?;
-    let rest = |name: &str| file.rest(class, at + 1, file.classes.iter().find(|c| c.name == name)?, waves);
-    proof::check(graph, above, &with(&|name| rest(name).filter(|_| name != class)))
+/// Check a proof for orders from `least` to limits. A split divides them: more registers of a class leave less to others.
+fn check_part(g: &Graph, target: &Target, proof: &Proof, limits: &[Limit], least: &[i64], w: u64) -> Checked {
+    let Proof::Split(split) = proof else { return proof::check(g, proof, limits) };
+    let Split { class, at, below, above } = &**split;
+    let class = g.classes.iter().position(|name| name == class);
+    let class = class.ok_or_else(|| refused("a split has a class that the region does not have"))?;
+    let lower = |old: Limit, new: Limit| [old, new].into_iter().flatten().min();
+    let (mut lowered, mut raised) = (limits.to_vec(), least.to_vec());
+    lowered[class] = lower(limits[class], Some((*at).into()));
+    raised[class] = least[class].max(i64::from(*at) + 1);
+    check_part(g, target, below, &lowered, least, w)?;
+    let rest = |c| lower(limits[c], target.rest(g, &raised, c, w));
+    check_part(g, target, above, &(0..limits.len()).map(rest).collect::<Vec<_>>(), &raised, w)
 }
 
-/// Return the file that has a class, and the class.
-fn find_class<'t>(target: &'t Target, name: &str) -> Option<(&'t RegisterFile, &'t Class)> {
-    target.files.iter().find_map(|file| Some((file, file.classes.iter().find(|c| c.name == name)?)))
+/// Return a class of a target.
+fn find_class<'t>(target: &'t Target, name: &str) -> Option<&'t Class> {
+    target.files.iter().flat_map(|file| &file.classes).find(|class| class.name == name)
 }

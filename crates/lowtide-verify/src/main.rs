@@ -28,8 +28,7 @@ All files may be compressed with gzip. The exit code is 0 if no claim is refused
 const MOST_REFUSALS: usize = 20;
 
 fn main() -> ExitCode {
-    let mut paths = Vec::new();
-    let mut json = false;
+    let (mut paths, mut json) = (Vec::new(), false);
     for argument in std::env::args_os().skip(1) {
         match argument.to_str() {
             Some("--json") => json = true,
@@ -49,10 +48,9 @@ fn main() -> ExitCode {
     match verify(regions, schedules, certificates) {
         Err(error) => fail(&error),
         Ok(report) => {
-            let text = if json {
-                serde_json::to_string(&report).map_or_else(|e| e.to_string(), |line| line + "\n")
-            } else {
-                text(&report)
+            let text = match json {
+                true => serde_json::to_string(&report).map_or_else(|e| e.to_string(), |line| line + "\n"),
+                false => text(&report),
             };
             print(&text, if report.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
         }

@@ -145,7 +145,7 @@ pub fn check(graph: &Graph, proof: &Proof, limits: &[Limit]) -> Checked {
     match proof {
         Proof::Cut(cut) => check_cut(graph, cut, limits),
         Proof::Search(search) => check_search(graph, search, limits),
-        Proof::Split(_) => refuse("a split is no proof of registers, and has none inside"),
+        Proof::Split(_) => refuse("a split is no proof of registers"),
     }
 }
 

@@ -293,11 +293,19 @@ fn waves() {
     assert_eq!(split("s", 0, "s", "v"), "accepted");
     refused(&split("v", 1, "v", "s"), "the cut proves 1, not more than 1");
     refused(&split("v", 0, "v", "v"), "the cut proves 1, not more than 2");
-    refused(&split("v", 12, "v", "s"), "cannot address more than 12");
-    refused(&split("x", 0, "v", "s"), "cannot address");
+    refused(&split("v", 12, "v", "s"), "the cut proves 1, not more than 2");
+    refused(&split("x", 0, "v", "s"), "a class that the region does not have");
     let inside = json!({"split": {"class": "v", "at": 0, "below": start("v"), "above": start("s")}});
     let twice = json!({"split": {"class": "v", "at": 0, "below": inside, "above": start("s")}});
-    refused(&wave(&[flat("r", 1, 1)], "joint", 6, Some(("r", twice))), "a split is no proof");
+    assert_eq!(wave(&[flat("r", 1, 1)], "joint", 6, Some(("r", twice))), "accepted");
+    // Of 5 registers, 3 are spilled into the lanes of 2 others.
+    let lanes = |at, below, above| {
+        let split = json!({"split": {"class": "s", "at": at, "below": start(below), "above": start(above)}});
+        wave(&[flat("r", 1, 5)], "lanes", 6, Some(("r", split)))
+    };
+    assert_eq!(lanes(4, "s", "v"), "accepted");
+    refused(&lanes(5, "s", "v"), "the cut proves 5, not more than 5");
+    refused(&lanes(3, "s", "v"), "the cut proves 1, not more than 1");
     assert_eq!(wave(&[flat("r", 3, 0)], "joint", 6, Some(("r", start("v")))), "accepted");
     refused(&wave(&[flat("r", 3, 0)], "joint", 6, Some(("r", start("s")))), "the cut proves 0");
     let half = json!({"kernel": "k", "claim": "waves", "target": "t", "most": 8, "region": "r"});

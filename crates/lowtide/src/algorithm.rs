@@ -89,6 +89,8 @@ pub(crate) enum Method {
     Engine(for<'a> fn(&'a Problem<'a>) -> Setup<'a>),
     /// A function of the problem.
     Direct(fn(&Problem, &Tuning) -> Schedule),
+    /// [`few_registers`], whose orders a session keeps.
+    FewRegisters,
     /// A search of the pipeline; which one depends on the goal.
     Search(fn(Goal) -> Search),
 }
@@ -250,7 +252,7 @@ table! {
         summary: "few registers in near-linear time, without a search",
         paper: None,
         goals: REGISTERS,
-        method: Method::Direct(|problem, _| Schedule::in_order(problem, few_registers(problem))),
+        method: Method::FewRegisters,
     };
     /// The fewest registers, proven where the budget allows: [`minreg`](crate::minreg).
     EXACT: Row {

@@ -87,35 +87,44 @@ impl<T: Copy> Rows<T> {
 
     /// Sort pairs of (row, item) into rows, keeping the order of the items within a row.
     pub(crate) fn group(rows: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Self {
+        // Most pairs come by increasing row, and need one pass.
+        let mut table = Rows::with_capacity(rows, pairs.size_hint().0);
+        for (row, item) in pairs.clone() {
+            if row + 1 < table.starts.len() {
+                return Rows::group_in_any_order(rows, pairs);
+            }
+            while table.starts.len() <= row {
+                table.end_row();
+            }
+            table.push(item);
+        }
+        table.starts.resize(rows + 1, table.items.len() as u32);
+        table
+    }
+
+    fn group_in_any_order(rows: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Self {
         // `starts` is one row ahead at first: each row's start then moves to its end while it is filled.
         let mut starts = vec![0u32; rows + 2];
-        let mut count = 0;
         let mut first = None;
-        let mut in_order = true;
-        let mut last = 0;
         for (row, item) in pairs.clone() {
             starts[row + 2] += 1;
-            in_order &= row >= last;
-            last = row;
-            count += 1;
             first = first.or(Some(item));
         }
-        for row in 2..starts.len() {
-            starts[row] += starts[row - 1];
+        add_up(&mut starts);
+        let count = starts[rows + 1] as usize;
+        let mut items = first.map_or_else(Vec::new, |item| vec![item; count]);
+        for (row, item) in pairs {
+            let next = &mut starts[row + 1];
+            items[*next as usize] = item;
+            *next += 1;
         }
-        let mut items = Vec::with_capacity(count);
-        if in_order {
-            items.extend(pairs.map(|(_, item)| item));
-            starts.remove(0);
-        } else {
-            items.extend(first.map(|item| std::iter::repeat_n(item, count)).into_iter().flatten());
-            for (row, item) in pairs {
-                let next = &mut starts[row + 1];
-                items[*next as usize] = item;
-                *next += 1;
-            }
-            starts.pop();
-        }
+        starts.pop();
+        Rows { starts, items }
+    }
+
+    /// Make a table of parts: the start of each row, and of the end, and the items of all rows.
+    pub(crate) fn from_parts(starts: Vec<u32>, items: Vec<T>) -> Self {
+        debug_assert_eq!(starts.last().map(|end| *end as usize), Some(items.len()));
         Rows { starts, items }
     }
 
@@ -126,9 +135,7 @@ impl<T: Copy> Rows<T> {
         for &item in &self.items {
             starts[link(0, item).0 + 2] += 1;
         }
-        for row in 2..starts.len() {
-            starts[row] += starts[row - 1];
-        }
+        add_up(&mut starts);
         let mut items = Vec::new();
         if let Some(&item) = self.items.first() {
             items.resize(self.items.len(), link(0, item).1);
@@ -185,6 +192,15 @@ impl<T: Copy> Rows<T> {
     }
 }
 
+/// Replace each number by the sum of all numbers up to it.
+pub(crate) fn add_up(numbers: &mut [u32]) {
+    let mut sum = 0;
+    for number in numbers {
+        sum += *number;
+        *number = sum;
+    }
+}
+
 /// Short texts in one string, each with a number.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Names {
@@ -230,6 +246,20 @@ impl Names {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+    }
+
+    /// Put several lists one behind the other.
+    pub(crate) fn concat<const N: usize>(lists: [&Names; N]) -> Names {
+        let mut all = Names {
+            text: String::with_capacity(lists.iter().map(|names| names.bytes()).sum()),
+            ends: Vec::with_capacity(lists.iter().map(|names| names.len()).sum()),
+        };
+        for Names { text, ends } in lists {
+            let start = all.text.len() as u32;
+            all.text.push_str(text);
+            all.ends.extend(ends.iter().map(|end| start + end));
+        }
+        all
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {

@@ -62,8 +62,7 @@ fn waves_are_those_of_brute_force() {
     let session = Session::new();
     let targets = [separate(), shared(), with_lanes()];
     let mut all: Vec<Region> = regions(0..500, 8).collect();
-    let (mut kernels, mut limited, mut searched, mut spills, mut short) = (0, 0, 0, 0, 0);
-    let mut in_lanes = 0;
+    let (mut kernels, mut limited, mut searched, mut spills, mut in_lanes) = (0, 0, 0, 0, 0);
     while !all.is_empty() {
         let count = (1 + random.below(3)).min(all.len());
         let kernel: Vec<Region> = all.split_off(all.len() - count);
@@ -103,16 +102,11 @@ fn waves_are_those_of_brute_force() {
             kernels += 1;
             limited += u32::from(waves < most);
             assert!(found.waves <= waves && waves <= found.bound);
-            match number {
-                0 => assert_eq!((found.waves, found.bound), (waves, possible)),
-                // In a shared file only the sum is limited, which the search does not know. Of the spills into
-                // lanes, it tries the fewest and those of the best order.
-                _ => short += u32::from(found.waves < waves),
-            }
+            assert_eq!((found.waves, found.bound), (waves, possible), "{} {number}", kernel[0].name());
         }
     }
     println!(
-        "{kernels} kernels, {limited} limited by registers, {searched} searches, {spills} with spills, {short} short, {in_lanes} in lanes"
+        "{kernels} kernels, {limited} limited by registers, {searched} searches, {spills} with spills, {in_lanes} in lanes"
     );
-    assert!(in_lanes > 100 && kernels > 1_000 && limited > 500 && searched > 100 && short * 50 < kernels);
+    assert!(in_lanes > 100 && kernels > 1_000 && limited > 500 && searched > 100);
 }

@@ -135,8 +135,53 @@ waves = 6
 classes = [{ name = \"v\", max = 20 }]
 ";
 
+/// Two classes share a file, and a third is spilled into lanes of the first.
+const SHARED: &str = "name = \"shared\"
+description = \"classes that share a file\"
+[issue]
+width = 1
+[[file]]
+name = \"vector\"
+size = 24
+granule = 1
+waves = 8
+classes = [{ name = \"v\", max = 12, align = 2 }, { name = \"a\", max = 12 }]
+[[file]]
+name = \"scalar\"
+size = 24
+granule = 1
+waves = 8
+classes = [{ name = \"s\", max = 2, spill = { class = \"v\", lanes = 2 } }]
+";
+
+#[test]
+fn all_waves_of_classes_that_share_registers_have_certificates() {
+    let folder = Folder::new();
+    let [target, regions, schedules, proofs] =
+        ["t.toml", "r.jsonl", "s.jsonl", "p.jsonl"].map(|name| folder.path(name));
+    write(&target, SHARED).expect("written");
+    let mut random = Random::new(4);
+    let kernels = (0..300).map(|number| random_kernel(&mut random, number, &["v", "a", "s"]));
+    write(&regions, kernels.collect::<String>()).expect("written");
+    let line = "schedule {} --target {} --goal occupancy --nodes 100000 --no-filter --summary -o {} --certificate {}";
+    run(line, &[&regions, &target, &schedules, &proofs]).ok();
+    let report = verify(&regions, &schedules, &proofs).expect("well-formed files");
+    assert_eq!((report.refused, report.unsupported), (0, 0), "{:?}", report.refusals);
+    let text = read_to_string(&proofs).expect("a file");
+    let claims: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let waves = || claims.iter().filter(|claim| claim["claim"] == "waves");
+    let inner = |claim: &&Value| {
+        let split = &claim["proof"]["split"];
+        [&split["below"], &split["above"]].iter().any(|part| part.get("split").is_some())
+    };
+    let splits = waves().filter(|claim| claim["proof"].get("split").is_some()).count();
+    let found = (waves().count(), splits, waves().filter(inner).count());
+    println!("{found:?} claims about waves, with splits, with splits in splits");
+    assert!(found.0 == 300 && found.1 > 30 && found.2 > 0, "{found:?}");
+}
+
 /// A kernel of one random region: latencies, units, and one register for each instruction.
-fn random_kernel(random: &mut Random, number: usize) -> String {
+fn random_kernel(random: &mut Random, number: usize, classes: &[&str]) -> String {
     let count = 2 + random.below(11);
     let (mut deps, mut instructions) = (Vec::new(), Vec::new());
     for to in 0..count {
@@ -157,8 +202,9 @@ fn random_kernel(random: &mut Random, number: usize) -> String {
         instructions
             .push(json!({"op": "i", "latency": 1, "units": units, "defs": [format!("r{to}")], "uses": uses}));
     }
-    let registers: Vec<Value> = (0..count).map(|i| json!({"name": format!("r{i}"), "class": "v"})).collect();
-    let line = json!({"lowtide": 1, "kernel": format!("k{number}"), "region": "r", "classes": ["v"],
+    let registers: Vec<Value> =
+        (0..count).map(|i| json!({"name": format!("r{i}"), "class": random.pick(classes)})).collect();
+    let line = json!({"lowtide": 1, "kernel": format!("k{number}"), "region": "r", "classes": classes,
         "registers": registers, "instructions": instructions, "deps": deps});
     format!("{line}\n")
 }
@@ -170,7 +216,7 @@ fn units_and_several_instructions_in_a_cycle_have_certificates() {
         ["t.toml", "r.jsonl", "s.jsonl", "p.jsonl"].map(|name| folder.path(name));
     write(&target, WIDE).expect("written");
     let mut random = Random::new(3);
-    write(&regions, (0..400).map(|number| random_kernel(&mut random, number)).collect::<String>())
+    write(&regions, (0..400).map(|number| random_kernel(&mut random, number, &["v"])).collect::<String>())
         .expect("written");
     let mut with_steps = 0;
     for goal in ["length", "occupancy"] {

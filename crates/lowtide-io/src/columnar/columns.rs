@@ -109,8 +109,7 @@ pub(super) struct Lists {
 
 impl Lists {
     fn new(leaf: &Leaf, levels: Levels) -> Lists {
-        let mut around = lengths(leaf, &levels);
-        let lengths = around.pop().unwrap_or_default();
+        let (lengths, around) = lengths(leaf, &levels);
         let depth = leaf.lists.len() as i16;
         let kind = leaf.lists[leaf.lists.len() - 1];
         let parent = leaf.lists.len().checked_sub(2).map_or(0, |outer| leaf.lists[outer].element);
@@ -154,42 +153,46 @@ impl Lists {
     }
 }
 
-/// Return the lengths of all lists, those of the outermost depth first.
-fn lengths(leaf: &Leaf, levels: &Levels) -> Vec<Vec<u32>> {
-    let depth = leaf.lists.len();
-    let mut lengths: Vec<Vec<u32>> = vec![Vec::new(); depth];
+/// Return the lengths of the innermost lists, and those of the lists around them, the outermost first.
+fn lengths(leaf: &Leaf, levels: &Levels) -> (Vec<u32>, Vec<Vec<u32>>) {
+    let mut innermost: Vec<u32> = Vec::new();
+    let Some((kind, outer)) = leaf.lists.split_last() else { return (innermost, Vec::new()) };
+    let depth = outer.len();
+    let parent = outer.last().map_or(0, |list| list.element);
+    let mut around: Vec<Vec<u32>> = vec![Vec::new(); depth];
+    let lengthen = |lengths: Option<&mut Vec<u32>>| {
+        if let Some(last) = lengths.and_then(|lengths| lengths.last_mut()) {
+            *last += 1;
+        }
+    };
     for (&repetition, &definition) in levels.repetition.iter().zip(&levels.definition) {
-        let depth_of_element = repetition as usize;
-        // Most elements belong to the innermost list.
-        if depth_of_element == depth
-            && let Some(last) = lengths[depth - 1].last_mut()
-        {
-            *last += 1;
+        let continued = repetition as usize;
+        // Most elements continue the innermost list. A damaged file can have levels beyond it.
+        if continued > depth {
+            if continued == depth + 1 {
+                lengthen(Some(&mut innermost));
+            }
             continue;
         }
-        // A damaged file can have levels beyond the innermost list.
-        if depth_of_element >= depth {
-            continue;
-        }
-        if depth_of_element > 0
-            && let Some(last) = lengths[depth_of_element - 1].last_mut()
-        {
-            *last += 1;
-        }
-        let parent = depth_of_element.checked_sub(1).map_or(0, |outer| leaf.lists[outer].element);
-        if definition < parent {
-            continue;
+        if continued > 0 {
+            lengthen(around.get_mut(continued - 1));
         }
         // The element starts a list at each depth inside of it, up to the first that is empty or null.
-        for (list, lengths) in leaf.lists[depth_of_element..].iter().zip(&mut lengths[depth_of_element..]) {
-            let has_element = definition >= list.element;
-            lengths.push(u32::from(has_element));
-            if !has_element {
-                break;
+        if continued < depth {
+            let present = continued.checked_sub(1).map_or(0, |place| outer[place].element);
+            let mut has_element = definition >= present;
+            for (list, lengths) in outer.iter().zip(&mut around).skip(continued) {
+                if has_element {
+                    has_element = definition >= list.element;
+                    lengths.push(u32::from(has_element));
+                }
             }
         }
+        if definition >= parent {
+            innermost.push(u32::from(definition >= kind.element));
+        }
     }
-    lengths
+    (innermost, around)
 }
 
 /// A column whose values can be null: for each position, the place of its value.

@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// Two files with one class each, and one with two.
+/// Files with one class each, one with two, and one whose registers have lanes for those of another.
 pub(crate) fn header() -> Value {
     json!({"lowtide-certificates": 1, "targets": {
         "t": {"files": [{"size": 24, "granule": 2, "waves": 8, "classes": [{"name": "v", "max": 12}]},
@@ -44,7 +44,9 @@ pub(crate) fn header() -> Value {
         "small": {"files": [{"size": 24, "granule": 1, "waves": 8, "classes": [{"name": "v", "max": 1}]}]},
         "other": {"files": [{"size": 24, "granule": 1, "waves": 8, "classes": [{"name": "s", "max": 9}]}]},
         "joint": {"files": [{"size": 24, "granule": 2, "waves": 8,
-                             "classes": [{"name": "v", "max": 12, "align": 3}, {"name": "s", "max": 12}]}]}}})
+                             "classes": [{"name": "v", "max": 12, "align": 3}, {"name": "s", "max": 12}]}]},
+        "lanes": {"files": [{"size": 24, "granule": 2, "waves": 8, "classes": [{"name": "v", "max": 12}]},
+                            {"size": 40, "granule": 1, "waves": 8, "classes": [{"name": "s", "max": 2, "spill": ["v", 2]}]}]}}})
 }
 
 /// A schedule of a region of kernel `k`.

@@ -9,8 +9,8 @@ use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use crate::index::{InstrId, ValueId};
-use crate::region::Region;
+use crate::index::ValueId;
+use crate::region::{Region, Value};
 
 /// The word for "no definition".
 const NONE: u32 = u32::MAX;
@@ -71,12 +71,22 @@ impl Words {
         };
         ids.sort_unstable_by(|&one, &other| key(one).cmp(&key(other)));
         self.push(values.len() as u32);
-        for id in ids {
-            let (def, class, weight, live_out, uses) = key(id);
-            let def = def.map_or(NONE, |def: InstrId| def.0);
-            self.extend([def, class.index() as u32, weight, u32::from(live_out), uses.len() as u32]);
-            self.extend(uses.iter().map(|instr| instr.0));
-        }
+        ids.into_iter().for_each(|id| self.push_value(region, ValueId(id)));
+    }
+
+    /// Append the values of a region in their order, which is not part of its graph.
+    pub(crate) fn push_values(&mut self, region: &Region) {
+        let count = region.values().len() as u32;
+        self.push(count);
+        (0..count).for_each(|id| self.push_value(region, ValueId(id)));
+    }
+
+    fn push_value(&mut self, region: &Region, id: ValueId) {
+        let (value, uses) = (&region.values()[id.index()], region.value_uses(id));
+        let def = value.def.map_or(NONE, |def| def.0);
+        let Value { class, weight, live_out, .. } = *value;
+        self.extend([def, class.index() as u32, weight, u32::from(live_out), uses.len() as u32]);
+        self.extend(uses.iter().map(|instr| instr.0));
     }
 
     /// Return the words in little-endian order.

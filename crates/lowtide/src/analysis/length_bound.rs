@@ -167,6 +167,14 @@ pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     }
 }
 
+/// Return the bound of Rim-Jain, of the longest path and of the resources: much faster than all bounds, and never above the best of them.
+pub(crate) fn quick_bound(problem: &Problem) -> u32 {
+    let times = Times::on(problem);
+    let units = binding_units(problem);
+    let rim_jain = whole_region(problem, &units, &mut RimJain::default(), &times.earliest, &times.tail);
+    rim_jain.max(times.critical_path()).max(resource_bound(problem, &times))
+}
+
 /// Return the bound by the capacity of issue slots and units: section "Resources" of the module.
 fn resource_bound(problem: &Problem, times: &Times) -> u32 {
     let region = problem.region();

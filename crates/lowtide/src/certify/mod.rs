@@ -21,17 +21,23 @@ pub use question::{Graph, Question};
 
 use crate::analysis::closure::Closure;
 use crate::analysis::length_bound::lower_bound;
+use crate::analysis::limits::peaks;
 use crate::analysis::walk::Direction;
+use crate::budget::Budget;
 use crate::index::{ClassId, InstrId, ValueId};
+use crate::minreg::exact::{Decision, Options, within};
 use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::{Goal, Problem};
 use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
-use crate::target::Target;
+use crate::target::{PeakRange, Registers, Target, most_that};
 
 /// The most states of a search proof of registers, and of waves: those that few states do not prove would take far more.
 const MOST_STATES: usize = 300_000;
 const MOST_WAVE_STATES: usize = 20_000;
+
+/// The most splits at orders of a proof of waves.
+const MOST_SPLITS: u32 = 64;
 
 /// The most states of a proof of a length: of all schedules, and of those within limits.
 const FEW_STATES: usize = 1_000;
@@ -148,15 +154,6 @@ pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Optio
         return Some((Claim::Waves { most, region: None }, None));
     }
     let regions = || kernel.regions.iter().zip(&outcome.regions);
-    // A certificate knows nothing of lanes that hold spilled registers. Where these cost waves, it would claim too few.
-    let without_lanes = |(region, outcome): (&Region, &Outcome)| {
-        let registers = target.registers(region.classes()).ok()?;
-        let peaks: Vec<u32> = outcome.measure.peaks.iter().map(|peak| peak.between).collect();
-        registers.files().iter().map(|bound| bound.file.waves(bound.used(&peaks))).min()
-    };
-    if regions().filter_map(without_lanes).min().is_none_or(|waves| waves > most) {
-        return None;
-    }
     // Small regions first: their proofs are short.
     let mut candidates: Vec<_> =
         regions().enumerate().filter(|(_, (_, outcome))| outcome.measure.occupancy <= most).collect();
@@ -187,29 +184,98 @@ fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -
     if let Some(proof) = refute(region, &limits, bounds, MOST_WAVE_STATES) {
         return Some(proof);
     }
-    // Each class alone fits into its file. Together they may not.
+    // Each class alone fits. Together they may not: in a file that they share, or with lanes that hold spilled registers.
     let shared = registers.files().iter().filter(|bound| bound.classes.len() > 1);
-    shared.flat_map(|bound| bound.classes.iter().map(move |(id, _)| (bound, *id))).find_map(
-        |(bound, split)| {
-            let least = bounds.peaks[split.index()];
-            let at = least.checked_sub(1)?;
-            let mut below = limits.clone();
-            below[split.index()] = Some(at.min(below[split.index()].unwrap_or(at)));
-            let mut above = limits.clone();
-            for (id, class) in bound.classes.iter().filter(|(id, _)| *id != split) {
-                let mut peaks = vec![0; limits.len()];
-                peaks[split.index()] = least;
-                let mut fits = |own: &u32| {
-                    peaks[id.index()] = *own;
-                    bound.file.waves(bound.used(&peaks)) >= waves
-                };
-                above[id.index()] = (0..=class.max).rev().find(&mut fits).filter(|most| *most < class.max);
+    let shared = shared.flat_map(|bound| bound.classes.iter().map(|(id, _)| *id));
+    let classes: Vec<ClassId> = shared.chain(registers.lanes().iter().map(|lanes| lanes.from)).collect();
+    let mut splits = Splits { region, registers: &registers, waves, bounds, left: MOST_SPLITS };
+    let none = PeakRange::at_least(vec![0; limits.len()]);
+    // One split is often enough.
+    let by_one = classes.iter().find_map(|class| {
+        let at = bounds.peaks[class.index()].checked_sub(1)?;
+        let [_, above] = none.divided_at(*class, at);
+        let [below, above] = splits.limits(&limits, &above, *class, at);
+        let below = refute(region, &below, bounds, MOST_WAVE_STATES)?;
+        let above = refute(region, &above, bounds, MOST_WAVE_STATES)?;
+        Some(Proof::Split { class: *class, at, below: Box::new(below), above: Box::new(above) })
+    });
+    by_one.or_else(|| {
+        let is_least = |class: &ClassId| bounds.peaks[class.index()] > 0;
+        let classes: Vec<ClassId> = classes.iter().copied().filter(is_least).collect();
+        splits.refute(&limits, &none, &classes)
+    })
+}
+
+/// A proof by splits, one in the other.
+struct Splits<'a> {
+    region: &'a Region,
+    registers: &'a Registers,
+    waves: u32,
+    bounds: &'a Bounds,
+    /// The splits that are left.
+    left: u32,
+}
+
+impl Splits<'_> {
+    /// Return a proof that no order within limits allows the waves. The first splits are below the bounds of
+    /// `classes`. The others are at orders that do not fit.
+    fn refute(&mut self, limits: &[Option<u32>], range: &PeakRange, classes: &[ClassId]) -> Option<Proof> {
+        if let Some((first, others)) = classes.split_first() {
+            return self.split(limits, range, *first, self.bounds.peaks[first.index()] - 1, others);
+        }
+        if let Some(proof) = refute(self.region, limits, self.bounds, MOST_WAVE_STATES) {
+            return Some(proof);
+        }
+        self.left = self.left.checked_sub(1)?;
+        let source: Vec<InstrId> = self.region.instrs().collect();
+        let budget = Budget { nodes: Some(MOST_WAVE_STATES as u64), ..Budget::UNLIMITED };
+        let decision = within(self.region, limits, &source, Options::new(budget));
+        let Decision::Yes(order) = decision else { return None };
+        let (class, at) = range.division(self.registers, &peaks(self.region, &order), self.waves)?;
+        self.split(limits, range, class, at, &[])
+    }
+
+    fn split(
+        &mut self,
+        limits: &[Option<u32>],
+        range: &PeakRange,
+        class: ClassId,
+        at: u32,
+        others: &[ClassId],
+    ) -> Option<Proof> {
+        let [below_range, above_range] = range.divided_at(class, at);
+        let [below_limits, above_limits] = self.limits(limits, &above_range, class, at);
+        // There are other classes only for a split below a bound, and there is nothing more to split there.
+        let below = Box::new(self.refute(&below_limits, &below_range, &[])?);
+        let above = Box::new(self.refute(&above_limits, &above_range, others)?);
+        Some(Proof::Split { class, at, below, above })
+    }
+
+    /// Return the limits of both parts, as the verifier has them.
+    fn limits(
+        &self,
+        limits: &[Option<u32>],
+        above: &PeakRange,
+        class: ClassId,
+        at: u32,
+    ) -> [Vec<Option<u32>>; 2] {
+        let lower =
+            |limit: &mut Option<u32>, most: u32| *limit = Some(limit.map_or(most, |limit| limit.min(most)));
+        let (mut for_below, mut for_above) = (limits.to_vec(), limits.to_vec());
+        lower(&mut for_below[class.index()], at);
+        for (id, class) in self.registers.files().iter().flat_map(|bound| &bound.classes) {
+            let mut peaks = above.least.clone();
+            let mut fits = |own| {
+                peaks[id.index()] = own;
+                self.registers.occupancy(&peaks) >= self.waves
+            };
+            let rest = most_that(0, class.max, &mut fits);
+            if rest < class.max && fits(rest) {
+                lower(&mut for_above[id.index()], rest);
             }
-            let below = Box::new(refute(region, &below, bounds, MOST_WAVE_STATES)?);
-            let above = Box::new(refute(region, &above, bounds, MOST_WAVE_STATES)?);
-            Some(Proof::Split { class: split, at, below, above })
-        },
-    )
+        }
+        [for_below, for_above]
+    }
 }
 
 /// Return the registers of each class that the waves of a kernel leave to the schedules of a region.

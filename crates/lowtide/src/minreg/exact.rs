@@ -8,43 +8,25 @@
 //! In large regions the heuristics can miss the optimum by far. Then windows of the best order are searched
 //! first: see `windows`.
 
-use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Rules;
-use super::race::FIRST_STRIDE;
+pub(crate) use super::decide::decide;
+pub use super::decide::{Decision, within};
+pub use super::options::Options;
+
+use super::decide::MOST_FOR_SEARCH;
+use super::race::{FIRST_STRIDE, GROWTH};
 use super::solver::{Solver, bound_by_cuts};
 use super::windows::Windows;
 use crate::analysis::closure::Closure;
 use crate::analysis::limits::{binding_limits, is_within, peaks};
-use crate::analysis::pressure_bound::{is_time_for_cuts, pressure_at_ends};
-use crate::budget::{Budget, Effort};
+use crate::analysis::pressure_bound::pressure_at_ends;
+use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
-use crate::progress::Watch;
-use crate::proof::{Moment, Reason};
+use crate::proof::Reason;
 use crate::region::Region;
 use crate::threads;
 use crate::verdict::Verdict;
-
-/// The parameters of a search.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    /// The budget.
-    pub budget: Budget,
-    /// The pruning rules.
-    pub rules: Rules,
-    /// A bound on the peak that [`minimise`] can rely on, with its reason.
-    pub known_bound: Option<(u32, Reason)>,
-    /// The log of [`minimise`].
-    pub watch: Watch<'a>,
-}
-
-impl Options<'_> {
-    /// Use all rules.
-    pub fn new(budget: Budget) -> Self {
-        Options { budget, rules: Rules::ALL, known_bound: None, watch: Watch::default() }
-    }
-}
 
 /// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,15 +43,11 @@ pub struct Answer {
     pub nodes: u64,
 }
 
-/// Whether all classes can stay within limits: an order as witness, or the reason why not.
-pub type Decision = Verdict<Vec<InstrId>, Reason>;
-
-/// The largest region for the search: its data on all pairs of instructions would take too much memory.
-const MOST_FOR_SEARCH: usize = 1 << 14;
-
-/// The growth of the turns of the searches, and the part of a turn for each step of the bound.
-const GROWTH: u64 = 8;
+/// The part of a turn for each step of the bound.
 const STEP_OF_BOUND: u64 = 16;
+
+/// Of so many threads, one raises the bound in the meantime. It has a third of the steps, and can use few threads.
+const THREADS_PER_CLIMBER: usize = 4;
 
 /// The smallest gap between peak and bound for windows, and the part of the bound from which on a gap is wide.
 /// With a wide gap, windows come before everything else.
@@ -228,8 +206,16 @@ fn ask_and_climb(
     let mut aside = put_aside;
     let is_answered = AtomicBool::new(false);
     let mut climber = solver.climber();
+    let threads = solver.threads();
+    let is_parallel = has_room && threads > 2;
+    if is_parallel {
+        // Rounds wait for the slowest thread. So both searches together have no more threads than allowed.
+        let for_climber = (threads / THREADS_PER_CLIMBER).max(1);
+        climber.set_threads(for_climber);
+        solver.set_threads(threads - for_climber);
+    }
     let mut climb = || climber.climb(class, bound, peak - 1, turn / STEP_OF_BOUND, &mut aside, &is_answered);
-    let (verdict, climbed) = if has_room && solver.threads() > 2 {
+    let (verdict, climbed) = if is_parallel {
         std::thread::scope(|scope| {
             let climbed = scope.spawn(threads::same_clock(climb));
             let verdict = solver.ask(class, peak - 1, turn, effort);
@@ -241,6 +227,7 @@ fn ask_and_climb(
         let climbed = (has_room && verdict.is_unknown()).then(&mut climb);
         (verdict, climbed)
     };
+    solver.set_threads(threads);
     if !verdict.is_unknown() {
         effort.give_back(put_aside);
         return (verdict, bound);
@@ -249,76 +236,4 @@ fn ask_and_climb(
     let (bound, states) = climbed.unwrap_or((bound, 0));
     solver.states += states;
     (verdict, bound)
-}
-
-/// Find an order that keeps all classes within limits, or prove that there is none. `start` is any order.
-pub fn within(region: &Region, limits: &[Option<u32>], start: &[InstrId], options: Options) -> Decision {
-    let closure = OnceCell::new();
-    decide(region, || closure.get_or_init(|| Closure::new(region)), limits, start, options).0
-}
-
-/// As [`within`], with the closure of the region, computed on demand. Also return the number of expanded
-/// states.
-pub(crate) fn decide<'c>(
-    region: &Region,
-    closure: impl FnOnce() -> &'c Closure,
-    limits: &[Option<u32>],
-    start: &[InstrId],
-    options: Options,
-) -> (Decision, u64) {
-    decide_within(region, closure, limits, start, options, &mut options.budget.effort(region.len()))
-}
-
-/// As [`decide`], with the rest of a budget.
-pub(super) fn decide_within<'c>(
-    region: &Region,
-    closure: impl FnOnce() -> &'c Closure,
-    limits: &[Option<u32>],
-    start: &[InstrId],
-    options: Options,
-    effort: &mut Effort,
-) -> (Decision, u64) {
-    let Some(limits) = binding_limits(region, limits) else {
-        // The weight that passes through alone exceeds a limit.
-        return (Decision::No(Reason::Cut(Moment::Start)), 0);
-    };
-    if is_within(region, start, &limits) {
-        return (Decision::Yes(start.to_vec()), 0);
-    }
-    if !is_time_for_cuts(region, effort) {
-        return (Decision::Unknown, 0);
-    }
-    let closure = closure();
-    let mut start = start.to_vec();
-    for class in region.class_ids() {
-        let Some(limit) = limits[class.index()] else { continue };
-        let cuts = bound_by_cuts(region, class, closure, &start, options.rules, effort);
-        if cuts.value > limit {
-            return (Decision::No(Reason::Cut(cuts.witness)), 0);
-        }
-        start = cuts.order;
-        if is_within(region, &start, &limits) {
-            return (Decision::Yes(start), 0);
-        }
-    }
-    let Some(first) = region.class_ids().find(|class| limits[class.index()].is_some()) else {
-        return (Decision::Yes(start), 0);
-    };
-    if region.len() > MOST_FOR_SEARCH || effort.is_spent() {
-        return (Decision::Unknown, 0);
-    }
-    let limit = limits[first.index()].unwrap_or(u32::MAX);
-    let mut solver = Solver::new(region, closure, limits, &start, options, effort);
-    let mut turn = FIRST_STRIDE;
-    let mut decision = Decision::Unknown;
-    while decision.is_unknown() && !effort.is_spent() {
-        match solver.ask(first, limit, turn, effort) {
-            Verdict::Yes(order) => decision = Decision::Yes(order),
-            Verdict::No(()) => {
-                decision = Decision::No(Reason::Search { rules: options.rules, nodes: solver.states });
-            }
-            Verdict::Unknown => turn *= GROWTH,
-        }
-    }
-    (decision, solver.states)
 }

@@ -3,14 +3,21 @@
 //! One search has a [`Memory`] of its own. Many searches that run in [`rounds`](super::rounds) share one. During
 //! a round they only read it, and each notes its new states apart ([`View`]). After the round, the new states
 //! of all searches go into the shared memory. Its tables split the keys, so that each thread fills another one.
-//! The result depends on the order of the searches only, not on threads.
+//! The result depends on the order of the searches only, not on threads. The searches also share the states that
+//! they work on ([`Taken`]).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// A set of failed states as a search sees it.
 pub(crate) trait Failed {
     fn contains(&self, key: u128) -> bool;
     fn insert(&mut self, key: u128);
+
+    /// Return whether another search works on this state.
+    fn is_taken(&self, _key: u128) -> bool {
+        false
+    }
 
     /// Return whether another search has sought a cut after this state, without success.
     fn is_judged(&self, _key: u128) -> bool {
@@ -107,6 +114,7 @@ const JUDGED: u128 = 0x9c1d_5a3e_77b2_48f6_e30d_91c4_2a8b_6f57;
 pub(crate) struct View<'m> {
     tables: Vec<RwLockReadGuard<'m, Table>>,
     news: &'m mut News,
+    taken: &'m Taken,
 }
 
 /// The states that a search has added in a round: in the order in which they failed, and as a set.
@@ -119,14 +127,21 @@ impl News {
     pub(crate) fn new() -> Self {
         News { keys: Vec::new(), table: Table::new(usize::MAX) }
     }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.table.clear();
+    }
 }
 
 impl<'m> View<'m> {
-    /// Start a round.
-    pub(crate) fn new(shared: &'m Shared, news: &'m mut News) -> Self {
-        news.keys.clear();
-        news.table.clear();
-        View { tables: shared.read(), news }
+    pub(crate) fn new(shared: &'m Shared, news: &'m mut News, taken: &'m Taken) -> Self {
+        View { tables: shared.read(), news, taken }
+    }
+
+    /// Return the number of states that all searches have expanded below a state in the last round.
+    pub(crate) fn expanded_below(&self, key: u128) -> u64 {
+        self.taken.count(key)
     }
 }
 
@@ -141,12 +156,68 @@ impl Failed for View<'_> {
         self.news.table.insert(key);
     }
 
+    fn is_taken(&self, key: u128) -> bool {
+        self.taken.count(key) > 0
+    }
+
     fn is_judged(&self, key: u128) -> bool {
         self.contains(key ^ JUDGED)
     }
 
     fn set_judged(&mut self, key: u128) {
         self.insert(key ^ JUDGED);
+    }
+}
+
+/// The states that searches work on, with the number of states below them that were expanded in the last round.
+/// Threads can add states at the same time. Their order makes no difference.
+pub(crate) struct Taken {
+    /// The upper half of the key, or 0.
+    keys: Vec<AtomicU64>,
+    counts: Vec<AtomicU64>,
+}
+
+impl Taken {
+    /// Make an empty set for at most `most` states, in tables twice as large.
+    pub(crate) fn new(most: usize) -> Self {
+        let zeros = || (0..2 * most.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
+        Taken { keys: zeros(), counts: zeros() }
+    }
+
+    pub(crate) fn clear(&self) {
+        let all = self.keys.iter().chain(&self.counts);
+        all.for_each(|number| number.store(0, Ordering::Relaxed));
+    }
+
+    /// Return the places for a key, from the first one on.
+    fn places(&self, key: u64) -> impl Iterator<Item = usize> + '_ {
+        let mask = self.keys.len() - 1;
+        (0..=mask).map(move |place| (key as usize).wrapping_add(place) & mask)
+    }
+
+    /// Return the number of states for a key, or 0 if it is not in the set.
+    pub(crate) fn count(&self, key: u128) -> u64 {
+        let key = (key >> 64) as u64;
+        for place in self.places(key) {
+            match self.keys[place].load(Ordering::Relaxed) {
+                0 => return 0,
+                other if other == key => return self.counts[place].load(Ordering::Relaxed),
+                _ => {}
+            }
+        }
+        0
+    }
+
+    /// Add a state, with at least one state below it. Return whether it is new.
+    pub(crate) fn insert(&self, key: u128, states: u64) -> bool {
+        let key = (key >> 64) as u64;
+        for place in self.places(key) {
+            let old = self.keys[place].compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
+            if old.is_ok() || old == Err(key) {
+                return self.counts[place].fetch_add(states, Ordering::Relaxed) == 0;
+            }
+        }
+        false
     }
 }
 
@@ -272,6 +343,26 @@ mod tests {
     }
 
     #[test]
+    fn taken_states_are_counted_by_all_threads() {
+        let mut random = Random::new(3);
+        let taken = Taken::new(300);
+        for round in 0..20 {
+            let keys = keys(300, &mut random);
+            let (inside, outside) = keys.split_at(random.below(300));
+            let new: usize = std::thread::scope(|scope| {
+                let insert = || inside.iter().filter(|key| taken.insert(**key, 5)).count();
+                let threads = [(); 3].map(|()| scope.spawn(insert));
+                threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+            });
+            assert_eq!(new, inside.len(), "each is new once, in round {round}");
+            assert!(inside.iter().all(|key| taken.count(*key) == 15));
+            assert!(outside.iter().all(|key| taken.count(*key) == 0));
+            taken.clear();
+            assert!(keys.iter().all(|key| taken.count(*key) == 0));
+        }
+    }
+
+    #[test]
     fn a_search_that_forgets_is_still_right() {
         let mut random = Random::new(2);
         let only_memory = Rules {
@@ -303,7 +394,7 @@ mod tests {
                     let graph = LiveGraph::new(&part.region, direction, &packing);
                     for (rules, most) in [(only_memory, 8), (only_memory, 1024), (Rules::ALL, 8)] {
                         let mut memory = Memory::new(most);
-                        let mut search = Search::new(&part, &closure, &graph, direction, &limits, rules, 0);
+                        let mut search = Search::new(&part, &closure, &graph, direction, &limits, rules);
                         // In small pieces, so that it is interrupted everywhere.
                         let verdict = loop {
                             let mut effort = Effort { steps: 1 + random.below(2000) as u64, deadline: None };

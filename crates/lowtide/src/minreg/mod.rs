@@ -7,7 +7,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | [`exact`] | entry points: the lowest peak of a class, or an order within limits on all classes |
+//! | [`exact`] | the lowest peak of a class |
+//! | `decide`, `options` | an order within limits on all classes, and what each search is given |
 //! | `solver` | the region in parts, and the questions to each part |
 //! | `part` | a part of a region as a region of its own |
 //! | `superiority`, `forced_order` | dependences that can be added: without loss, or because of the limit |
@@ -18,6 +19,7 @@
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 mod crew;
+mod decide;
 pub mod exact;
 pub(crate) mod forced_order;
 mod local_min;
@@ -25,6 +27,7 @@ mod local_min;
 #[path = "../../tests/made/mod.rs"]
 pub(crate) mod made;
 mod memory;
+mod options;
 pub(crate) mod part;
 mod race;
 mod rounds;

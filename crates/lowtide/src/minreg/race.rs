@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::exact::Options;
 use super::memory::Memory;
+use super::options::Options;
 use super::part::Part;
 use super::rounds::{Dimensions, rounds};
 use super::search::Search;
@@ -20,8 +20,9 @@ use crate::index::InstrId;
 use crate::threads;
 use crate::verdict::Verdict;
 
-/// The first stride, in steps.
+/// The first stride, in steps, and the growth of the turns of searches.
 pub(super) const FIRST_STRIDE: u64 = 100_000;
+pub(super) const GROWTH: u64 = 8;
 
 /// The least effort that is worth a search.
 pub(super) const LEAST_EFFORT: u64 = 1_000;
@@ -102,7 +103,7 @@ pub(super) fn race(
     };
     let [forwards, backwards] = &mut *memories;
     let search =
-        |end: usize| Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules, 0);
+        |end: usize| Search::new(part, &closure, &graphs[end], directions[end], limits, options.rules);
     let (mut first, mut second) = (search(0), search(1));
     let mut verdicts = [Verdict::Unknown, Verdict::Unknown];
     let mut spent = [vec![Spent::default(); strides.len()], vec![Spent::default(); strides.len()]];

@@ -30,8 +30,8 @@
 //! turn out to be within the limits; then it is the answer.
 //!
 //! Children are tried with the least pressure first, then in the order of the best schedule known. Searches
-//! that share their memory ([`rounds`](super::rounds)) try them in random orders instead, so that each of them
-//! finds other states.
+//! that share their memory ([`rounds`](super::rounds)) leave out children that another search works on, until
+//! there are no others.
 
 use super::Rules;
 use super::local_min::LocalMin;
@@ -56,14 +56,24 @@ struct Frame {
     /// Instructions passed, and the live weight after them.
     length: u32,
     live: i64,
-    /// Its children are `children[first_child..]`, up to those of the next frame.
+    /// Its children are `children[first_child..]`, up to those of the next frame. Those before `next_child` have
+    /// failed. The path to the next frame goes through `next_child`.
     first_child: u32,
     next_child: u32,
     /// If this state fails, so do all of `keys[first_key..]`.
     first_key: u32,
     /// States expanded when this one was.
     entered: u64,
+    /// States that other searches have expanded below this one.
+    others: u64,
     is_judged: bool,
+}
+
+/// A child beside the path of a search: the level of its frame, and its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) level: usize,
+    pub(crate) key: u128,
 }
 
 /// The position of the search.
@@ -124,8 +134,6 @@ pub(crate) struct Search<'a> {
     children: Vec<(i64, u32, u128)>,
     /// The keys of all states of the path, including those from which the search has committed.
     keys: Vec<u128>,
-    /// The order of children: 0 for the least pressure first, another number for random orders.
-    seed: u64,
     step: Step,
     /// Whether the state to enter is one that the search has committed to.
     has_committed: bool,
@@ -134,6 +142,13 @@ pub(crate) struct Search<'a> {
     /// Steps taken to expand states.
     steps: u64,
     pub(crate) judgements: Judgements,
+    /// Whether the search has stopped because others work on all children that are left.
+    pub(crate) is_blocked: bool,
+    /// The states of the path that are *settled*, so that other searches leave them out: those among the first
+    /// so many expanded states.
+    pub(crate) settled: u64,
+    /// Settled states from which the search has committed since this list was last cleared.
+    pub(crate) left_behind: Vec<u128>,
     set: BitSet,
     ready: Vec<u32>,
     moves: Vec<u32>,
@@ -141,8 +156,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Make a search within limits for some classes. The limits must not be below the pressure at the ends of
-    /// the region. The seed 0 tries children with the least pressure first. Odd seeds shuffle them at every
-    /// state, and even seeds at every fourth state.
+    /// the region.
     pub(crate) fn new(
         part: &'a Part,
         closure: &'a Closure,
@@ -150,7 +164,6 @@ impl<'a> Search<'a> {
         direction: Direction,
         limits: &[Option<u32>],
         rules: Rules,
-        seed: u64,
     ) -> Self {
         let region = &part.region;
         let limited = || region.class_ids().filter(|class| limits[class.index()].is_some());
@@ -168,12 +181,14 @@ impl<'a> Search<'a> {
             frames: Vec::new(),
             children: Vec::new(),
             keys: Vec::new(),
-            seed,
             step: Step::Enter { first_key: 0 },
             has_committed: true,
             states: 0,
             steps: 1,
             judgements: Judgements { steps: 64 * region.len() as u64, made: 1, exceeded: 0 },
+            is_blocked: false,
+            settled: 0,
+            left_behind: Vec::new(),
             set: BitSet::new(region.len()),
             ready: Vec::new(),
             moves: Vec::new(),
@@ -216,8 +231,8 @@ impl<'a> Search<'a> {
                 }
                 Step::Next => {
                     let Some(frame) = self.frames.last_mut() else { return Verdict::No(()) };
-                    let is_large =
-                        self.states - frame.entered > self.judgements.patience(self.states, self.steps);
+                    let is_large = self.states - frame.entered + frame.others
+                        > self.judgements.patience(self.states, self.steps);
                     if self.rules.cuts && is_large && !frame.is_judged {
                         frame.is_judged = true;
                         if memory.is_judged(self.key) {
@@ -229,14 +244,10 @@ impl<'a> Search<'a> {
                             Verdict::No(()) => {}
                             Verdict::Unknown => memory.set_judged(self.key),
                         }
-                    } else if (frame.next_child as usize) < self.children.len() {
-                        let (_, instr, key) = self.children[frame.next_child as usize];
-                        frame.next_child += 1;
-                        if !self.is_known_to_fail(memory, key) {
-                            self.push(instr);
-                            self.step = Step::Enter { first_key: self.keys.len() as u32 };
-                            self.has_committed = false;
-                        }
+                    } else if self.choose_child(memory) {
+                        self.enter_child();
+                    } else if self.is_blocked {
+                        return Verdict::Unknown;
                     } else if !self.give_up(memory) {
                         return Verdict::No(());
                     }
@@ -245,17 +256,143 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Make the next child of the last frame one that is not known to fail and that no other search works on.
+    /// Return whether there is one.
+    fn choose_child(&mut self, memory: &impl Failed) -> bool {
+        let Some(frame) = self.frames.last() else { return false };
+        let mut next = frame.next_child as usize;
+        let mut position = next;
+        let mut found = None;
+        while position < self.children.len() {
+            let (_, _, key) = self.children[position];
+            if self.is_known_to_fail(memory, key) {
+                self.bring_forward(position, next);
+                next += 1;
+            } else if self.is_blocked || !memory.is_taken(key) {
+                found = Some(position);
+                break;
+            }
+            position += 1;
+        }
+        // A search that has been blocked insists on the first child, so that it gets on.
+        self.is_blocked = found.is_none() && next < self.children.len();
+        if let Some(position) = found {
+            self.bring_forward(position, next);
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.next_child = next as u32;
+        }
+        found.is_some()
+    }
+
+    /// Move a child to a place before it. The others keep their order.
+    fn bring_forward(&mut self, position: usize, place: usize) {
+        // Mostly, it is there already.
+        if position > place {
+            self.children[place..=position].rotate_right(1);
+        }
+    }
+
+    /// Go to the next child of the last frame.
+    fn enter_child(&mut self) {
+        let Some(frame) = self.frames.last() else { return };
+        let (_, instr, _) = self.children[frame.next_child as usize];
+        self.push(instr);
+        self.step = Step::Enter { first_key: self.keys.len() as u32 };
+        self.has_committed = false;
+    }
+
+    /// Return the range of the children of a frame that are left, without the one on the path.
+    fn untried(&self, level: usize) -> std::ops::Range<usize> {
+        let (next, is_inside) = match self.frames.get(level + 1) {
+            Some(next) => (next.first_child as usize, true),
+            None => (self.children.len(), self.step != Step::Next),
+        };
+        (self.frames[level].next_child as usize + usize::from(is_inside)).min(next)..next
+    }
+
+    /// Return the end of the keys of a frame. The last one is that of its state.
+    fn end_of_keys(&self, level: usize) -> usize {
+        match (self.frames.get(level + 1), self.step) {
+            (Some(next), _) => next.first_key as usize,
+            (None, Step::Enter { first_key }) => first_key as usize,
+            (None, Step::Next) => self.keys.len(),
+        }
+    }
+
+    /// Return the key of a frame's state.
+    fn state_of(&self, level: usize) -> u128 {
+        self.keys[self.end_of_keys(level) - 1]
+    }
+
+    /// Return the keys of the settled states of the path.
+    pub(crate) fn settled_path(&self) -> impl Iterator<Item = u128> + '_ {
+        (0..self.settled_levels()).map(|level| self.state_of(level))
+    }
+
+    fn settled_levels(&self) -> usize {
+        self.frames.partition_point(|frame| frame.entered <= self.settled)
+    }
+
+    /// Count states that others have expanded below the settled states of the path.
+    pub(crate) fn count_others(&mut self, others: impl Fn(u128) -> u64) {
+        for level in 0..self.settled_levels() {
+            self.frames[level].others += others(self.state_of(level));
+        }
+    }
+
+    /// Return the key of the current state.
+    pub(crate) fn position(&self) -> u128 {
+        self.key
+    }
+
+    /// Return the children beside the path that are not known to fail, from the start of the path on.
+    pub(crate) fn offers<'s>(&'s self, memory: &'s impl Failed) -> impl Iterator<Item = Offer> + 's {
+        let children = (0..self.frames.len()).flat_map(|level| {
+            self.children[self.untried(level)].iter().map(move |&(_, _, key)| Offer { level, key })
+        });
+        children.filter(|offer| !self.is_known_to_fail(memory, offer.key))
+    }
+
+    /// Go to a child that another search has offered. The path to it, with all other children, is copied: so
+    /// this search is complete, too.
+    pub(crate) fn take_over(&mut self, other: &Search, Offer { level, key }: Offer) {
+        let length = other.frames[level].length as usize;
+        let (old, new) = (self.walk.trail(), &other.walk.trail()[..length]);
+        let common = old.iter().zip(new).take_while(|(one, other)| one == other).count();
+        self.undo_to(common);
+        new[common..].iter().for_each(|&instr| self.walk.push(instr));
+        self.walk.forget_improved();
+        self.change_key(common);
+        self.frames.clear();
+        self.frames.extend_from_slice(&other.frames[..=level]);
+        self.frames.iter_mut().for_each(|frame| frame.entered = self.states);
+        self.children.clear();
+        self.children.extend_from_slice(&other.children[..other.untried(level).end]);
+        self.keys.clear();
+        self.keys.extend_from_slice(&other.keys[..other.end_of_keys(level)]);
+        self.step = Step::Next;
+        self.is_blocked = false;
+        let next = self.frames[level].next_child as usize;
+        if let Some(position) = self.children[next..].iter().position(|child| child.2 == key) {
+            self.bring_forward(next + position, next);
+            self.enter_child();
+        }
+        // The child, which is the next state to be expanded, is taken from the start.
+        self.settled = self.states + 1;
+    }
+
+    /// Return whether a state is on the path.
+    pub(crate) fn passes(&self, key: u128) -> bool {
+        (0..self.frames.len()).any(|level| self.state_of(level) == key)
+    }
+
     /// Leave all states that are known to fail by now: others may have found out. Return whether there is
     /// another state to continue with.
     pub(crate) fn catch_up(&mut self, memory: &mut impl Failed) -> bool {
         // The keys of a frame end with that of its state. They begin with the state that has committed to it.
-        let end = |level: usize| match (self.frames.get(level + 1), self.step) {
-            (Some(next), _) => next.first_key as usize,
-            (None, Step::Enter { first_key }) => first_key as usize,
-            (None, Step::Next) => self.keys.len(),
-        };
         let is_failed = |&level: &usize| {
-            let keys = [self.keys[self.frames[level].first_key as usize], self.keys[end(level) - 1]];
+            let keys = [self.keys[self.frames[level].first_key as usize], self.state_of(level)];
             keys.iter().any(|&key| self.is_known_to_fail(memory, key))
         };
         let Some(level) = (0..self.frames.len()).find(is_failed) else { return true };
@@ -263,6 +400,7 @@ impl<'a> Search<'a> {
             self.children.truncate(next.first_child as usize);
         }
         self.frames.truncate(level + 1);
+        self.is_blocked = false;
         self.give_up(memory)
     }
 
@@ -277,6 +415,7 @@ impl<'a> Search<'a> {
             next_child: self.children.len() as u32,
             first_key,
             entered: self.states,
+            others: 0,
             is_judged: false,
         });
         self.step = Step::Next;
@@ -312,12 +451,8 @@ impl<'a> Search<'a> {
         }
         self.ready = ready;
         if self.step == Step::Next {
-            let (seed, is_shuffling) = (self.seed, self.is_shuffling());
             let children = &mut self.children[first..];
             match self.direction {
-                _ if is_shuffling => {
-                    children.sort_unstable_by_key(|&(_, _, key)| shuffled(key, seed));
-                }
                 Direction::TopDown => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),
                 Direction::BottomUp => {
                     children.sort_unstable_by_key(|&(live, instr, _)| (live, u32::MAX - instr));
@@ -325,15 +460,6 @@ impl<'a> Search<'a> {
             }
         }
         is_found
-    }
-
-    /// Return whether the children of the current state are tried in a random order.
-    fn is_shuffling(&self) -> bool {
-        match self.seed {
-            0 => false,
-            seed if seed.is_multiple_of(2) => shuffled(!self.key, seed).is_multiple_of(4),
-            _ => true,
-        }
     }
 
     /// Commit to the current state, which has no more live weight than an earlier one, or to a state between
@@ -363,7 +489,10 @@ impl<'a> Search<'a> {
                 _ => break level,
             }
         };
-        let Frame { length, first_key, first_child, .. } = self.frames[level];
+        let Frame { length, first_key, first_child, entered, .. } = self.frames[level];
+        if entered <= self.settled {
+            self.left_behind.push(self.state_of(level));
+        }
         self.frames.truncate(level);
         self.children.truncate(first_child as usize);
         self.undo_to(length as usize);
@@ -432,8 +561,10 @@ impl<'a> Search<'a> {
             self.keys[first_key as usize..].iter().for_each(|&key| memory.insert(key));
         }
         self.keys.truncate(first_key as usize);
-        let Some(frame) = self.frames.last() else { return false };
-        self.undo_to(frame.length as usize);
+        let Some(frame) = self.frames.last_mut() else { return false };
+        frame.next_child += 1;
+        let length = frame.length as usize;
+        self.undo_to(length);
         self.step = Step::Next;
         true
     }
@@ -471,11 +602,6 @@ impl<'a> Search<'a> {
         }
         order
     }
-}
-
-/// Return the place of a state in the random order of a seed.
-fn shuffled(key: u128, seed: u64) -> u64 {
-    (key as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
 }
 
 /// The key of the state in which nothing has been passed: any number but 0.

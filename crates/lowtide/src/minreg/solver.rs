@@ -17,9 +17,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Rules;
-use super::exact::Options;
 use super::forced_order::forced_order;
 use super::memory::Memory;
+use super::options::Options;
 use super::part::Part;
 use super::race::race;
 use super::superiority::superiority;
@@ -115,6 +115,10 @@ impl<'a> Solver<'a> {
         self.options.budget.threads
     }
 
+    pub(super) fn set_threads(&mut self, threads: usize) {
+        self.options.budget.threads = threads;
+    }
+
     fn order(&self) -> Vec<InstrId> {
         self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
     }
@@ -199,6 +203,10 @@ pub(super) struct Climber<'a> {
 }
 
 impl Climber<'_> {
+    pub(super) fn set_threads(&mut self, threads: usize) {
+        self.options.budget.threads = threads;
+    }
+
     /// Return the highest bound below `most` that some part proves, each step in a turn, and the number of
     /// expanded states.
     pub(super) fn climb(

@@ -9,12 +9,14 @@
 //! Each question to a window is the one to the region: is there an order with a peak below the best? A window
 //! lies at random around one of the places with the highest pressure. Its ends are boundaries of low pressure,
 //! since many good orders pass through such downsets. Windows are small at first, and grow while they bring
-//! nothing. They end when they have brought nothing for some time.
+//! nothing. They end when they have brought nothing for some time. Several windows are chosen at a time, and each
+//! thread searches another one. The first success counts, so the result does not depend on the number of threads.
 //!
 //! Windows find orders and prove nothing: a window without a better order says nothing about the region. The
 //! random numbers depend on the region's size only, so the result is the same on every machine.
 
-use super::exact::{Options, decide_within};
+use super::decide::decide_within;
+use super::options::Options;
 use super::part::Part;
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::Tracker;
@@ -23,6 +25,7 @@ use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
 use crate::random::Random;
 use crate::region::Region;
+use crate::threads;
 use crate::verdict::Verdict;
 
 /// The smallest region for which windows are sought. The search of a smaller one needs no help.
@@ -37,6 +40,9 @@ const MOST_SIZES: usize = 7;
 
 /// Windows in a row without success after which the reach can double once more.
 const TRIALS_PER_SIZE: usize = 20;
+
+/// Windows that are chosen at the same time, and searched on all threads.
+const BATCH: usize = 16;
 
 /// The steps without success after which windows end, as a multiple of the steps for a window: before the first
 /// success, and after it. In many regions no window helps.
@@ -79,13 +85,41 @@ impl<'a> Windows<'a> {
         let mut peak = highest(&pressure);
         let mut best = None;
         let (mut failures, mut last_success, mut patience) = (0, effort.steps, FIRST_PATIENCE);
-        while peak > bound && !effort.is_spent() && last_success - effort.steps < patience * turn {
-            failures += 1;
-            // To make the part, all instructions are visited.
-            effort.spend(self.region.len() as u64);
-            let Some((from, to)) = self.choose(&pressure, peak, failures) else { continue };
+        let is_over = |effort: &Effort, last_success: u64, patience: u64| {
+            effort.is_spent() || last_success - effort.steps >= patience * turn
+        };
+        while peak > bound && !is_over(effort, last_success, patience) {
+            let batch: Vec<_> =
+                (1..=BATCH).map(|next| self.choose(&pressure, peak, failures + next)).collect();
             limits[self.class.index()] = Some(peak - 1);
-            let Some(better) = self.search(&order, from, to, &limits, turn, effort, states) else { continue };
+            let share = effort.up_to(turn);
+            let (threads, together) = match self.options.budget.threads {
+                1 => (1, 1),
+                threads => (threads, BATCH),
+            };
+            // The first success of the batch counts. Those after it are for another order.
+            let mut success = None;
+            'batch: for some in batch.chunks(together) {
+                let searched = threads::map(threads, some.len(), |number| {
+                    some[number].map(|(from, to)| (from, to, self.search(&order, from, to, &limits, share)))
+                });
+                for found in searched {
+                    if is_over(effort, last_success, patience) {
+                        break 'batch;
+                    }
+                    failures += 1;
+                    // To make the part, all instructions are visited.
+                    effort.spend(self.region.len() as u64);
+                    let Some((from, to, Searched { better, steps, expanded })) = found else { continue };
+                    effort.spend(steps);
+                    *states += expanded;
+                    if let Some(better) = better {
+                        success = Some((from, to, better));
+                        break 'batch;
+                    }
+                }
+            }
+            let Some((from, to, better)) = success else { continue };
             order.splice(from..to, better);
             (failures, last_success, patience) = (0, effort.steps, PATIENCE);
             pressure = pressure_along(self.region, self.class, &order);
@@ -111,33 +145,42 @@ impl<'a> Windows<'a> {
         (pressure[from] < peak && pressure[to] < peak).then_some((from, to))
     }
 
-    /// Return an order of a window within the limits.
-    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    /// Look for an order of a window within the limits.
     fn search(
         &self,
         order: &[InstrId],
         from: usize,
         to: usize,
         limits: &[Option<u32>],
-        turn: u64,
-        effort: &mut Effort,
-        states: &mut u64,
-    ) -> Option<Vec<InstrId>> {
+        share: Effort,
+    ) -> Searched {
         let [lower, upper] =
             [from, to].map(|end| BitSet::of(self.region.len(), order[..end].iter().copied()));
-        let part = Part::between(self.region, &lower, &upper, order)?;
+        let mut left = share;
+        let mut searched = Searched { better: None, steps: 0, expanded: 0 };
+        let Some(part) = Part::between(self.region, &lower, &upper, order) else { return searched };
         let region = &part.region;
         let source: Vec<InstrId> = region.instrs().collect();
         let closure = Closure::new(region);
-        let (decision, expanded) = effort.with_steps(turn, |share| {
-            decide_within(region, || &closure, limits, &source, self.options, share)
-        });
-        *states += expanded;
-        match decision {
-            Verdict::Yes(order) => Some(part.in_whole(&order)),
-            _ => None,
+        // The threads are for several windows.
+        let mut options = self.options;
+        options.budget.threads = 1;
+        let decision;
+        (decision, searched.expanded) =
+            decide_within(region, || &closure, limits, &source, options, &mut left);
+        searched.steps = share.steps - left.steps;
+        if let Verdict::Yes(order) = decision {
+            searched.better = Some(part.in_whole(&order));
         }
+        searched
     }
+}
+
+/// The result of a window: an order within the limits if there is one, and the steps and expanded states.
+struct Searched {
+    better: Option<Vec<InstrId>>,
+    steps: u64,
+    expanded: u64,
 }
 
 fn highest(pressure: &[u32]) -> u32 {

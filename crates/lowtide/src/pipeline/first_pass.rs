@@ -14,8 +14,8 @@
 //! every order has, then with as many as the best known order has. Among orders with the same waves, fewer spills are better.
 //!
 //! Where several classes share a file, only their sum is limited. Each class is then given what the others
-//! leave it at best. If even that is impossible, so is the step. An order found may still be one step short;
-//! then it does not count.
+//! leave it at best. If even that is impossible, so is the step. If an order is found that does not fit, the
+//! question is divided (`target/peak_range.rs`).
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -32,9 +32,10 @@ use crate::progress::{Log, Quantity};
 use crate::proof::Moment;
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem, Taken};
-use crate::target::FileClass;
+use crate::target::{MOST_RANGES, PeakRange};
 use crate::threads;
 use crate::twopass::By;
+use crate::verdict::Verdict;
 
 /// Steps of this pass for each step of a budget. They are much smaller than those of the second pass.
 const STEPS: u64 = 10;
@@ -282,41 +283,80 @@ impl RegionWaves {
                 return;
             }
             self.is_searched = true;
-            let decide = |order: &[InstrId], limits: &[Option<u32>], logs: &mut Logs| {
-                let (decision, taken) = shared.within(limits, order, rest());
-                logs.spend(taken);
-                decision
-            };
-            let limits = self.limits(problem, step, Spills::Fewest);
-            let as_known = self.limits(problem, step, Spills::AsKnown);
-            let for_waves = self.limits(problem, step, Spills::Any);
+            let all = PeakRange::at_least(self.least_peaks());
+            let limits = [Spills::Fewest, Spills::AsKnown, Spills::Any]
+                .map(|spills| self.limits(problem, step, spills, &all));
+            let [fewest, as_known, any] = &limits;
             let mut is_refuted = false;
-            for (question, spills) in [(&limits, Spills::Fewest), (&as_known, Spills::AsKnown)] {
-                if spills == Spills::AsKnown && (as_known == limits || self.waves >= step) {
+            for spills in [Spills::Fewest, Spills::AsKnown] {
+                if spills == Spills::AsKnown && (as_known == fewest || self.waves >= step) {
                     continue;
                 }
-                match decide(&self.order, question, logs) {
-                    Decision::Yes(order) => {
-                        self.offer(problem, order);
+                match self.ask(shared, step, spills, &rest, logs) {
+                    Verdict::Yes(()) => {
                         logs.tell(self, problem, target);
-                        // (In a shared file, what fits class by class may not fit together.)
-                        if self.waves >= step {
-                            return;
-                        }
+                        return;
                     }
-                    Decision::No(_) => is_refuted |= spills == Spills::Fewest,
-                    Decision::Unknown => {}
+                    Verdict::No(()) => is_refuted |= spills == Spills::Fewest,
+                    Verdict::Unknown => {}
                 }
             }
             // With more spills it may be possible. If not, neither are more waves.
-            if is_refuted
-                && (for_waves == limits || matches!(decide(&self.order, &for_waves, logs), Decision::No(_)))
-            {
+            if is_refuted && (any == fewest || self.ask(shared, step, Spills::Any, &rest, logs).is_no()) {
                 self.bound = self.bound.min(step - 1);
             }
             logs.tell(self, problem, target);
             step -= 1;
         }
+    }
+
+    /// Looks for an order with which so many waves fit. The answer is yes if the best order has so many in the end.
+    fn ask(
+        &mut self,
+        shared: &SharedProblem,
+        waves: u32,
+        spills: Spills,
+        rest: &impl Fn() -> Budget,
+        logs: &mut Logs,
+    ) -> Verdict<()> {
+        let problem = shared.problem();
+        let registers = problem.registers();
+        let is_divided = registers.files().iter().any(|bound| bound.classes.len() > 1);
+        let mut open = vec![PeakRange::at_least(self.least_peaks())];
+        let (mut is_refuted, mut asked) = (true, 0);
+        while let Some(range) = open.pop() {
+            let limits = self.limits(problem, waves, spills, &range);
+            if range.is_empty(&limits) {
+                continue;
+            }
+            let parts = match (is_divided, asked) {
+                (false, 0) => 1,
+                (true, 0) => 2,
+                _ => 2 * MOST_RANGES,
+            };
+            asked += 1;
+            if asked > MOST_RANGES {
+                return Verdict::Unknown;
+            }
+            let (decision, taken) = shared.within(&limits, &self.order, rest().part(parts));
+            logs.spend(taken);
+            match decision {
+                Decision::Yes(order) => {
+                    let peaks = peaks(problem.region(), &order);
+                    self.offer(problem, order);
+                    if self.waves >= waves {
+                        return Verdict::Yes(());
+                    }
+                    match range.divide(registers, &peaks, waves) {
+                        Some(parts) => open.extend(parts),
+                        None => is_refuted = false,
+                    }
+                }
+                Decision::No(_) => {}
+                Decision::Unknown => is_refuted = false,
+            }
+        }
+        if is_refuted { Verdict::No(()) } else { Verdict::Unknown }
     }
 
     /// Looks for fewer registers of the classes that every order spills into memory, one class after the other, whatever the waves.
@@ -366,7 +406,8 @@ impl RegionWaves {
         }
         self.is_searched = true;
         let spills = [Spills::Fewest, Spills::AsKnown];
-        let of_step = |waves| spills.map(|spills| self.limits(problem, waves, spills));
+        let all = PeakRange::at_least(self.least_peaks());
+        let of_step = |waves| spills.map(|spills| self.limits(problem, waves, spills, &all));
         let mut steps: Vec<Vec<Option<u32>>> = (1..=target).rev().flat_map(of_step).collect();
         steps.dedup();
         let Options { budget, colony, .. } = options;
@@ -383,37 +424,35 @@ impl RegionWaves {
         logs.tell(self, shared.problem(), target.min(self.bound));
     }
 
-    /// For each class, the most registers with which so many waves can fit, with these spills.
-    fn limits(&self, problem: &Problem, waves: u32, spills: Spills) -> Vec<Option<u32>> {
-        let least_peaks = self.least_peaks();
-        let least = |id: &ClassId, class: &FileClass| least_peaks[id.index()].min(class.max);
-        let mut limits = vec![None; least_peaks.len()];
+    /// For each class, the most registers with which so many waves can fit in a range of peaks, with these spills.
+    fn limits(&self, problem: &Problem, waves: u32, spills: Spills, range: &PeakRange) -> Vec<Option<u32>> {
+        let least = &range.least;
+        let mut limits: Vec<Option<u32>> =
+            range.most.iter().map(|&most| (most < u32::MAX).then_some(most)).collect();
         // For each class, the registers whose lanes hold spilled ones, and the most of a class that is spilled into lanes.
-        let mut with_lanes = vec![0; least_peaks.len()];
-        let mut most_spilled = vec![None; least_peaks.len()];
+        let mut with_lanes = vec![0; least.len()];
+        let mut most_spilled = vec![None; least.len()];
         let known = peaks(problem.region(), &self.order);
         for lanes in problem.registers().lanes() {
             let from = lanes.from.index();
-            let needed =
-                lanes.needed(if spills == Spills::AsKnown { known[from] } else { least_peaks[from] });
+            let needed = lanes.needed(if spills == Spills::AsKnown { known[from] } else { least[from] });
             if let Some(to) = lanes.to {
                 with_lanes[to.index()] += needed;
             }
             most_spilled[from] = Some(lanes.most(needed));
         }
         for bound in problem.registers().files() {
-            let all: u32 = bound.classes.iter().map(|(id, class)| least(id, class)).sum();
             for (id, class) in &bound.classes {
-                let with_lanes = with_lanes[id.index()];
-                let limit = bound.file.limit(waves).saturating_sub(all - least(id, class) + with_lanes);
-                let max = class.max.saturating_sub(with_lanes);
+                let limit = range.rest(bound, *id, &with_lanes, bound.file.limit(waves));
+                let max = class.max.saturating_sub(with_lanes[id.index()]);
                 // Where no order can be within `max`, none may spill more than the best known one.
-                let in_memory = if least_peaks[id.index()] <= max { max } else { known[id.index()] };
-                limits[id.index()] = match (limit < max, most_spilled[id.index()]) {
-                    (true, _) => Some(limit),
-                    (false, Some(most)) => (spills != Spills::Any).then_some(most),
-                    (false, None) => (spills != Spills::Any).then_some(in_memory),
+                let in_memory = if least[id.index()] <= max { max } else { known[id.index()] };
+                let by_spills = most_spilled[id.index()].unwrap_or(in_memory);
+                let own = match limit < max {
+                    true => Some(limit),
+                    false => (spills != Spills::Any).then_some(by_spills),
                 };
+                limits[id.index()] = [limits[id.index()], own].into_iter().flatten().min();
             }
         }
         limits

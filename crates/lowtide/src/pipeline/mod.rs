@@ -40,6 +40,7 @@ use plan::KernelPlan;
 use crate::algorithm::{Algorithm, Method, Setup, Tuning};
 use crate::budget::Budget;
 use crate::list::engine::{self, Decision};
+use crate::list::few_registers::few_registers;
 use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::{Goal, Problem};
 use crate::region::{Kernel, Region};
@@ -215,6 +216,7 @@ pub fn run<'a>(
     let schedule = match algorithm.method() {
         Method::Engine(setup) => by_engine(problem, setup),
         Method::Direct(make) => make(problem, &Tuning::default()),
+        Method::FewRegisters => Schedule::in_order(problem, few_registers(problem)),
         Method::Search(search) => {
             let shared = SharedProblem::new(problem.clone(), budget, context.into());
             plan::search_alone(&shared, search(problem.goal()), Settings::new(algorithm, budget))

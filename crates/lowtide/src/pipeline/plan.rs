@@ -138,6 +138,12 @@ impl<'a> KernelPlan<'a> {
             Method::Engine(setup) => plan.done(|shared| {
                 (by_engine(shared.problem(), setup), by_cuts(&shared.peak_bounds(), shared.length_bound()))
             })?,
+            Method::FewRegisters => plan.done(|shared| {
+                (
+                    Schedule::in_order(shared.problem(), shared.few_registers_of_region()),
+                    by_cuts(&shared.peak_bounds(), shared.length_bound()),
+                )
+            })?,
             Method::Direct(make) => plan.done(|shared| {
                 (
                     make(shared.problem(), &settings.tuning),

@@ -8,6 +8,7 @@ use crate::colony;
 use crate::index::InstrId;
 use crate::list::baselines::CriticalPath;
 use crate::list::engine::{self, Direction, Timing};
+use crate::list::few_registers::few_registers;
 use crate::minreg::exact::Decision;
 use crate::problem::Problem;
 use crate::progress::Quantity;
@@ -61,6 +62,7 @@ pub(super) fn start(problem: &Problem, algorithm: Algorithm, settings: Settings)
     match algorithm.method() {
         Method::Engine(setup) => by_engine(problem, setup),
         Method::Direct(make) => make(problem, &settings.tuning),
+        Method::FewRegisters => Schedule::in_order(problem, few_registers(problem)),
         Method::Search(_) => Schedule::source(problem),
     }
 }
@@ -117,6 +119,11 @@ impl WithinLimits {
 
     pub(super) fn question(&self) -> Option<&AntQuestion> {
         self.question.as_ref()
+    }
+
+    /// What lists or a search have found.
+    pub(super) fn found(&self) -> Option<&length::Answer> {
+        self.found.as_ref()
     }
 
     /// The shortest schedule. None if none of the orders to start from is within the limits.

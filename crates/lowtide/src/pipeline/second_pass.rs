@@ -4,13 +4,16 @@ use super::PassSettings;
 use super::first_pass::{KernelWaves, RegionWaves};
 use super::region::{WithinLimits, best, by_cuts, distinct};
 use super::verify::{InternalError, outcome};
-use crate::index::{ClassId, InstrId};
+use crate::analysis::limits::{is_within, peaks};
+use crate::index::InstrId;
+use crate::minreg::exact::Decision;
 use crate::outcome::{KernelOutcome, Passes};
 use crate::problem::{Goal, Measure, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
-use crate::target::FileClass;
+use crate::target::{MOST_RANGES, PeakRange, most_that};
 use crate::threads;
+use crate::twopass::{By, length};
 
 /// The regions of a kernel in the second pass.
 pub(super) struct SecondPass<'a>(Vec<RegionPass<'a>>);
@@ -19,8 +22,10 @@ pub(super) struct SecondPass<'a>(Vec<RegionPass<'a>>);
 pub(super) struct RegionPass<'a> {
     problem: Problem<'a>,
     start: Schedule,
-    /// Schedules within the limits, the first with the bound that counts.
+    /// Schedules within the limits, the first with a bound.
     within: Vec<WithinLimits>,
+    /// A bound for limits that classes share, which is the one that counts.
+    length_bound: Option<u32>,
     passes: Passes,
     /// Whether only the production order may replace what was found.
     is_published: bool,
@@ -85,18 +90,29 @@ impl<'a> RegionPass<'a> {
         let known = [start.order(), source.order(), production.order(), &few];
         let starts = distinct(known.into_iter().chain(others.iter().copied()));
         let passes = first.passes(waves, start.length());
-        let limits = Limits::new(&problem, &problem.measure(&start), &first.least_peaks());
+        let known = problem.measure(&start);
+        let all = PeakRange::at_least(first.least_peaks());
+        let limits = Limits::new(&problem, &known, &all);
+        let mut length_bound = None;
         let within = match shared.effective(&limits.together) == shared.effective(&limits.alone) {
             true => vec![WithinLimits::plan(shared, &limits.alone, &starts, settings)],
             false => {
-                // The bound is only known for what each class can have alone. An order that was found for it may yet fit.
-                let mut half = settings;
-                half.settings.budget = half.settings.budget.part(2);
-                let plan = |limits: &[Option<u32>]| WithinLimits::plan(shared, limits, &starts, half);
-                vec![plan(&limits.alone), plan(&limits.together)]
+                // The first answer is for what each class can have alone. An order that was found for it may yet fit.
+                let mut part = settings;
+                let is_search = settings.by[1] == By::Search;
+                part.settings.budget = part.settings.budget.part(if is_search { 4 } else { 2 });
+                let plan = |limits: &[Option<u32>]| WithinLimits::plan(shared, limits, &starts, part);
+                let mut within = vec![plan(&limits.alone), plan(&limits.together)];
+                if is_search {
+                    part.settings.budget = part.settings.budget.part(MOST_RANGES / 2);
+                    let divided =
+                        Divided { shared, problem: &problem, known: &known, starts: &starts, settings: part };
+                    length_bound = divided.search(all, &mut within);
+                }
+                within
             }
         };
-        RegionPass { problem, start, within, passes, is_published: settings.is_published() }
+        RegionPass { problem, start, within, length_bound, passes, is_published: settings.is_published() }
     }
 
     /// The questions for ants.
@@ -105,8 +121,7 @@ impl<'a> RegionPass<'a> {
     }
 
     pub(super) fn finish(self, shared: &SharedProblem) -> Found {
-        let RegionPass { problem, start, within, passes, is_published } = self;
-        let mut length_bound = None;
+        let RegionPass { problem, start, within, mut length_bound, passes, is_published } = self;
         let mut found = None;
         for within in within {
             let (schedule, bound) = match within.finish(shared) {
@@ -142,38 +157,41 @@ struct Limits {
 }
 
 impl Limits {
-    /// `known` has so many waves; every order has at least the peaks `least`. Where registers have to be spilled,
-    /// no more of them than in `known`.
-    fn new(problem: &Problem, known: &Measure, least: &[u32]) -> Self {
+    /// `known` has so many waves. Where registers have to be spilled, no more of them than in `known`.
+    fn new(problem: &Problem, known: &Measure, range: &PeakRange) -> Self {
         let peaks: Vec<u32> = known.peaks.iter().map(|peak| peak.between).collect();
         let mut alone = vec![None; peaks.len()];
         let mut together = peaks.clone();
-        let mut with_lanes = vec![0; peaks.len()];
-        for lanes in problem.registers().lanes() {
-            if let Some(to) = lanes.to {
-                with_lanes[to.index()] += lanes.needed(peaks[lanes.from.index()]);
+        let lanes_for = |peaks: &[u32]| {
+            let mut with_lanes = vec![0; peaks.len()];
+            for lanes in problem.registers().lanes() {
+                if let Some(to) = lanes.to {
+                    with_lanes[to.index()] += lanes.needed(peaks[lanes.from.index()]);
+                }
             }
-        }
+            with_lanes
+        };
+        let [fewest_lanes, with_lanes] = [lanes_for(&range.least), lanes_for(&peaks)];
         for bound in problem.registers().files() {
-            // Registers whose lanes hold spilled ones are not left for values.
-            let taken: u32 = bound.classes.iter().map(|(id, _)| with_lanes[id.index()]).sum();
-            let all = bound.file.limit(problem.most_waves()).saturating_sub(taken);
-            let least = |(id, class): &(ClassId, FileClass)| least[id.index()].min(class.max);
-            let least_of_all: u32 = bound.classes.iter().map(least).sum();
+            let all = bound.file.limit(problem.most_waves());
             for (id, class) in &bound.classes {
                 let peak = peaks[id.index()];
-                let rest = all.saturating_sub(least_of_all - least(&(*id, class.clone())));
-                // Less, if so asked, but never less than what is known to be possible.
-                let max = class.max.saturating_sub(with_lanes[id.index()]);
-                let most = max.min(problem.limits()[id.index()].max(peak));
-                let limit = if peak > max { peak } else { rest.min(most) };
-                alone[id.index()] = Some(limit);
+                let limit = |with_lanes: &[u32]| {
+                    // Less, if so asked, but never less than what is known to be possible.
+                    let max = class.max.saturating_sub(with_lanes[id.index()]);
+                    let most = max.min(problem.limits()[id.index()].max(peak));
+                    let limit =
+                        if peak > max { peak } else { range.rest(bound, *id, with_lanes, all).min(most) };
+                    limit.min(range.most[id.index()])
+                };
+                alone[id.index()] = Some(limit(&fewest_lanes));
                 // What is left goes to the first class that has use for it.
                 together[id.index()] = match bound.classes.len() {
-                    1 => limit,
-                    _ => most_that(peak, limit.max(peak), |more| {
-                        let mut peaks = together.clone();
-                        peaks[id.index()] = more;
+                    1 => limit(&with_lanes),
+                    _ => most_that(peak, limit(&with_lanes).max(peak), |more| {
+                        let mut peaks: Vec<u32> =
+                            together.iter().zip(&with_lanes).map(|(peak, lanes)| peak + lanes).collect();
+                        peaks[id.index()] = more + with_lanes[id.index()];
                         bound.used(&peaks) <= all
                     }),
                 };
@@ -183,17 +201,93 @@ impl Limits {
     }
 }
 
-/// The largest number of a range that fits, if all below it do, too, and the least one does.
-fn most_that(least: u32, most: u32, fits: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (least, most);
-    while low < high {
-        let middle = high - (high - low) / 2;
-        match fits(middle) {
-            true => low = middle,
-            false => high = middle - 1,
+/// A search in the parts of a range of peaks, where classes share a file.
+struct Divided<'s, 'a> {
+    shared: &'s SharedProblem<'a>,
+    problem: &'s Problem<'a>,
+    known: &'s Measure,
+    starts: &'s [&'s [InstrId]],
+    settings: PassSettings,
+}
+
+/// A part of a range.
+struct Part {
+    range: PeakRange,
+    /// No schedule of the part is shorter.
+    bound: u32,
+    /// A shortest schedule of the part that does not fit, if one is known.
+    misfit: Option<Vec<u32>>,
+}
+
+impl Divided<'_, '_> {
+    /// Raise the bound of the whole range, for which the first of the answers was found, as far as it goes. Adds answers for parts of the
+    /// range. The part with the lowest bound is divided first.
+    fn search(&self, all: PeakRange, within: &mut Vec<WithinLimits>) -> Option<u32> {
+        let mut shortest = within.iter().filter_map(|within| self.length_if_it_fits(within)).min();
+        let first = within.first()?.found()?;
+        let mut parts = vec![Part { range: all, bound: first.bound, misfit: self.misfit(first) }];
+        for _ in 0..MOST_RANGES / 2 {
+            let lowest = (0..parts.len()).min_by_key(|&part| parts[part].bound);
+            let Some(lowest) =
+                lowest.filter(|&part| shortest.is_none_or(|length| parts[part].bound < length))
+            else {
+                break;
+            };
+            let Part { range, bound, misfit } = &parts[lowest];
+            let waves = self.problem.most_waves();
+            let halves =
+                misfit.as_ref().and_then(|peaks| range.divide(self.problem.registers(), peaks, waves));
+            let (Some(halves), bound) = (halves, *bound) else { break };
+            parts.swap_remove(lowest);
+            for range in halves {
+                parts.extend(self.answer(range, bound, within));
+                shortest = within
+                    .last()
+                    .and_then(|within| self.length_if_it_fits(within))
+                    .into_iter()
+                    .chain(shortest)
+                    .min();
+            }
         }
+        parts.iter().map(|part| part.bound).chain(shortest).min()
     }
-    low
+
+    /// The answer for a part of a range with a known bound. None if no schedule is in the part.
+    fn answer(&self, range: PeakRange, bound: u32, within: &mut Vec<WithinLimits>) -> Option<Part> {
+        let limits = Limits::new(self.problem, self.known, &range).alone;
+        if range.is_empty(&limits) {
+            return None;
+        }
+        let mut starts = self.starts.to_vec();
+        let found;
+        if !starts.iter().any(|start| is_within(self.problem.region(), start, &limits)) {
+            match self.shared.within(&limits, starts[0], self.settings.settings.budget).0 {
+                Decision::Yes(order) => found = order,
+                Decision::No(_) => return None,
+                Decision::Unknown => return Some(Part { range, bound, misfit: None }),
+            }
+            starts.push(&found);
+        }
+        let answer = WithinLimits::plan(self.shared, &limits, &starts, self.settings);
+        let part = answer.found().map_or(Part { range: range.clone(), bound, misfit: None }, |found| Part {
+            range,
+            bound: bound.max(found.bound),
+            misfit: self.misfit(found),
+        });
+        within.push(answer);
+        Some(part)
+    }
+
+    fn length_if_it_fits(&self, within: &WithinLimits) -> Option<u32> {
+        within.found().filter(|found| self.misfit(found).is_none()).map(|found| found.length)
+    }
+
+    /// The peaks of an answer, if so many waves do not fit with them.
+    fn misfit(&self, answer: &length::Answer) -> Option<Vec<u32>> {
+        let peaks = peaks(self.problem.region(), &answer.order);
+        let fits = self.problem.registers().occupancy(&peaks) >= self.problem.most_waves();
+        (!fits).then_some(peaks)
+    }
 }
 
 /// The outcome of a kernel after the second pass: every schedule checked, with what is proven about it.

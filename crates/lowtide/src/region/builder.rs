@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::names::RegionNames;
 use super::{
     Def, DefFlags, DepKind, Dependence, Hint, HintKind, Instr, Lanes, Operand, Peak, Production, Region,
     RegionError, Register, UnitNeed, limits, values,
@@ -392,21 +393,18 @@ impl RegionBuilder {
             boundary: self.boundary.as_str().into(),
             classes: self.shared.classes(&self.classes),
             through: self.through.clone(),
-            opcodes: self.opcodes.names.clone(),
-            flag_sets: self.flag_sets.names.clone(),
+            names: RegionNames::new(&self.opcodes.names, &self.flag_sets.names, &self.register_names),
             unit_sets: self.unit_sets.clone(),
             instrs: self.instrs.clone(),
             registers: self.registers.clone(),
-            register_names: self.register_names.clone(),
             defs: tables.defs,
             uses: tables.uses,
             unmerged: tables.unmerged,
-            live_in: self.live_in.clone(),
-            live_out: self.live_out.clone(),
+            live_ends: [&*self.live_in, &*self.live_out].concat(),
+            live_out: self.live_in.len() as u32,
             deps: self.deps.clone(),
             hints: self.hints.clone(),
-            preds: tables.preds,
-            succs: tables.succs,
+            neighbours: tables.neighbours,
             values,
             source_peaks: self.source_peaks.take(),
             production: self.production.take(),

@@ -5,7 +5,7 @@
 //! stay as recorded. Orders that are legal before are legal after, and pressures are the same.
 
 use super::{DepKind, Dependence, Edge, HintKind, Instr, InstrSpec, Kernel, Region, RegionError, limits};
-use crate::index::{InstrId, Rows};
+use crate::index::{InstrId, Rows, add_up};
 use crate::target::{Access, Latencies, LatencyRule, MOST_RULES, Target};
 
 impl Kernel {
@@ -69,7 +69,7 @@ impl Region {
             hint.latency = new[hint.from.index()].unwrap_or(hint.latency);
         }
         self.check_sum()?;
-        (self.succs, self.preds) = edges(self.len(), &self.deps);
+        self.neighbours = edges(self.len(), &self.deps);
         Ok(self)
     }
 
@@ -94,10 +94,10 @@ impl Region {
         let by_units: Vec<u64> = (self.unit_sets.iter())
             .map(|set| mask(&|rule| set.iter().any(|need| *need.unit == *rule.unit)))
             .collect();
-        let by_flags: Vec<u64> = (self.flag_sets.iter())
+        let by_flags: Vec<u64> = (self.names.flag_sets())
             .map(|flags| mask(&|rule| rule.access.is_none_or(|access| flags.contains(access.flag()))))
             .collect();
-        let by_opcode: Vec<u64> = (self.opcodes.iter())
+        let by_opcode: Vec<u64> = (self.names.opcodes())
             .map(|opcode| mask(&|rule| rule.prefix.is_none_or(|prefix| opcode.starts_with(prefix))))
             .collect();
         let of = |instr: &Instr| {
@@ -149,18 +149,63 @@ impl<'a> From<&'a LatencyRule> for Pattern<'a> {
     }
 }
 
-/// Return the neighbours after and before each instruction. Parallel dependences are one edge with the
-/// largest latency.
-pub(super) fn edges(count: usize, deps: &[Dependence]) -> (Rows<Edge>, Rows<Edge>) {
-    let pairs = deps.iter().map(|dep| (dep.from.index(), Edge { instr: dep.to, latency: dep.latency }));
-    let mut succs = Rows::group(count, pairs);
-    succs.sort_and_merge(|last, next| {
-        let same = last.instr == next.instr;
-        last.latency = if same { next.latency.max(last.latency) } else { last.latency };
-        same
-    });
-    let preds = succs.transposed(count, |from, edge| {
-        (edge.instr.index(), Edge { instr: InstrId::at(from), latency: edge.latency })
-    });
-    (succs, preds)
+/// Return the neighbours before each instruction, and behind them those after each instruction. Parallel dependences are one edge with
+/// the largest latency.
+pub(super) fn edges(count: usize, deps: &[Dependence]) -> Rows<Edge> {
+    // Front ends list the dependences by their first instruction. Sorted by counting into the second ones, they stay so there.
+    let mut sorted = Vec::new();
+    let deps = match deps.is_sorted_by_key(|dep| dep.from) {
+        true => deps,
+        false => {
+            sorted.extend_from_slice(deps);
+            sorted.sort_by_key(|dep| dep.from);
+            &sorted
+        }
+    };
+    // `starts` is one row ahead at first: each row's start then moves to its end while it is filled.
+    let mut starts = vec![0u32; 2 * count + 2];
+    for dep in deps {
+        starts[dep.to.index() + 2] += 1;
+    }
+    add_up(&mut starts[..count + 2]);
+    let mut edges = vec![Edge { instr: InstrId(0), latency: 0 }; 2 * deps.len()];
+    for dep in deps {
+        let next = &mut starts[dep.to.index() + 1];
+        edges[*next as usize] = Edge { instr: dep.from, latency: dep.latency };
+        *next += 1;
+    }
+    let (mut kept, mut start) = (0, 0);
+    for to in 0..count {
+        let first = kept;
+        let end = starts[to + 1] as usize;
+        for place in start..end {
+            let edge = edges[place];
+            if kept > first && edges[kept - 1].instr == edge.instr {
+                edges[kept - 1].latency = edges[kept - 1].latency.max(edge.latency);
+            } else {
+                edges[kept] = edge;
+                kept += 1;
+            }
+        }
+        start = end;
+        starts[to + 1] = kept as u32;
+    }
+    // The same edges from their other ends.
+    let (before, after) = edges.split_at_mut(kept);
+    let (ends, next) = starts.split_at_mut(count + 1);
+    for edge in &*before {
+        next[edge.instr.index() + 1] += 1;
+    }
+    next[0] = kept as u32;
+    add_up(next);
+    for to in 0..count {
+        for edge in &before[ends[to] as usize..ends[to + 1] as usize] {
+            let next = &mut next[edge.instr.index()];
+            after[*next as usize - kept] = Edge { instr: InstrId::at(to), latency: edge.latency };
+            *next += 1;
+        }
+    }
+    starts.pop();
+    edges.truncate(2 * kept);
+    Rows::from_parts(starts, edges)
 }

@@ -12,6 +12,7 @@ mod builder;
 mod error;
 mod kernel;
 mod latencies;
+mod names;
 mod operands;
 mod values;
 
@@ -24,7 +25,7 @@ pub(crate) use latencies::Pattern;
 
 use std::sync::Arc;
 
-use crate::index::{ClassId, InstrId, Names, RegisterId, Rows, ValueId};
+use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
 
 /// Limits that keep all sums of a region within 32 bits.
 pub mod limits {
@@ -253,21 +254,20 @@ pub struct Region {
     pub(crate) boundary: Box<str>,
     pub(crate) classes: Arc<[Box<str>]>,
     pub(crate) through: Vec<u32>,
-    pub(crate) opcodes: Names,
-    pub(crate) flag_sets: Names,
+    pub(crate) names: names::RegionNames,
     pub(crate) unit_sets: Vec<Arc<[UnitNeed]>>,
     pub(crate) instrs: Vec<Instr>,
     pub(crate) registers: Vec<Register>,
-    pub(crate) register_names: Names,
     pub(crate) defs: Rows<Def>,
     pub(crate) uses: Rows<Operand>,
     pub(crate) unmerged: operands::Unmerged,
-    pub(crate) live_in: Vec<Operand>,
-    pub(crate) live_out: Vec<Operand>,
+    /// The operands that are live at the start, and from `live_out` on those that are live at the end.
+    pub(crate) live_ends: Vec<Operand>,
+    pub(crate) live_out: u32,
     pub(crate) deps: Vec<Dependence>,
     pub(crate) hints: Vec<Hint>,
-    pub(crate) preds: Rows<Edge>,
-    pub(crate) succs: Rows<Edge>,
+    /// The predecessors of each instruction, and behind them the successors of each: one table has fewer allocations than two.
+    pub(crate) neighbours: Rows<Edge>,
     pub(crate) values: values::Values,
     pub(crate) source_peaks: Option<Vec<Peak>>,
     pub(crate) production: Option<Production>,
@@ -312,7 +312,7 @@ impl Region {
 
     /// Return the operation's name.
     pub fn opcode(&self, instr: InstrId) -> &str {
-        self.opcodes.get(self.instrs[instr.index()].opcode as usize)
+        self.names.opcode(self.instrs[instr.index()].opcode)
     }
 
     /// Return the cycles until the results can be used. Informative only: schedulers use the latencies of
@@ -333,7 +333,7 @@ impl Region {
 
     /// Return the front end's flags, one letter each (`docs/region-format.md` lists them).
     pub fn flags(&self, instr: InstrId) -> &str {
-        self.flag_sets.get(self.instrs[instr.index()].flags as usize)
+        self.names.flag_set(self.instrs[instr.index()].flags)
     }
 
     /// Return the functional units needed.
@@ -363,7 +363,7 @@ impl Region {
 
     /// Return the front end's name of a register, for messages and files.
     pub fn register_name(&self, register: RegisterId) -> &str {
-        self.register_names.get(register.index())
+        self.names.register(register)
     }
 
     /// Return the operands that an instruction writes.
@@ -385,12 +385,12 @@ impl Region {
 
     /// Return the operands that are live at the start, without those that pass through unused.
     pub fn live_in(&self) -> &[Operand] {
-        &self.live_in
+        &self.live_ends[..self.live_out as usize]
     }
 
     /// Return the operands that are live at the end, without those that pass through unused.
     pub fn live_out(&self) -> &[Operand] {
-        &self.live_out
+        &self.live_ends[self.live_out as usize..]
     }
 
     /// Return the dependences as given, several between the same two instructions if there are several
@@ -406,17 +406,17 @@ impl Region {
 
     /// Return the instructions that must come before `instr`, each once, by increasing index.
     pub fn preds(&self, instr: InstrId) -> &[Edge] {
-        self.preds.row(instr.index())
+        self.neighbours.row(instr.index())
     }
 
     /// Return the instructions that must come after `instr`, each once, by increasing index.
     pub fn succs(&self, instr: InstrId) -> &[Edge] {
-        self.succs.row(instr.index())
+        self.neighbours.row(self.len() + instr.index())
     }
 
     /// Return the number of edges of the dependence graph.
     pub fn edge_count(&self) -> usize {
-        self.preds.items().len()
+        self.neighbours.items().len() / 2
     }
 
     /// Return the values; a [`ValueId`] is a position in it.
@@ -436,18 +436,18 @@ impl Region {
 
     /// Return the values that an instruction defines, dead ones included.
     pub fn defined_values(&self, instr: InstrId) -> &[ValueId] {
-        self.values.defined.row(instr.index())
+        self.values.touched.row(instr.index())
     }
 
     /// Return the values that an instruction reads.
     pub fn used_values(&self, instr: InstrId) -> &[ValueId] {
-        self.values.used.row(instr.index())
+        self.values.touched.row(self.len() + instr.index())
     }
 
     /// Return the weight that an instruction both reads and overwrites, for each class that has any. Old and
     /// new value share these lanes, so the pressure *at* the instruction counts them once.
     pub fn overwritten(&self, instr: InstrId) -> &[(ClassId, u32)] {
-        self.values.overwritten.row(instr.index())
+        self.values.overwritten.as_ref().map_or(&[], |overwritten| overwritten.row(instr.index()))
     }
 
     /// Return the peaks of the source order as the front end recorded them.

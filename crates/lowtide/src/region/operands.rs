@@ -32,6 +32,11 @@ impl Unmerged {
         unmerged
     }
 
+    /// Return whether all uses are as the front end gave them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.instrs.is_empty()
+    }
+
     /// Return the operands of an instruction, if they differ from its uses.
     pub(super) fn row(&self, instr: InstrId) -> Option<&[Operand]> {
         Some(self.rows.as_ref()?.row(self.instrs.binary_search(&instr).ok()?))

@@ -12,16 +12,18 @@
 
 use super::builder::Tables;
 use super::{Edge, Lanes, Operand, RegionBuilder, RegionError, Register, Value};
-use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId};
+use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId, add_up};
 
 /// The values of a region, with the tables that lead to and from them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Values {
     pub(crate) values: Vec<Value>,
     pub(crate) uses: Rows<InstrId>,
-    pub(crate) defined: Rows<ValueId>,
-    pub(crate) used: Rows<ValueId>,
-    pub(crate) overwritten: Rows<(ClassId, u32)>,
+    /// The values that each instruction defines, and behind them those that each instruction reads: one table has fewer allocations
+    /// than two.
+    pub(crate) touched: Rows<ValueId>,
+    /// Most regions have none, and need no memory for it.
+    pub(crate) overwritten: Option<Rows<(ClassId, u32)>>,
 }
 
 impl Values {
@@ -46,13 +48,28 @@ impl Values {
         count: usize,
         values: Vec<Value>,
         uses: Rows<InstrId>,
-        overwritten: Rows<(ClassId, u32)>,
+        overwritten: Option<Rows<(ClassId, u32)>>,
     ) -> Values {
-        let defs = values.iter().map(|value| value.def);
-        let defined =
-            Rows::group(count, defs.zip(0..).filter_map(|(def, id)| Some((def?.index(), ValueId(id)))));
-        let used = uses.transposed(count, |id, instr| (instr.index(), ValueId::at(id)));
-        Values { values, uses, defined, used, overwritten }
+        // `starts` is one row ahead at first: each row's start then moves to its end while it is filled.
+        let mut starts = vec![0u32; 2 * count + 2];
+        for def in values.iter().filter_map(|value| value.def) {
+            starts[def.index() + 2] += 1;
+        }
+        for instr in uses.items() {
+            starts[count + instr.index() + 2] += 1;
+        }
+        add_up(&mut starts);
+        let mut touched = vec![ValueId(0); starts[2 * count + 1] as usize];
+        for (id, value) in (0..).map(ValueId).zip(&values) {
+            let used = uses.row(id.index()).iter().map(|instr| count + instr.index());
+            for row in value.def.map(InstrId::index).into_iter().chain(used) {
+                let next = &mut starts[row + 1];
+                touched[*next as usize] = id;
+                *next += 1;
+            }
+        }
+        starts.pop();
+        Values { values, uses, touched: Rows::from_parts(starts, touched), overwritten }
     }
 }
 
@@ -86,11 +103,14 @@ pub(super) struct Scratch {
     links: Vec<Link>,
     before: Vec<u32>,
     stack: Vec<InstrId>,
+    /// By instruction, what it both reads and overwrites.
+    overwritten: Vec<(usize, (ClassId, u32))>,
 }
 
 struct Derivation<'a> {
     registers: &'a [Register],
-    preds: &'a Rows<Edge>,
+    /// The predecessors of each instruction, and behind them its successors.
+    neighbours: &'a Rows<Edge>,
     fragments: &'a mut Vec<Fragment>,
     /// First open fragment of each register.
     open: &'a mut [u32],
@@ -104,11 +124,11 @@ struct Derivation<'a> {
 
 pub(super) fn derive(
     builder: &RegionBuilder,
-    Tables { defs, uses, preds, .. }: &Tables,
+    Tables { defs, uses, neighbours, .. }: &Tables,
     scratch: &mut Scratch,
 ) -> Result<Values, RegionError> {
     let count = builder.len();
-    let Scratch { fragments, open, links, before, stack } = scratch;
+    let Scratch { fragments, open, links, before, stack, overwritten } = scratch;
     fragments.clear();
     open.clear();
     open.resize(builder.registers.len(), NONE);
@@ -116,14 +136,15 @@ pub(super) fn derive(
     before.clear();
     before.resize(count, 0);
     let registers = &builder.registers;
-    let mut work = Derivation { registers, preds, fragments, open, links, before, complete: false, stack };
+    let mut work =
+        Derivation { registers, neighbours, fragments, open, links, before, complete: false, stack };
     for operand in &builder.live_in {
         work.define(builder, *operand, None)?;
     }
-    let mut overwritten = Rows::with_capacity(count, 0);
+    overwritten.clear();
     for j in (0..count).map(InstrId::at) {
         work.complete = false;
-        for edge in preds.row(j.index()) {
+        for edge in neighbours.row(j.index()) {
             work.before[edge.instr.index()] = j.0 + 1;
         }
         for operand in uses.row(j.index()) {
@@ -134,17 +155,18 @@ pub(super) fn derive(
             if shared != 0 {
                 let register = &builder.registers[def.operand.register.index()];
                 let weight = shared.count_ones() * register.lane_weight;
-                match overwritten.open_row().iter_mut().find(|(class, _)| *class == register.class) {
+                let of_this = overwritten.iter_mut().rev().take_while(|(instr, _)| *instr == j.index());
+                match of_this.map(|(_, entry)| entry).find(|(class, _)| *class == register.class) {
                     Some((_, sum)) => *sum += weight,
-                    None => overwritten.push((register.class, weight)),
+                    None => overwritten.push((j.index(), (register.class, weight))),
                 }
             }
         }
-        overwritten.end_row();
     }
     for operand in &builder.live_out {
         work.leave(builder, *operand)?;
     }
+    let overwritten = (!overwritten.is_empty()).then(|| Rows::group(count, overwritten.iter().copied()));
     Ok(work.finish(count, overwritten))
 }
 
@@ -294,9 +316,9 @@ impl Derivation<'_> {
         if !self.complete && self.before[i.index()] != stamp {
             self.complete = true;
             self.stack.clear();
-            self.stack.extend(self.preds.row(j.index()).iter().map(|edge| edge.instr));
+            self.stack.extend(self.neighbours.row(j.index()).iter().map(|edge| edge.instr));
             while let Some(instr) = self.stack.pop() {
-                for edge in self.preds.row(instr.index()) {
+                for edge in self.neighbours.row(instr.index()) {
                     if self.before[edge.instr.index()] != stamp {
                         self.before[edge.instr.index()] = stamp;
                         self.stack.push(edge.instr);
@@ -307,7 +329,7 @@ impl Derivation<'_> {
         self.before[i.index()] == stamp
     }
 
-    fn finish(self, count: usize, overwritten: Rows<(ClassId, u32)>) -> Values {
+    fn finish(self, count: usize, overwritten: Option<Rows<(ClassId, u32)>>) -> Values {
         let mut values = Vec::with_capacity(self.fragments.len());
         let mut uses = Rows::with_capacity(self.fragments.len(), self.links.len());
         for fragment in self.fragments.iter() {

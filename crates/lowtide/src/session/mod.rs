@@ -87,6 +87,8 @@ pub(crate) struct Answers {
     kept: Option<Kept>,
     /// By the time for each instruction.
     few_registers: Memo<Option<Duration>, Vec<InstrId>>,
+    /// Without a time limit, on the region itself. By its values in their order, which breaks ties.
+    few_registers_by_values: Memo<Words, Vec<InstrId>>,
     /// By the work.
     length_bounds: Memo<u64, Arc<LengthBound>>,
     /// The best of these bounds, by the work. A store may have it.

@@ -9,14 +9,16 @@ use super::memo::{Answer, Taken, lock};
 use super::statistics::Pass;
 use super::{Answers, Context};
 use crate::analysis::fingerprint::Words;
-use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
+use crate::analysis::length_bound::{LengthBound, lower_bound_within, quick_bound, work_within};
 use crate::analysis::limits::{limits_without_through, peaks};
 use crate::analysis::pressure_bound::{
     MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
 };
 use crate::budget::{Budget, Effort, now};
 use crate::index::InstrId;
-use crate::list::few_registers::few_registers_on;
+use crate::list::baselines::CriticalPath;
+use crate::list::engine::{self, Direction, Timing};
+use crate::list::few_registers::{few_registers, few_registers_on};
 use crate::minreg::exact::{self, Decision};
 use crate::problem::Problem;
 use crate::progress::{Log, Observed, Quantity, SearchLog};
@@ -182,6 +184,13 @@ impl<'a> SharedProblem<'a> {
         })
     }
 
+    /// An order with few registers of the region itself, whatever the budget. Regions share it if they have the same graph and the same order of values.
+    pub(crate) fn few_registers_of_region(&self) -> Vec<InstrId> {
+        let mut values = Words::default();
+        values.push_values(self.problem.region());
+        self.answers.few_registers_by_values.get(values, || few_registers(&self.problem))
+    }
+
     /// A length that no schedule is below, whatever its registers.
     pub(crate) fn length_bound(&self) -> u32 {
         let work = self.work();
@@ -193,11 +202,23 @@ impl<'a> SharedProblem<'a> {
             question.push_number(Some(work));
             // The same work has the same bound in any time.
             let found = self.remembered(&question, &[], None, |_| {
-                let (answer, taken) = (self.length_bounds().best(), Taken::default());
+                let (answer, taken) = (self.best_length_bound(), Taken::default());
                 Answer { answer, taken, log: None }
             });
             found.answer
         })
+    }
+
+    /// The best of the bounds on the length. It lies between the quick bound and the length of any schedule, so most regions need no other.
+    fn best_length_bound(&self) -> u32 {
+        let problem = self.bare_problem();
+        let quick = quick_bound(&problem);
+        let mut by_path = CriticalPath::new(&problem);
+        let list = engine::run(&problem, Direction::TopDown, Timing::Cycles, &mut by_path, None);
+        match list.length() == quick {
+            true => quick,
+            false => self.length_bounds().best(),
+        }
     }
 
     /// The work for bounds on the length.
@@ -397,5 +418,57 @@ impl<'a> SharedProblem<'a> {
     /// The limits of the bare graph, none where no order can exceed them. None if what passes through alone does.
     pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
         limits_without_through(self.problem.region(), limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::length_bound::lower_bound;
+    use crate::generate::{Shape, region, register_program};
+    use crate::problem::Goal;
+    use crate::region::Region;
+    use crate::session::Session;
+    use crate::target::Target;
+
+    fn regions() -> impl Iterator<Item = Region> {
+        (0..150).flat_map(|seed| {
+            let size = 4 + seed as usize % 37;
+            let shapes = Shape::ALL.into_iter().map(move |shape| region(shape, size, seed));
+            shapes.chain([register_program(size, seed)])
+        })
+    }
+
+    /// Regions that share an order differ in names and in what passes through.
+    #[test]
+    fn few_registers_does_not_depend_on_what_passes_through() {
+        let target = Target::builtin("gfx906").unwrap();
+        let session = Session::new();
+        for region in regions() {
+            let other = Region { through: vec![23; region.classes().len()], ..region.clone() };
+            for region in [&region, &other] {
+                let problem = Problem::new(region, &target, Goal::MinReg).unwrap();
+                let alone = few_registers(&problem);
+                let shared = SharedProblem::new(problem, Budget::UNLIMITED, (&session).into());
+                assert_eq!(shared.few_registers_of_region(), alone, "{}", region.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_quick_bound_that_a_schedule_meets_is_the_best_bound() {
+        let [mut quick, mut all] = [0; 2];
+        for target in ["gfx906", "generic"].map(|name| Target::builtin(name).unwrap()) {
+            let session = Session::new();
+            for region in regions() {
+                let problem = Problem::new(&region, &target, Goal::Length).unwrap();
+                let best = lower_bound(&problem).best();
+                let shared = SharedProblem::new(problem, Budget::UNLIMITED, (&session).into());
+                assert_eq!(shared.length_bound(), best, "{}", region.name());
+                quick += usize::from(!shared.answers.length_bounds.has(&shared.work()));
+                all += 1;
+            }
+        }
+        assert!(quick > all / 2, "{quick} of {all}");
     }
 }

@@ -15,11 +15,13 @@
 //! ```
 
 mod latency;
+mod peak_range;
 
 use std::borrow::Cow;
 
 pub(crate) use latency::MOST_RULES;
 pub use latency::{Access, Latencies, LatencyRule, NoLatencies};
+pub(crate) use peak_range::{MOST_RANGES, PeakRange, most_that};
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};

@@ -18,8 +18,7 @@ pub(in crate::region) struct Tables {
     pub(in crate::region) defs: Rows<Def>,
     pub(in crate::region) uses: Rows<Operand>,
     pub(in crate::region) unmerged: Unmerged,
-    pub(in crate::region) preds: Rows<Edge>,
-    pub(in crate::region) succs: Rows<Edge>,
+    pub(in crate::region) neighbours: Rows<Edge>,
 }
 
 impl RegionBuilder {
@@ -36,14 +35,15 @@ impl RegionBuilder {
         let defs = Rows::group(count, self.defs.iter().map(|(instr, def)| (instr.index(), *def)));
         let mut uses = Rows::group(count, self.uses.iter().map(|(instr, used)| (instr.index(), *used)));
         let unmerged = Unmerged::of(count, &uses);
-        // Each register once.
-        uses.sort_and_merge(|last, next| {
-            let same = last.register == next.register;
-            last.lanes |= if same { next.lanes } else { 0 };
-            same
-        });
-        let (succs, preds) = latencies::edges(count, &self.deps);
-        let tables = Tables { defs, uses, unmerged, preds, succs };
+        if !unmerged.is_empty() {
+            // Each register once.
+            uses.sort_and_merge(|last, next| {
+                let same = last.register == next.register;
+                last.lanes |= if same { next.lanes } else { 0 };
+                same
+            });
+        }
+        let tables = Tables { defs, uses, unmerged, neighbours: latencies::edges(count, &self.deps) };
         let values = values::derive(self, &tables, &mut scratch.values)?;
         Ok((tables, values))
     }
