@@ -10,6 +10,11 @@ import tempfile
 import time
 
 
+def within(seconds):
+    """The most seconds that a page may take. Where CI is set, the machine may be busy, and only a page that hangs fails."""
+    return seconds * (10 if os.environ.get("CI") else 1)
+
+
 class BrowserError(Exception):
     """The browser says no, or does not answer."""
 

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
+from browser import within  # noqa: E402
 from pages import FRAMES, Pages, grouped, lowtide  # noqa: E402
 
 REGIONS = 15_000
@@ -46,7 +47,7 @@ class Many(Pages):
         seconds = min(self.browser.open(self.page) for _ in range(3))
         self.assertEqual(self.written["regions"], REGIONS)
         self.assertIn(f"{grouped(REGIONS)} regions", self.tiles("lastChild")["Kernels"])
-        self.assertLess(seconds, SECONDS)
+        self.assertLess(seconds, within(SECONDS))
         print(f"\n{grouped(REGIONS)} regions: {self.written['bytes'] / 1e6:.1f} MB, open after {seconds:.2f} s")
 
     def test_every_region_has_its_own_details(self):
@@ -69,7 +70,7 @@ class Many(Pages):
         for kernel in (0, len(kernels) // 2, len(kernels) - 1):
             spent = self.run_js(f"(async () => {{ const start = performance.now(); location.hash = '#k{kernel}r{kernels[kernel] - 1}/pressure';"
                                 f" while (!document.querySelector('[data-panel=pressure] canvas')) await {FRAMES}; return performance.now() - start; }})()")
-            self.assertLess(spent, 1000)
+            self.assertLess(spent, 1000 * within(1))
             self.run_js("location.hash = '#'")
             self.browser.wait("document.querySelector('#kernels') !== null")
 
@@ -77,7 +78,7 @@ class Many(Pages):
         self.browser.open(self.page)
         spent = self.run_js("(async () => { const start = performance.now(); document.querySelector('[data-tab=regions]').click();"
                             f" await {FRAMES}; document.querySelector('#regions thead button').click(); await {FRAMES}; return performance.now() - start; }})()")
-        self.assertLess(spent, 2000)
+        self.assertLess(spent, 1000 * within(2))
         self.assertEqual(self.run_js("document.querySelectorAll('#regions tbody tr').length"), 200)
 
 

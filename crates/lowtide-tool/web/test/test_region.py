@@ -95,7 +95,7 @@ class Region(Pages):
                                f" const box = document.querySelector('#{chart}').getBoundingClientRect(); return [box.x + x, box.y + y]; }})()")
             self.run_js("document.querySelector('#clear')?.click()")
             self.browser.click(x, y)
-            self.browser.wait(f"document.querySelector('#selected b')?.textContent.startsWith('#{instr} ')", timeout=5)
+            self.browser.wait(f"document.querySelector('#selected b')?.textContent.startsWith('#{instr} ')")
         self.open_tab("ranges")
         self.run_js("document.querySelector('#clear').click()")
         self.center("document.querySelector('#ranges')")
@@ -105,7 +105,7 @@ class Region(Pages):
             " const box = document.querySelector('#ranges').getBoundingClientRect(); return [box.x + x, box.y + y, one.value[0]]; })()")
         self.browser.click(x, y)
         # The value is live from the boundary after its writer.
-        self.browser.wait(f"document.querySelector('#selected b')?.textContent.startsWith('#{region['order'][writer - 1]} ')", timeout=5)
+        self.browser.wait(f"document.querySelector('#selected b')?.textContent.startsWith('#{region['order'][writer - 1]} ')")
 
     def test_rows_of_bounds_select_the_writer(self):
         k, r = self.largest()
