@@ -3,12 +3,17 @@
 
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use divan::counter::{BytesCount, ItemsCount};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lowtide::region::Kernel;
 use lowtide_io::{KernelFileWriter, KernelReader, format_line};
+
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     divan::main();
@@ -69,8 +74,8 @@ fn own_gzip(bencher: divan::Bencher, name: &str) {
     bench(bencher, &packed.finish().expect("memory takes all"));
 }
 
-#[divan::bench(args = FILES)]
-fn parquet(bencher: divan::Bencher, name: &str) {
+#[divan::bench(args = FILES, consts = [1, 2, 4])]
+fn parquet<const THREADS: usize>(bencher: divan::Bencher, name: &str) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let path = folder.path().join("corpus.parquet");
     let mut writer = KernelFileWriter::create(&path).expect("a file can be created");
@@ -78,7 +83,7 @@ fn parquet(bencher: divan::Bencher, name: &str) {
         writer.kernel(&kernel.expect("valid")).expect("the disk has space");
     }
     writer.finish().expect("the disk has space");
-    let read = || count(KernelReader::open(&path).expect("readable"));
+    let read = || count(KernelReader::open_counted(&path, Arc::default(), THREADS).expect("readable"));
     let bytes = std::fs::metadata(&path).expect("the file is there").len();
     bencher.counter(ItemsCount::new(read())).counter(BytesCount::new(bytes)).bench(read);
 }

@@ -22,7 +22,7 @@ fn refuse() -> Error {
 pub(crate) struct ParquetKernels(Infallible);
 
 impl ParquetKernels {
-    pub(crate) fn open(_: File, name: &str, _: Arc<AtomicU64>) -> Result<Self, ReadError> {
+    pub(crate) fn open(_: File, name: &str, _: Arc<AtomicU64>, _: usize) -> Result<Self, ReadError> {
         let message = format!("is a Parquet file: {MESSAGE}");
         Err(ReadError { file: name.to_string(), line: None, message })
     }

@@ -88,11 +88,12 @@ struct LineKernels {
 impl KernelReader {
     /// Open a file; `-` is the standard input.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        KernelReader::open_counted(path, Arc::default())
+        KernelReader::open_counted(path, Arc::default(), 1)
     }
 
-    /// Open a file; `-` is the standard input. `read` grows by the bytes that have been read.
-    pub fn open_counted(path: &Path, read: Arc<AtomicU64>) -> Result<Self, ReadError> {
+    /// Open a file; `-` is the standard input. `read` grows by the bytes that have been read. A Parquet file is read on up to `threads`
+    /// threads.
+    pub fn open_counted(path: &Path, read: Arc<AtomicU64>, threads: usize) -> Result<Self, ReadError> {
         if path == Path::new("-") {
             return KernelReader::from_reader(Box::new(std::io::stdin()), "<stdin>");
         }
@@ -107,7 +108,7 @@ impl KernelReader {
                 message: format!("cannot be read: {error}"),
             })?;
             if start == PARQUET {
-                let kernels = ParquetKernels::open(file, &name, read)?;
+                let kernels = ParquetKernels::open(file, &name, read, threads)?;
                 return Ok(KernelReader::of(Source::Parquet(Box::new(kernels))));
             }
         }
@@ -136,7 +137,7 @@ impl KernelReader {
             Ok(file)
         });
         let fail = |error| ReadError { message: format!("cannot be read: {error}"), ..cannot };
-        let kernels = ParquetKernels::open(copy.map_err(fail)?, &name, Arc::default())?;
+        let kernels = ParquetKernels::open(copy.map_err(fail)?, &name, Arc::default(), 1)?;
         Ok(KernelReader::of(Source::Parquet(Box::new(kernels))))
     }
 

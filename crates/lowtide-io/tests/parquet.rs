@@ -1,6 +1,7 @@
 //! Parquet files hold the same kernels as lines, and damaged ones are refused.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{harness, skip};
 use lowtide::generate::{Random, Shape, region};
@@ -122,6 +123,64 @@ fn bad_files_are_named() {
     writer.finish().unwrap();
     let error = read(&file).unwrap_err();
     assert!(error.message.contains("not one of kernels: column \"entry\" is missing"), "{error}");
+}
+
+/// Kernels in the order of the file, and the error that ends it.
+fn read_on(threads: usize, file: &Path) -> (Vec<Kernel>, Option<String>) {
+    let mut kernels = Vec::new();
+    let reader = KernelReader::open_counted(file, Arc::default(), threads);
+    let read = reader.and_then(|reader| {
+        for kernel in reader {
+            kernels.push(kernel?);
+        }
+        Ok(())
+    });
+    (kernels, read.err().map(|error| error.to_string()))
+}
+
+#[test]
+fn any_number_of_threads_reads_the_same() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("x.parquet");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/rocprim.jsonl.gz");
+    let kernels = read(&corpus).unwrap();
+    // Several row groups.
+    let mut writer = KernelFileWriter::create(&file).unwrap();
+    let mut instructions = 0;
+    for copy in 0.. {
+        for kernel in &kernels {
+            let kernel = Kernel { name: format!("{} {copy}", kernel.name), ..kernel.clone() };
+            instructions += kernel.instr_count();
+            writer.kernel(&kernel).unwrap();
+        }
+        if instructions > 200_000 {
+            break;
+        }
+    }
+    writer.finish().unwrap();
+    let alone = read_on(1, &file);
+    assert_eq!(alone.1, None);
+    for threads in [2, 3, 16] {
+        assert!(read_on(threads, &file) == alone, "{threads} threads");
+    }
+    // A reader that is left early waits for nothing.
+    let mut reader = KernelReader::open_counted(&file, Arc::default(), 4).unwrap();
+    assert!(reader.next().is_some_and(|kernel| kernel.is_ok_and(|kernel| kernel == alone.0[0])));
+    drop(reader);
+
+    let whole = std::fs::read(&file).unwrap();
+    let mut random = Random::new(11);
+    let mut refused = 0;
+    for _ in 0..10 {
+        let mut bytes = whole.clone();
+        let place = random.below(whole.len());
+        bytes[place] ^= 1 << random.below(8);
+        std::fs::write(&file, &bytes).unwrap();
+        let (one, three) = (read_on(1, &file), read_on(3, &file));
+        refused += usize::from(one.1.is_some());
+        assert!(one == three, "byte {place}: {:?} and {:?}", one.1, three.1);
+    }
+    assert!(refused > 0, "no damaged file was refused");
 }
 
 fn result_row() -> ResultRow<'static> {

@@ -127,7 +127,8 @@ impl Progress {
         if ShaderLanguage::of(path).is_some() {
             return Ok(Box::new(read_shader(path)?.into_iter().map(Ok)));
         }
-        Ok(Box::new(KernelReader::open_counted(path, Arc::clone(&self.read))?))
+        let threads = rayon::current_num_threads();
+        Ok(Box::new(KernelReader::open_counted(path, Arc::clone(&self.read), threads)?))
     }
 
     /// Note that `kernels` of the `of` kernels of the current group are done.

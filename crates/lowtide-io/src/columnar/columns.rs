@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::basic::Type as Physical;
 use parquet::column::page::PageReader;
@@ -24,7 +24,7 @@ use super::schema::{Leaf, List};
 
 /// Reads the columns of one row group.
 pub(super) struct Columns<'a> {
-    pub(super) file: &'a mut File,
+    pub(super) file: &'a Mutex<File>,
     pub(super) length: u64,
     pub(super) leaves: &'a FxHashMap<String, Leaf>,
     pub(super) row_group: &'a RowGroupMetaData,
@@ -408,7 +408,9 @@ impl Columns<'_> {
         }
         let (start, size) = self.taken.range(chunk, self.length)?;
         let mut bytes = vec![0; size];
-        let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.read_exact(&mut bytes));
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes));
+        drop(file);
         read.map_err(|error| format!("cannot be read: {error}"))?;
         self.taken.check_pages(&bytes, chunk.num_values())?;
         let window = Arc::new(Window { start, bytes: bytes.into(), length: self.length });

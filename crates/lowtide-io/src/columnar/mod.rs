@@ -1,13 +1,14 @@
 //! Parquet files: kernels in and out, and results out. `docs/region-format.md` describes the columns.
 //!
-//! Files are read and written one row group at a time, so memory does not grow with the file. A reader trusts no size that a file
-//! claims ([`limits`]). The columns can come in any order, can be nullable, and can be compressed with zstd or Snappy, as other programs write them.
+//! Files are read and written by row groups, so memory does not grow with the file. [`read_ahead`] reads several row groups at the same
+//! time. A reader trusts no size that a file claims ([`limits`]). The columns can come in any order, can be nullable, and can be compressed with zstd or Snappy, as other programs write them.
 
 mod columns;
 mod kernel_writer;
 mod kernels;
 mod limits;
 mod pages;
+mod read_ahead;
 mod result_writer;
 mod schema;
 mod table;
@@ -19,18 +20,14 @@ pub use result_writer::ResultFileWriter;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
-use lowtide::region::{Kernel, RegionBuilder};
+use lowtide::region::Kernel;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use rustc_hash::FxHashMap;
 
 use crate::ReadError;
-use columns::{Columns, Levels};
-use kernels::Batch;
-use limits::Taken;
-use schema::Leaf;
+use read_ahead::{Fault, RowGroups, Rows};
 
 /// The version of both schemas, which files carry under the key `lowtide`.
 const VERSION: &str = "1";
@@ -38,24 +35,21 @@ const VERSION: &str = "1";
 /// The first and the last bytes of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";
 
-/// Reads the kernels of a Parquet file. Memory holds one row group at a time.
+/// Reads the kernels of a Parquet file. Memory holds one row group for each thread.
 pub(crate) struct ParquetKernels {
-    file: File,
     name: String,
-    length: u64,
-    metadata: ParquetMetaData,
-    leaves: FxHashMap<String, Leaf>,
-    next: usize,
-    batch: Option<Batch>,
-    builder: RegionBuilder,
+    rows: Rows,
     row: u64,
-    /// Grows with the bytes read.
-    read: Arc<AtomicU64>,
 }
 
 impl ParquetKernels {
-    /// Read the footer of a file; `name` is for messages.
-    pub(crate) fn open(mut file: File, name: &str, read: Arc<AtomicU64>) -> Result<Self, ReadError> {
+    /// Read the footer of a file; `name` is for messages. `read` grows with the bytes read.
+    pub(crate) fn open(
+        mut file: File,
+        name: &str,
+        read: Arc<AtomicU64>,
+        threads: usize,
+    ) -> Result<Self, ReadError> {
         let fail = |message: String| ReadError { file: name.to_string(), line: None, message };
         let length = file.metadata().map_err(|error| fail(format!("cannot be read: {error}")))?.len();
         let metadata = guarded(|| footer(&mut file, length)).map_err(fail)?;
@@ -72,50 +66,20 @@ impl ParquetKernels {
         if let Some(path) = missing.iter().find(|path| !leaves.contains_key(**path)) {
             return Err(fail(no_kernels(&format!("column {path:?} is missing"))));
         }
-        Ok(ParquetKernels {
-            file,
-            name: name.to_string(),
-            length,
-            metadata,
-            leaves,
-            next: 0,
-            batch: None,
-            builder: RegionBuilder::default(),
-            row: 0,
-            read,
-        })
+        let rows = Rows::new(RowGroups { file: Mutex::new(file), length, metadata, leaves, read }, threads);
+        Ok(ParquetKernels { name: name.to_string(), rows, row: 0 })
     }
 
     /// Return the next kernel with its row, counted from 1.
     pub(crate) fn next_kernel(&mut self) -> Result<Option<(Kernel, u64)>, ReadError> {
-        loop {
-            if let Some(kernel) = self.batch.as_mut().and_then(|batch| batch.next(&mut self.builder)) {
+        match self.rows.next() {
+            None => Ok(None),
+            Some(Err(Fault::OfFile(message))) => Err(self.file_error(message)),
+            Some(Err(Fault::OfRow(message))) => Err(self.row_error(self.row + 1, message)),
+            Some(Ok(kernel)) => {
                 self.row += 1;
-                return match kernel {
-                    Ok(kernel) => Ok(Some((kernel, self.row))),
-                    Err(message) => Err(self.row_error(self.row, message)),
-                };
+                Ok(Some((kernel, self.row)))
             }
-            if self.next == self.metadata.num_row_groups() {
-                return Ok(None);
-            }
-            let row_group = self.metadata.row_group(self.next);
-            self.next += 1;
-            let columns = Columns {
-                file: &mut self.file,
-                length: self.length,
-                leaves: &self.leaves,
-                row_group,
-                rows: usize::try_from(row_group.num_rows()).unwrap_or(usize::MAX),
-                taken: Taken::default(),
-                spare: Levels::default(),
-            };
-            let batch = guarded(AssertUnwindSafe(|| Batch::read(columns)));
-            let sizes =
-                row_group.columns().iter().filter_map(|column| u64::try_from(column.compressed_size()).ok());
-            let read = sizes.fold(0, u64::saturating_add);
-            self.batch = Some(batch.map_err(|message| self.file_error(message))?);
-            self.read.fetch_add(read, Ordering::Relaxed);
         }
     }
 
