@@ -443,14 +443,23 @@ impl<'a> Search<'a> {
                 break;
             }
             let child = (self.walk.live(), instr, self.key);
-            let is_new = self.children[first..].iter().all(|&(_, _, other)| other != self.key);
-            if is_new && !self.is_known_to_fail(memory, self.key) {
+            if self.children[first..].iter().all(|&(_, _, other)| other != self.key) {
                 self.children.push(child);
             }
             self.undo_to(length);
         }
         self.ready = ready;
         if self.step == Step::Next {
+            // Lookups one right after the other: the processor waits for memory once, not for each of them.
+            let mut kept = first;
+            for position in first..self.children.len() {
+                let child = self.children[position];
+                if !self.is_known_to_fail(memory, child.2) {
+                    self.children[kept] = child;
+                    kept += 1;
+                }
+            }
+            self.children.truncate(kept);
             let children = &mut self.children[first..];
             match self.direction {
                 Direction::TopDown => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),
