@@ -157,28 +157,51 @@ impl<'a> OrderPressure<'a> {
             now = self.pass(instr, now);
             self.pressure[position + 1] = now;
         }
-        // "Before": the boundaries from the last predecessor on.
+        // "Before": the boundaries from the last predecessor on. Most of these ranges have a boundary with a pressure
+        // of `value` or less: the minima of the others begin after the last one.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first) {
-            add_rising(&mut self.rising, &self.pressure, position as u32);
+        let mut after_low = 0;
+        for position in self.first as u32..self.last as u32 {
+            if self.pressure[position as usize] <= value {
+                after_low = position + 1;
+                self.rising.clear();
+            } else {
+                add_rising(&mut self.rising, &self.pressure, position);
+            }
+            let instr = self.order[position as usize];
             let limit = &mut self.limits[2 * instr.index()];
             if *limit > value {
                 let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
                 let earliest = preds.max().unwrap_or(0);
-                let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
-                *limit = (*limit).min(self.pressure[least as usize]);
+                *limit = if earliest < after_low {
+                    value
+                } else {
+                    let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
+                    (*limit).min(self.pressure[least as usize])
+                };
             }
         }
         // "After": the boundaries up to the first successor.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first).rev() {
-            add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
+        let mut low = u32::MAX;
+        for position in (self.first as u32..self.last as u32).rev() {
+            if self.pressure[position as usize + 1] <= value {
+                low = position + 1;
+                self.rising.clear();
+            } else {
+                add_rising(&mut self.rising, &self.pressure, position + 1);
+            }
+            let instr = self.order[position as usize];
             let limit = &mut self.limits[2 * instr.index() + 1];
             if *limit > value {
                 let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
                 let latest = succs.min().unwrap_or(self.order.len() as u32);
-                let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
-                *limit = (*limit).min(self.pressure[least as usize]);
+                *limit = if low <= latest {
+                    value
+                } else {
+                    let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
+                    (*limit).min(self.pressure[least as usize])
+                };
             }
         }
     }

@@ -10,6 +10,8 @@
 //!
 //! So one [`LiveGraph`] serves both directions, and both give a downset the same pressure.
 
+use super::closure::Closure;
+use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 
@@ -277,6 +279,31 @@ impl LiveGraph {
             }
         }
         LiveGraph { count, packing: packing.clone(), next, opens, closes, rivals, values, instrs, live }
+    }
+
+    /// Leave out the dependences that follow from others. Instructions become ready at the same moments, in the same
+    /// order. `closure` is that of the region, and `direction` that of the graph.
+    pub(crate) fn without_redundant(mut self, closure: &Closure, direction: Direction) -> Self {
+        let mut next = Rows::with_capacity(self.count, self.next.items().len());
+        let mut later = BitSet::new(self.count);
+        self.instrs.iter_mut().for_each(|instr| instr.waits = 0);
+        for instr in 0..self.count {
+            let row = self.next.row(instr);
+            later.clear();
+            for &other in row.iter().filter(|_| row.len() > 1) {
+                later.unite(match direction {
+                    Direction::TopDown => closure.descendants(InstrId(other)),
+                    Direction::BottomUp => closure.ancestors(InstrId(other)),
+                });
+            }
+            for &other in row.iter().filter(|&&other| !later.contains(other)) {
+                next.push(other);
+                self.instrs[other as usize].waits += 1;
+            }
+            next.end_row();
+        }
+        self.next = next;
+        self
     }
 
     /// Return the number of instructions.

@@ -10,7 +10,7 @@
 //! - any other value is an arc of its weight, from its opener to its closer. Each end is a single
 //!   instruction, or all of several (by a node and unlimited arcs). A value open at S starts at the source,
 //!   and a value not closed at Y ends at the sink;
-//! - an unlimited arc leads from each instruction to those in between that must be passed before it.
+//! - an unlimited arc leads from each instruction to those in between that must be passed right before it.
 //!
 //! At Y all free instructions are on the source's side, and the cut consists of the arcs to the sink. So Y
 //! has the least pressure if a flow fills them all.
