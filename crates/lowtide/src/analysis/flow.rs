@@ -65,14 +65,6 @@ pub enum Minimum {
     AtLeast(u32),
 }
 
-/// One direction of a connection between two nodes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Arc {
-    to: u32,
-    /// Position of its residual capacity. That of the opposite direction is at `slot ^ 1`.
-    slot: u32,
-}
-
 /// A connection under construction: nodes `low < high`, capacity upwards and downwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Connection {
@@ -117,23 +109,21 @@ impl NetworkBuilder {
             first[node + 1] += first[node];
         }
         let mut next = first.clone();
-        let mut arcs = vec![Arc::default(); 2 * self.connections.len()];
-        let mut residual = Vec::with_capacity(arcs.len());
+        let mut arcs = Arcs::of(2 * self.connections.len());
         for connection in &self.connections {
-            for (from, to, capacity) in [
-                (connection.low, connection.high, connection.up),
-                (connection.high, connection.low, connection.down),
-            ] {
-                let place = &mut next[from as usize];
-                arcs[*place as usize] = Arc { to, slot: residual.len() as u32 };
-                *place += 1;
-                residual.push(capacity);
-            }
+            let ends = [connection.low, connection.high];
+            let [up, down] = ends.map(|node| {
+                next[node as usize] += 1;
+                next[node as usize] as usize - 1
+            });
+            (arcs.heads[up], arcs.mates[up], arcs.room_back[up]) =
+                (connection.high, down as u32, connection.down);
+            (arcs.heads[down], arcs.mates[down], arcs.room_back[down]) =
+                (connection.low, up as u32, connection.up);
         }
         Network {
             first,
             arcs,
-            residual,
             sides: vec![Side::Free; nodes],
             distance: vec![UNREACHED; nodes],
             current: vec![0; nodes],
@@ -146,14 +136,35 @@ impl NetworkBuilder {
     }
 }
 
+/// The directions of connections, those that leave the same node in a row. There is a list for each attribute, since the
+/// search reads only some of them.
+#[derive(Clone, Debug)]
+struct Arcs {
+    heads: Vec<u32>,
+    /// The place of the opposite direction.
+    mates: Vec<u32>,
+    /// The residual capacity of the opposite direction.
+    room_back: Vec<u32>,
+}
+
+impl Arcs {
+    fn of(count: usize) -> Self {
+        Arcs { heads: vec![0; count], mates: vec![0; count], room_back: vec![0; count] }
+    }
+
+    /// Return the residual capacity of an arc.
+    #[inline]
+    fn room(&self, arc: u32) -> u32 {
+        self.room_back[self.mates[arc as usize] as usize]
+    }
+}
+
 /// A network with a flow in it. Any number of nodes may be sources or sinks.
 #[derive(Clone, Debug)]
 struct Network {
     /// The arcs that leave node `i` are `arcs[first[i]..first[i + 1]]`.
     first: Vec<u32>,
-    arcs: Vec<Arc>,
-    /// The residual capacity of each direction of a connection.
-    residual: Vec<u32>,
+    arcs: Arcs,
     sides: Vec<Side>,
     /// The number of arcs to the nearest sink. [`UNREACHED`] if there is no path or the search did not get
     /// there.
@@ -167,7 +178,7 @@ struct Network {
     sinks: Vec<u32>,
     /// Sources that reach a sink.
     sources: Vec<u32>,
-    /// The nodes from a source to the end of the push, each with the slot of the arc that leaves it.
+    /// The nodes from a source to the end of the push, each with the arc that leaves it.
     path: Vec<(u32, u32)>,
 }
 
@@ -198,7 +209,7 @@ impl Network {
         let (first, arcs, sides) = (&self.first, &self.arcs, &self.sides);
         self.sinks.retain(|&node| {
             let range = first[node as usize] as usize..first[node as usize + 1] as usize;
-            arcs[range].iter().any(|arc| sides[arc.to as usize] != Side::Out)
+            arcs.heads[range].iter().any(|&head| sides[head as usize] != Side::Out)
         });
     }
 
@@ -216,14 +227,17 @@ impl Network {
             let node = self.queue[head];
             head += 1;
             let next = self.distance[node as usize] + 1;
-            for arc in &self.arcs[self.arcs_of(node)] {
-                let neighbour = arc.to as usize;
-                if self.distance[neighbour] != UNREACHED || self.residual[(arc.slot ^ 1) as usize] == 0 {
+            let range = self.arcs_of(node);
+            let arcs = self.arcs.heads[range.clone()].iter().zip(&self.arcs.room_back[range]);
+            for (&head, &room) in arcs {
+                let neighbour = head as usize;
+                // (One condition, as both parts are hard to predict.)
+                if (self.distance[neighbour] != UNREACHED) | (room == 0) {
                     continue;
                 }
                 match self.sides[neighbour] {
-                    Side::Free => self.queue.push(arc.to),
-                    Side::In => self.sources.push(arc.to),
+                    Side::Free => self.queue.push(head),
+                    Side::In => self.sources.push(head),
                     Side::Out => continue,
                 }
                 self.distance[neighbour] = next;
@@ -243,13 +257,14 @@ impl Network {
             loop {
                 steps += 1;
                 if self.sides[node as usize] == Side::Out {
-                    let room = self.path.iter().map(|&(_, slot)| self.residual[slot as usize]);
+                    let room = self.path.iter().map(|&(_, arc)| self.arcs.room(arc));
                     let amount = room.fold(limit - total, u32::min);
                     let mut full = self.path.len();
-                    for (place, &(_, slot)) in self.path.iter().enumerate().rev() {
-                        self.residual[slot as usize] -= amount;
-                        self.residual[(slot ^ 1) as usize] += amount;
-                        if self.residual[slot as usize] == 0 {
+                    for (place, &(_, arc)) in self.path.iter().enumerate().rev() {
+                        self.arcs.room_back[arc as usize] += amount;
+                        let room = &mut self.arcs.room_back[self.arcs.mates[arc as usize] as usize];
+                        *room -= amount;
+                        if *room == 0 {
                             full = place;
                         }
                     }
@@ -265,20 +280,17 @@ impl Network {
                 let mut place = self.current[node as usize];
                 let distance = self.distance[node as usize];
                 while place < end {
-                    let Arc { to, slot } = self.arcs[place as usize];
+                    let head = self.arcs.heads[place as usize];
                     // (An unreached neighbour has the largest number, which never fits.)
-                    if self.distance[to as usize].wrapping_add(1) == distance
-                        && self.residual[slot as usize] > 0
-                    {
+                    if self.distance[head as usize].wrapping_add(1) == distance && self.arcs.room(place) > 0 {
                         break;
                     }
                     place += 1;
                 }
                 self.current[node as usize] = place;
                 if place < end {
-                    let Arc { to, slot } = self.arcs[place as usize];
-                    self.path.push((node, slot));
-                    node = to;
+                    self.path.push((node, place));
+                    node = self.arcs.heads[place as usize];
                 } else if let Some((previous, _)) = self.path.pop() {
                     self.current[previous as usize] += 1;
                     node = previous;
@@ -305,10 +317,11 @@ impl Network {
         while head < self.queue.len() {
             let node = self.queue[head];
             head += 1;
-            for arc in &self.arcs[self.arcs_of(node)] {
-                if !self.reached[arc.to as usize] && self.residual[arc.slot as usize] > 0 {
-                    self.reached[arc.to as usize] = true;
-                    self.queue.push(arc.to);
+            for arc in self.arcs_of(node) {
+                let head = self.arcs.heads[arc];
+                if !self.reached[head as usize] && self.arcs.room(arc as u32) > 0 {
+                    self.reached[head as usize] = true;
+                    self.queue.push(head);
                 }
             }
         }
@@ -328,8 +341,8 @@ pub struct DownsetMin<'a> {
     network: Network,
     /// The node of each instruction, or [`LEFT_OUT`].
     node_of: Vec<u32>,
-    /// Residual capacities with a (nearly always maximal) flow without bounds, and that flow.
-    free_residual: Vec<u32>,
+    /// [`Arcs::room_back`] with a (nearly always maximal) flow without bounds, and that flow.
+    free_room: Vec<u32>,
     free_flow: u32,
     /// The weight that is live at every boundary.
     constant: u32,
@@ -425,12 +438,12 @@ impl<'a> DownsetMin<'a> {
         // Any flow is a valid start, so an early stop is safe.
         let mut effort = Effort { steps: 64 * u64::from(nodes), deadline: None };
         let (free_flow, _) = network.augment(UNLIMITED - 1, &mut effort);
-        let free_residual = network.residual.clone();
+        let free_room = network.arcs.room_back.clone();
         DownsetMin {
             region,
             network,
             node_of,
-            free_residual,
+            free_room,
             free_flow,
             constant,
             sides: vec![Side::Free; region.len()],
@@ -456,7 +469,7 @@ impl<'a> DownsetMin<'a> {
         if known >= limit {
             return Minimum::AtLeast(limit);
         }
-        self.network.residual.copy_from_slice(&self.free_residual);
+        self.network.arcs.room_back.copy_from_slice(&self.free_room);
         let (more, is_maximal) = self.network.augment((limit - known).min(UNLIMITED - 1), effort);
         self.is_exact = is_maximal;
         if is_maximal { Minimum::Exact(known + more) } else { Minimum::AtLeast(known + more) }

@@ -7,23 +7,28 @@
 
 use super::flow::class_values;
 use crate::bits::BitSet;
-use crate::index::{ClassId, InstrId};
+use crate::index::{ClassId, InstrId, Rows};
 use crate::region::Region;
 
 /// An order, the pressure along it, and the limits on moments.
 pub(super) struct OrderPressure<'a> {
     region: &'a Region,
     pub(super) order: Vec<InstrId>,
-    spare_order: Vec<InstrId>,
+    /// Instructions that [`OrderPressure::pass_through`] puts behind others: two parts.
+    later: [Vec<InstrId>; 2],
     pub(super) position: Vec<u32>,
     /// Pressure at each boundary of the order.
     pub(super) pressure: Vec<u32>,
     /// For each moment the least pressure seen at a downset that is possible then.
     pub(super) limits: Vec<u32>,
-    /// Weight of each value of the class that is live anywhere; 0 for others.
+    /// For each instruction: the weight of the values that it defines, and the values that it uses. Here and below,
+    /// only values of the class count that are live anywhere.
+    gains: Vec<u32>,
+    uses: Rows<u32>,
     weights: Vec<u32>,
-    /// For each value: uses, plus one if it is live-out.
+    /// For each value: uses, plus one if it is live-out. At the start, at the boundary `first`, and at any other.
     needs: Vec<u32>,
+    needs_at_first: Vec<u32>,
     needs_left: Vec<u32>,
     at_start: u32,
     /// Boundaries with increasing pressure, for minima over ranges.
@@ -35,26 +40,36 @@ pub(super) struct OrderPressure<'a> {
 
 impl<'a> OrderPressure<'a> {
     pub(super) fn new(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
-        let count = region.values().len();
-        let mut weights = vec![0; count];
-        let mut needs = vec![0; count];
+        let (mut weights, mut needs) = (Vec::new(), Vec::new());
+        let mut gains = vec![0; region.len()];
+        let mut users = Vec::new();
         let mut at_start = region.through(class);
         for id in class_values(region, class) {
             let value = &region.values()[id.index()];
-            weights[id.index()] = value.weight;
-            needs[id.index()] = region.value_uses(id).len() as u32 + u32::from(value.live_out);
-            if value.def.is_none() {
-                at_start += value.weight;
+            let number = weights.len() as u32;
+            users.extend(region.value_uses(id).iter().map(|instr| (instr.index(), number)));
+            weights.push(value.weight);
+            needs.push(region.value_uses(id).len() as u32 + u32::from(value.live_out));
+            match value.def {
+                Some(def) => gains[def.index()] += value.weight,
+                None => at_start += value.weight,
             }
         }
+        let mut pressure = vec![0; order.len() + 1];
+        pressure[0] = at_start;
+        let mut position = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, instr)| position[instr.index()] = place as u32);
         OrderPressure {
             region,
             order: order.to_vec(),
-            spare_order: Vec::with_capacity(order.len()),
-            position: vec![0; order.len()],
-            pressure: vec![0; order.len() + 1],
+            later: [(); 2].map(|()| Vec::with_capacity(order.len())),
+            position,
+            pressure,
             limits: vec![u32::MAX; 2 * order.len()],
+            gains,
+            uses: Rows::group(region.len(), users.into_iter()),
             weights,
+            needs_at_first: needs.clone(),
             needs_left: needs.clone(),
             needs,
             at_start,
@@ -64,8 +79,9 @@ impl<'a> OrderPressure<'a> {
         }
     }
 
-    /// Start over with another order. Only instructions between the two boundaries can be rearranged.
-    pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
+    /// Start over with another order. Only instructions between the two boundaries can be rearranged. Limits that
+    /// are not above `value` do not matter.
+    pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize, value: u32) {
         self.order.copy_from_slice(order);
         (self.first, self.last) = (first, last);
         self.limits.fill(0);
@@ -73,13 +89,32 @@ impl<'a> OrderPressure<'a> {
             self.limits[2 * instr.index()] = u32::MAX;
             self.limits[2 * instr.index() + 1] = u32::MAX;
         }
-        self.lower_limits();
+        order.iter().enumerate().for_each(|(place, instr)| self.position[instr.index()] = place as u32);
+        self.needs_left.copy_from_slice(&self.needs);
+        let now = order[..first].iter().fold(self.at_start, |now, instr| self.pass(*instr, now));
+        self.pressure[first] = now;
+        self.needs_at_first.copy_from_slice(&self.needs_left);
+        self.lower_limits(value);
     }
 
-    /// Return the moment with the highest limit, if that is above `value`.
+    /// Return the pressure after an instruction, given the pressure before it.
+    #[inline]
+    fn pass(&mut self, instr: InstrId, before: u32) -> u32 {
+        let mut now = before + self.gains[instr.index()];
+        for &value in self.uses.row(instr.index()) {
+            let needs = &mut self.needs_left[value as usize];
+            *needs -= 1;
+            if *needs == 0 {
+                now -= self.weights[value as usize];
+            }
+        }
+        now
+    }
+
+    /// Return the last moment with the highest limit, if that is above `value`.
     pub(super) fn highest(&self, value: u32) -> Option<usize> {
-        let (index, limit) = self.limits.iter().enumerate().max_by_key(|(_, limit)| **limit)?;
-        (*limit > value).then_some(index)
+        let highest = self.limits.iter().copied().max().filter(|limit| *limit > value)?;
+        self.limits.iter().rposition(|limit| *limit == highest)
     }
 
     /// Return whether no boundary that can change exceeds the limit.
@@ -110,46 +145,64 @@ impl<'a> OrderPressure<'a> {
         self.pressure.iter().copied().max().unwrap_or(0)
     }
 
-    /// Measure the pressure along the order and lower the limits of all moments accordingly.
-    pub(super) fn lower_limits(&mut self) {
+    /// Measure the pressure along the order and lower the limits of all moments accordingly, if they are above
+    /// `value`. Others do not matter.
+    pub(super) fn lower_limits(&mut self, value: u32) {
         let region = self.region;
-        self.needs_left.copy_from_slice(&self.needs);
-        let mut now = self.at_start;
-        self.pressure[0] = now;
-        for (position, &instr) in self.order.iter().enumerate() {
+        self.needs_left.copy_from_slice(&self.needs_at_first);
+        let mut now = self.pressure[self.first];
+        for position in self.first..self.last {
+            let instr = self.order[position];
             self.position[instr.index()] = position as u32;
-            for id in region.defined_values(instr) {
-                now += self.weights[id.index()];
-            }
-            for id in region.used_values(instr) {
-                if self.weights[id.index()] > 0 {
-                    self.needs_left[id.index()] -= 1;
-                    if self.needs_left[id.index()] == 0 {
-                        now -= self.weights[id.index()];
-                    }
-                }
-            }
+            now = self.pass(instr, now);
             self.pressure[position + 1] = now;
         }
-        // "Before": the boundaries from the last predecessor on.
+        // "Before": the boundaries from the last predecessor on. Most of these ranges have a boundary with a pressure
+        // of `value` or less: the minima of the others begin after the last one.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first) {
-            add_rising(&mut self.rising, &self.pressure, position as u32);
-            let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
-            let earliest = preds.max().unwrap_or(0);
-            let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
+        let mut after_low = 0;
+        for position in self.first as u32..self.last as u32 {
+            if self.pressure[position as usize] <= value {
+                after_low = position + 1;
+                self.rising.clear();
+            } else {
+                add_rising(&mut self.rising, &self.pressure, position);
+            }
+            let instr = self.order[position as usize];
             let limit = &mut self.limits[2 * instr.index()];
-            *limit = (*limit).min(self.pressure[least as usize]);
+            if *limit > value {
+                let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
+                let earliest = preds.max().unwrap_or(0);
+                *limit = if earliest < after_low {
+                    value
+                } else {
+                    let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
+                    (*limit).min(self.pressure[least as usize])
+                };
+            }
         }
         // "After": the boundaries up to the first successor.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first).rev() {
-            add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
-            let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
-            let latest = succs.min().unwrap_or(self.order.len() as u32);
-            let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
+        let mut low = u32::MAX;
+        for position in (self.first as u32..self.last as u32).rev() {
+            if self.pressure[position as usize + 1] <= value {
+                low = position + 1;
+                self.rising.clear();
+            } else {
+                add_rising(&mut self.rising, &self.pressure, position + 1);
+            }
+            let instr = self.order[position as usize];
             let limit = &mut self.limits[2 * instr.index() + 1];
-            *limit = (*limit).min(self.pressure[least as usize]);
+            if *limit > value {
+                let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
+                let latest = succs.min().unwrap_or(self.order.len() as u32);
+                *limit = if low <= latest {
+                    value
+                } else {
+                    let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
+                    (*limit).min(self.pressure[least as usize])
+                };
+            }
         }
     }
 
@@ -167,14 +220,26 @@ impl<'a> OrderPressure<'a> {
         best
     }
 
-    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`.
+    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`. Both hold the instructions
+    /// before the first boundary, and none after the last one.
     pub(super) fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
-        self.spare_order.clear();
-        self.spare_order.extend(self.order.iter().filter(|&&instr| smaller.contains(instr)));
-        let between = |instr: &&InstrId| larger.contains(**instr) && !smaller.contains(**instr);
-        self.spare_order.extend(self.order.iter().filter(between));
-        self.spare_order.extend(self.order.iter().filter(|&&instr| !larger.contains(instr)));
-        std::mem::swap(&mut self.order, &mut self.spare_order);
+        let [between, others] = &mut self.later;
+        between.clear();
+        others.clear();
+        let mut kept = self.first;
+        for position in self.first..self.last {
+            let instr = self.order[position];
+            if smaller.contains(instr) {
+                self.order[kept] = instr;
+                kept += 1;
+            } else if larger.contains(instr) {
+                between.push(instr);
+            } else {
+                others.push(instr);
+            }
+        }
+        let later = between.iter().chain(others.iter());
+        self.order[kept..self.last].iter_mut().zip(later).for_each(|(place, instr)| *place = *instr);
     }
 }
 

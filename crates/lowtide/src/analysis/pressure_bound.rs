@@ -120,7 +120,7 @@ pub(crate) fn pressure_bound_within(
     mut effort: Effort,
 ) -> PressureBound {
     let mut walk = OrderPressure::new(region, class, hint);
-    walk.lower_limits();
+    walk.lower_limits(0);
     let hint_peak = walk.peak();
     let mut result = PressureBound {
         value: walk.pressure[0],
@@ -203,7 +203,7 @@ pub(crate) fn sharper_bound_within(
         return result;
     }
     let mut seeker = Seeker::new(region, class, closure);
-    seeker.walk.restart(&result.order, 0, region.len());
+    seeker.walk.restart(&result.order, 0, region.len(), result.value);
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
     result.complete &= seeker.look_at_pairs(&mut found, &mut effort, &mut result.cuts);
     seeker.keep_better(&mut result);
@@ -263,7 +263,7 @@ impl<'a> Seeker<'a> {
         self.fixed.fill(Side::Free);
         order[..first].iter().for_each(|instr| self.fixed[instr.index()] = Side::In);
         order[last..].iter().for_each(|instr| self.fixed[instr.index()] = Side::Out);
-        self.walk.restart(order, first, last);
+        self.walk.restart(order, first, last, limit);
         let mut found = Found { value: limit, witness: Moment::Start, enough: limit + 1 };
         let mut cuts = 0;
         while found.value == limit {
@@ -313,7 +313,7 @@ impl<'a> Seeker<'a> {
                 self.cut.largest(&mut self.largest);
                 self.cut.smallest(&mut self.smallest);
                 self.walk.pass_through(&self.smallest, &self.largest);
-                self.walk.lower_limits();
+                self.walk.lower_limits(found.value);
             }
             Minimum::AtLeast(_) if least < limit => return None,
             Minimum::AtLeast(_) => {}

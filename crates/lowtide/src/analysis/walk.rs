@@ -10,6 +10,8 @@
 //!
 //! So one [`LiveGraph`] serves both directions, and both give a downset the same pressure.
 
+use super::closure::Closure;
+use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 
@@ -164,21 +166,45 @@ pub struct LiveGraph {
     packing: PressureFields,
     /// The instructions that wait for an instruction.
     next: Rows<u32>,
-    /// The number of instructions that an instruction waits for.
-    pub(crate) waits: Vec<u32>,
     /// The values that an instruction opens, and those for which it is a closer.
     pub(crate) opens: Rows<u32>,
     pub(crate) closes: Rows<u32>,
-    /// The instructions that open a value.
-    openers: Rows<u32>,
-    pub(crate) weights: Vec<i64>,
+    /// The instructions that open a value, for values with more than one.
+    rivals: Vec<u32>,
     /// The state at the start, from which every walk begins.
-    pub(crate) opened: Vec<u32>,
-    pub(crate) left: Vec<u32>,
-    pub(crate) closer_sum: Vec<u64>,
-    pub(crate) delta: Vec<i64>,
+    pub(crate) values: Vec<LiveValue>,
+    pub(crate) instrs: Vec<LiveInstr>,
     pub(crate) live: i64,
 }
+
+/// A value at some moment of a walk. All that a step needs is in one place, since the values of an instruction
+/// are all over memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveValue {
+    pub(crate) weight: i64,
+    /// Openers passed so far.
+    pub(crate) opened: u32,
+    /// The closers still to pass, and the sum of their numbers, modulo 2^32. With one closer left, the sum is its
+    /// number.
+    pub(crate) left: u32,
+    pub(crate) closer_sum: u32,
+    /// Its range of [`LiveGraph::rivals`].
+    first_rival: u32,
+    end_of_rivals: u32,
+}
+
+/// An instruction at some moment of a walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveInstr {
+    /// Its change of the live weight.
+    pub(crate) delta: i64,
+    /// The number of instructions that it still waits for.
+    pub(crate) waits: u32,
+    /// Its position among the ready instructions, or [`NOT_READY`].
+    place: u32,
+}
+
+const NOT_READY: u32 = u32::MAX;
 
 /// The number added to the closers of a value that never closes.
 pub(crate) const NEVER: u32 = 1 << 30;
@@ -193,15 +219,15 @@ impl LiveGraph {
             Direction::BottomUp => (region.succs(instr), region.preds(instr)),
         };
         let mut next = Rows::with_capacity(count, region.edge_count());
-        let mut waits = Vec::with_capacity(count);
+        let mut instrs = Vec::with_capacity(count);
         for instr in region.instrs() {
             let (before, after) = neighbours(instr);
-            waits.push(before.len() as u32);
+            instrs.push(LiveInstr { delta: 0, waits: before.len() as u32, place: NOT_READY });
             after.iter().for_each(|edge| next.push(edge.instr.0));
             next.end_row();
         }
         let mut number = vec![u32::MAX; region.values().len()];
-        let (mut weights, mut opened, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut values: Vec<LiveValue> = Vec::new();
         let mut live: i64 =
             region.class_ids().map(|class| weigh(class) * i64::from(region.through(class))).sum();
         for (position, value) in region.values().iter().enumerate() {
@@ -210,14 +236,13 @@ impl LiveGraph {
             if weight == 0 || uses == 0 && !value.live_out {
                 continue;
             }
-            number[position] = weights.len() as u32;
-            weights.push(weight);
-            let (is_open, closers) = match direction {
+            number[position] = values.len() as u32;
+            let (is_open, left) = match direction {
                 Direction::TopDown => (value.def.is_none(), if value.live_out { NEVER } else { uses }),
                 Direction::BottomUp => (value.live_out, if value.def.is_none() { NEVER } else { 1 }),
             };
-            opened.push(u32::from(is_open));
-            left.push(closers);
+            let opened = u32::from(is_open);
+            values.push(LiveValue { weight, opened, left, closer_sum: 0, first_rival: 0, end_of_rivals: 0 });
             live += if is_open { weight } else { 0 };
         }
         let defined = numbered(region, &number, |instr| region.defined_values(instr));
@@ -228,33 +253,50 @@ impl LiveGraph {
         };
         let pairs =
             (0..count).flat_map(|i| opens.row(i).iter().map(move |&value| (value as usize, i as u32)));
-        let openers = Rows::group(weights.len(), pairs);
-        let mut closer_sum = vec![0; weights.len()];
-        let mut delta = vec![0; count];
-        for (instr, delta) in delta.iter_mut().enumerate() {
-            for &value in opens.row(instr) {
-                *delta += if opened[value as usize] == 0 { weights[value as usize] } else { 0 };
+        let openers = Rows::group(values.len(), pairs);
+        let mut rivals = Vec::new();
+        for (number, value) in values.iter_mut().enumerate() {
+            value.first_rival = rivals.len() as u32;
+            rivals.extend(Some(openers.row(number)).filter(|row| row.len() > 1).into_iter().flatten());
+            value.end_of_rivals = rivals.len() as u32;
+        }
+        for (number, instr) in instrs.iter_mut().enumerate() {
+            for &value in opens.row(number) {
+                let value = &values[value as usize];
+                instr.delta += if value.opened == 0 { value.weight } else { 0 };
             }
-            for &value in closes.row(instr) {
-                *delta -= if left[value as usize] == 1 { weights[value as usize] } else { 0 };
-                closer_sum[value as usize] += instr as u64;
+            for &value in closes.row(number) {
+                let value = &mut values[value as usize];
+                instr.delta -= if value.left == 1 { value.weight } else { 0 };
+                value.closer_sum = value.closer_sum.wrapping_add(number as u32);
             }
         }
-        LiveGraph {
-            count,
-            packing: packing.clone(),
-            next,
-            waits,
-            opens,
-            closes,
-            openers,
-            weights,
-            opened,
-            left,
-            closer_sum,
-            delta,
-            live,
+        LiveGraph { count, packing: packing.clone(), next, opens, closes, rivals, values, instrs, live }
+    }
+
+    /// Leave out the dependences that follow from others. Instructions become ready at the same moments, in the same
+    /// order. `closure` is that of the region, and `direction` that of the graph.
+    pub(crate) fn without_redundant(mut self, closure: &Closure, direction: Direction) -> Self {
+        let mut next = Rows::with_capacity(self.count, self.next.items().len());
+        let mut later = BitSet::new(self.count);
+        self.instrs.iter_mut().for_each(|instr| instr.waits = 0);
+        for instr in 0..self.count {
+            let row = self.next.row(instr);
+            later.clear();
+            for &other in row.iter().filter(|_| row.len() > 1) {
+                later.unite(match direction {
+                    Direction::TopDown => closure.descendants(InstrId(other)),
+                    Direction::BottomUp => closure.ancestors(InstrId(other)),
+                });
+            }
+            for &other in row.iter().filter(|&&other| !later.contains(other)) {
+                next.push(other);
+                self.instrs[other as usize].waits += 1;
+            }
+            next.end_row();
         }
+        self.next = next;
+        self
     }
 
     /// Return the number of instructions.
@@ -291,22 +333,12 @@ fn numbered<'r>(region: &Region, number: &[u32], of: impl Fn(InstrId) -> &'r [Va
 #[derive(Clone, Debug)]
 pub struct Walk<'g> {
     graph: &'g LiveGraph,
-    /// For each value: openers passed so far.
-    opened: Vec<u32>,
-    /// For each value: the closers still to pass, and the sum of their numbers. With one closer left, the sum
-    /// is its number.
-    left: Vec<u32>,
-    closer_sum: Vec<u64>,
-    /// For each instruction: its change of the live weight.
-    delta: Vec<i64>,
-    /// For each instruction: the number of instructions that it still waits for.
-    waits: Vec<u32>,
+    values: Vec<LiveValue>,
+    instrs: Vec<LiveInstr>,
     ready: Vec<u32>,
-    /// Position in `ready`.
-    place: Vec<u32>,
     trail: Vec<u32>,
     live: i64,
-    /// Instructions that have become ready or cheaper.
+    /// Ready instructions that have become ready or cheaper.
     improved: Vec<u32>,
     /// The instructions that [`Walk::fits_along`] has to undo.
     passed: Vec<u32>,
@@ -317,20 +349,16 @@ impl<'g> Walk<'g> {
     pub fn new(graph: &'g LiveGraph) -> Self {
         let mut walk = Walk {
             graph,
-            opened: graph.opened.clone(),
-            left: graph.left.clone(),
-            closer_sum: graph.closer_sum.clone(),
-            delta: graph.delta.clone(),
-            waits: graph.waits.clone(),
+            values: graph.values.clone(),
+            instrs: graph.instrs.clone(),
             ready: Vec::new(),
-            place: vec![u32::MAX; graph.count],
             trail: Vec::with_capacity(graph.count),
             live: graph.live,
             improved: Vec::new(),
             passed: Vec::new(),
         };
         for instr in 0..graph.count as u32 {
-            if walk.waits[instr as usize] == 0 {
+            if walk.instrs[instr as usize].waits == 0 {
                 walk.add_ready(instr);
                 walk.improved.push(instr);
             }
@@ -365,47 +393,52 @@ impl<'g> Walk<'g> {
     /// Return the change of the live weight by `instr`.
     #[inline]
     pub fn delta(&self, instr: u32) -> i64 {
-        self.delta[instr as usize]
+        self.instrs[instr as usize].delta
     }
 
     /// Add a ready instruction.
     pub fn push(&mut self, instr: u32) {
         let graph = self.graph;
+        self.remove_ready(instr);
+        self.trail.push(instr);
         for &value in graph.opens.row(instr as usize) {
-            let weight = graph.weights[value as usize];
-            let opened = &mut self.opened[value as usize];
-            *opened += 1;
-            if *opened == 1 {
+            let value = &mut self.values[value as usize];
+            value.opened += 1;
+            if value.opened == 1 {
+                let LiveValue { weight, first_rival, end_of_rivals, .. } = *value;
                 self.live += weight;
-                for &other in graph.openers.row(value as usize) {
-                    self.delta[other as usize] -= weight;
-                    self.improved.push(other);
+                for &rival in &graph.rivals[first_rival as usize..end_of_rivals as usize] {
+                    self.make_cheaper(rival, weight);
                 }
             }
         }
         for &value in graph.closes.row(instr as usize) {
-            let weight = graph.weights[value as usize];
-            let left = &mut self.left[value as usize];
-            *left -= 1;
-            self.closer_sum[value as usize] -= u64::from(instr);
-            match *left {
+            let value = &mut self.values[value as usize];
+            value.left -= 1;
+            value.closer_sum = value.closer_sum.wrapping_sub(instr);
+            let LiveValue { weight, left, closer_sum, .. } = *value;
+            match left {
                 0 => self.live -= weight,
-                1 => {
-                    let last = self.closer_sum[value as usize] as u32;
-                    self.delta[last as usize] -= weight;
-                    self.improved.push(last);
-                }
+                1 => self.make_cheaper(closer_sum, weight),
                 _ => {}
             }
         }
-        self.remove_ready(instr);
-        self.trail.push(instr);
         for &other in graph.next.row(instr as usize) {
-            self.waits[other as usize] -= 1;
-            if self.waits[other as usize] == 0 {
+            let waits = &mut self.instrs[other as usize].waits;
+            *waits -= 1;
+            if *waits == 0 {
                 self.add_ready(other);
                 self.improved.push(other);
             }
+        }
+    }
+
+    #[inline]
+    fn make_cheaper(&mut self, instr: u32, weight: i64) {
+        let state = &mut self.instrs[instr as usize];
+        state.delta -= weight;
+        if state.place != NOT_READY {
+            self.improved.push(instr);
         }
     }
 
@@ -414,31 +447,29 @@ impl<'g> Walk<'g> {
         let graph = self.graph;
         let Some(instr) = self.trail.pop() else { return };
         for &other in graph.next.row(instr as usize) {
-            if self.waits[other as usize] == 0 {
+            if self.instrs[other as usize].waits == 0 {
                 self.remove_ready(other);
             }
-            self.waits[other as usize] += 1;
+            self.instrs[other as usize].waits += 1;
         }
         self.add_ready(instr);
         for &value in graph.closes.row(instr as usize) {
-            let weight = graph.weights[value as usize];
-            let left = &mut self.left[value as usize];
-            match *left {
-                0 => self.live += weight,
-                1 => self.delta[self.closer_sum[value as usize] as usize] += weight,
+            let value = &mut self.values[value as usize];
+            match value.left {
+                0 => self.live += value.weight,
+                1 => self.instrs[value.closer_sum as usize].delta += value.weight,
                 _ => {}
             }
-            *left += 1;
-            self.closer_sum[value as usize] += u64::from(instr);
+            value.left += 1;
+            value.closer_sum = value.closer_sum.wrapping_add(instr);
         }
         for &value in graph.opens.row(instr as usize) {
-            let weight = graph.weights[value as usize];
-            let opened = &mut self.opened[value as usize];
-            *opened -= 1;
-            if *opened == 0 {
-                self.live -= weight;
-                for &other in graph.openers.row(value as usize) {
-                    self.delta[other as usize] += weight;
+            let value = &mut self.values[value as usize];
+            value.opened -= 1;
+            if value.opened == 0 {
+                self.live -= value.weight;
+                for &rival in &graph.rivals[value.first_rival as usize..value.end_of_rivals as usize] {
+                    self.instrs[rival as usize].delta += value.weight;
                 }
             }
         }
@@ -448,7 +479,7 @@ impl<'g> Walk<'g> {
     /// must come after all its predecessors. The walk does not change.
     pub fn fits_along(&mut self, instr: u32, others: impl Iterator<Item = u32>, limit: i64) -> bool {
         let graph = self.graph;
-        let mut live = self.live + self.delta[instr as usize];
+        let mut live = self.live + self.delta(instr);
         if !graph.packing.fits(live, limit) {
             return false;
         }
@@ -464,10 +495,10 @@ impl<'g> Walk<'g> {
         }
         while let Some(other) = self.passed.pop() {
             for &value in graph.opens.row(other as usize) {
-                self.opened[value as usize] -= 1;
+                self.values[value as usize].opened -= 1;
             }
             for &value in graph.closes.row(other as usize) {
-                self.left[value as usize] += 1;
+                self.values[value as usize].left += 1;
             }
         }
         fits
@@ -478,14 +509,14 @@ impl<'g> Walk<'g> {
         let graph = self.graph;
         let mut change = 0;
         for &value in graph.opens.row(instr as usize) {
-            let opened = &mut self.opened[value as usize];
-            change += if *opened == 0 { graph.weights[value as usize] } else { 0 };
-            *opened += 1;
+            let value = &mut self.values[value as usize];
+            change += if value.opened == 0 { value.weight } else { 0 };
+            value.opened += 1;
         }
         for &value in graph.closes.row(instr as usize) {
-            let left = &mut self.left[value as usize];
-            *left -= 1;
-            change -= if *left == 0 { graph.weights[value as usize] } else { 0 };
+            let value = &mut self.values[value as usize];
+            value.left -= 1;
+            change -= if value.left == 0 { value.weight } else { 0 };
         }
         self.passed.push(instr);
         change
@@ -496,9 +527,8 @@ impl<'g> Walk<'g> {
     /// changed.
     pub fn take_free_moves(&mut self) {
         while let Some(instr) = self.improved.pop() {
-            if self.is_ready(instr)
-                && self.graph.packing.fits(self.live + self.delta[instr as usize], self.live)
-            {
+            let LiveInstr { delta, place, .. } = self.instrs[instr as usize];
+            if place != NOT_READY && self.graph.packing.fits(self.live + delta, self.live) {
                 self.push(instr);
             }
         }
@@ -526,7 +556,7 @@ impl<'g> Walk<'g> {
     /// Return whether an instruction can be added.
     #[inline]
     pub(crate) fn is_ready(&self, instr: u32) -> bool {
-        self.place[instr as usize] != u32::MAX
+        self.instrs[instr as usize].place != NOT_READY
     }
 
     /// Take the instructions that have become ready or cheaper since the last call. Some may be neither any
@@ -536,17 +566,18 @@ impl<'g> Walk<'g> {
         std::mem::swap(improved, &mut self.improved);
     }
 
+    #[inline]
     fn add_ready(&mut self, instr: u32) {
-        self.place[instr as usize] = self.ready.len() as u32;
+        self.instrs[instr as usize].place = self.ready.len() as u32;
         self.ready.push(instr);
     }
 
+    #[inline]
     fn remove_ready(&mut self, instr: u32) {
-        let place = self.place[instr as usize] as usize;
-        self.ready.swap_remove(place);
-        if let Some(&moved) = self.ready.get(place) {
-            self.place[moved as usize] = place as u32;
+        let place = std::mem::replace(&mut self.instrs[instr as usize].place, NOT_READY);
+        self.ready.swap_remove(place as usize);
+        if let Some(&moved) = self.ready.get(place as usize) {
+            self.instrs[moved as usize].place = place;
         }
-        self.place[instr as usize] = u32::MAX;
     }
 }

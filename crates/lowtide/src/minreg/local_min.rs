@@ -10,7 +10,7 @@
 //! - any other value is an arc of its weight, from its opener to its closer. Each end is a single
 //!   instruction, or all of several (by a node and unlimited arcs). A value open at S starts at the source,
 //!   and a value not closed at Y ends at the sink;
-//! - an unlimited arc leads from each instruction to those in between that must be passed before it.
+//! - an unlimited arc leads from each instruction to those in between that must be passed right before it.
 //!
 //! At Y all free instructions are on the source's side, and the cut consists of the arcs to the sink. So Y
 //! has the least pressure if a flow fills them all.
@@ -49,6 +49,8 @@ pub(crate) struct LocalMin<'g> {
     closers: Rows<u32>,
     /// For each instruction, the values that it opens or closes.
     touches: Rows<u32>,
+    /// The moves of the last query. Most of them are those of the next one, too.
+    way: Vec<u32>,
     /// Position on the way, or [`NOWHERE`].
     place: Vec<u32>,
     /// The values examined in this query.
@@ -98,6 +100,7 @@ impl<'g> LocalMin<'g> {
             openers,
             closers,
             touches,
+            way: Vec::new(),
             place: vec![NOWHERE; region.len()],
             question: 0,
             arcs: Vec::new(),
@@ -110,23 +113,38 @@ impl<'g> LocalMin<'g> {
     /// Return by how much the minimum between the first `length` of `moves` and all of them is below the
     /// pressure after all. If it is, keep only the moves to the largest such state.
     pub(crate) fn improve(&mut self, moves: &mut Vec<u32>, length: usize) -> u32 {
-        for (position, &instr) in moves.iter().enumerate() {
-            self.place[instr as usize] = position as u32;
-        }
+        self.follow(moves);
         let at_end = self.build(&moves[length..], length as u32);
         let flow = self.fill(at_end);
-        for &instr in moves.iter() {
-            self.place[instr as usize] = NOWHERE;
-        }
         if flow < at_end {
             self.find_sink_side();
-            let mut position = 0;
-            moves.retain(|_| {
-                position += 1;
-                position <= length || self.by[node(position - 1, length)] == NOWHERE
-            });
+            let mut kept = length;
+            for position in length..moves.len() {
+                if self.by[node(position, length)] == NOWHERE {
+                    moves[kept] = moves[position];
+                    kept += 1;
+                }
+            }
+            moves.truncate(kept);
         }
         at_end - flow
+    }
+
+    /// Make these moves the way.
+    fn follow(&mut self, moves: &[u32]) {
+        /// Slices are compared faster than single moves.
+        const PIECE: usize = 64;
+        let pieces = self.way.chunks(PIECE).zip(moves.chunks(PIECE));
+        let same = PIECE * pieces.take_while(|(old, new)| old == new).count();
+        // (The last piece may be shorter.)
+        let same = same.min(self.way.len()).min(moves.len());
+        for instr in self.way.drain(same..) {
+            self.place[instr as usize] = NOWHERE;
+        }
+        for (position, &instr) in moves.iter().enumerate().skip(same) {
+            self.place[instr as usize] = position as u32;
+        }
+        self.way.extend_from_slice(&moves[same..]);
     }
 
     /// Make the network. Return the capacity of the arcs to the sink.

@@ -424,7 +424,7 @@ impl<'a> Search<'a> {
     /// Find the children of the last frame's state, or commit. Return whether the order is complete.
     fn expand(&mut self, memory: &impl Failed, effort: &mut Effort) -> bool {
         let length = self.walk.trail().len();
-        let live = self.walk.live();
+        let (live, key) = (self.walk.live(), self.key);
         let first = self.children.len();
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
@@ -443,14 +443,26 @@ impl<'a> Search<'a> {
                 break;
             }
             let child = (self.walk.live(), instr, self.key);
-            let is_new = self.children[first..].iter().all(|&(_, _, other)| other != self.key);
-            if is_new && !self.is_known_to_fail(memory, self.key) {
+            // Only free moves can lead to the same state as another child.
+            let is_alone = self.walk.trail().len() == length + 1;
+            if is_alone || self.children[first..].iter().all(|&(_, _, other)| other != self.key) {
                 self.children.push(child);
             }
-            self.undo_to(length);
+            self.walk.undo_to(length);
+            self.key = key;
         }
         self.ready = ready;
         if self.step == Step::Next {
+            // Lookups one right after the other: the processor waits for memory once, not for each of them.
+            let mut kept = first;
+            for position in first..self.children.len() {
+                let child = self.children[position];
+                if !self.is_known_to_fail(memory, child.2) {
+                    self.children[kept] = child;
+                    kept += 1;
+                }
+            }
+            self.children.truncate(kept);
             let children = &mut self.children[first..];
             match self.direction {
                 Direction::TopDown => children.sort_unstable_by_key(|&(live, instr, _)| (live, instr)),

@@ -23,11 +23,11 @@
 use super::Rules;
 use super::history::{COSTS, History, Known, Pending};
 use super::meter::Meter;
-use super::timed::{Clock, Timed};
+use super::timed::{Clock, Link, Timed};
 use crate::analysis::walk::{Direction, Walk};
 use crate::bits::BitSet;
 use crate::budget::Effort;
-use crate::index::InstrId;
+use crate::index::{InstrId, Rows};
 use crate::random::Random;
 use crate::verdict::Verdict;
 
@@ -68,7 +68,6 @@ pub(crate) struct Search<'g> {
     clock: Clock,
     /// For each instruction, the first cycle in which the operands that have been issued are available.
     available: Vec<u32>,
-    is_issued: Vec<bool>,
     /// Values of `available` to restore.
     log: Vec<(u32, u32)>,
     /// The target length in cycles, and the first and last cycle of each instruction for it.
@@ -103,7 +102,6 @@ impl<'g> Search<'g> {
             walk: Walk::new(&graph.live),
             clock: Clock::new(graph),
             available: vec![0; graph.len()],
-            is_issued: vec![false; graph.len()],
             log: Vec::new(),
             target: 0,
             earliest: vec![0; graph.len()],
@@ -161,8 +159,7 @@ impl<'g> Search<'g> {
         self.walk.forget_improved();
         self.clock.restart();
         self.available.fill(0);
-        self.is_issued.fill(false);
-        self.relaxed.restart(&self.latest);
+        self.relaxed.restart(&self.earliest, &self.latest);
         self.solved_in_a_row = 0;
         self.log.clear();
         self.set = 0;
@@ -225,10 +222,9 @@ impl<'g> Search<'g> {
         if let Some(meter) = &mut self.meter {
             meter.issue(instr, live, self.walk.live());
         }
-        self.is_issued[instr as usize] = true;
-        self.relaxed.flip(instr);
-        self.set ^= self.numbers[instr as usize];
         let cycle = slot / graph.width;
+        self.relaxed.issue(instr, cycle);
+        self.set ^= self.numbers[instr as usize];
         let mut fits = true;
         for link in graph.next.row(instr as usize) {
             let other = link.instr as usize;
@@ -249,7 +245,6 @@ impl<'g> Search<'g> {
             meter.take_back(instr, self.walk.live());
         }
         self.clock.take_back(self.graph, instr, slot);
-        self.is_issued[instr as usize] = false;
         self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
         for &(other, available) in self.log[log as usize..].iter().rev() {
@@ -300,8 +295,7 @@ impl<'g> Search<'g> {
         // then.
         let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
         if self.rules.dynamic_bound && !is_pick && is_due {
-            let windows = (&self.earliest[..], &self.latest[..]);
-            match self.relaxed.solve(graph, now, &self.available, &self.is_issued, windows, self.target) {
+            match self.relaxed.solve(graph.width, now, &self.available, self.target) {
                 Some(first) => {
                     pick = first;
                     self.solved_in_a_row += 1;
@@ -383,9 +377,10 @@ impl<'g> Search<'g> {
         }
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        for instr in 0..graph.len() {
-            if !self.is_issued[instr] && self.available[instr] > now {
-                self.pending.push((instr as u32, self.target.saturating_sub(self.available[instr])));
+        for instr in self.relaxed.left() {
+            let available = self.available[instr as usize];
+            if available > now {
+                self.pending.push((instr, self.target.saturating_sub(available)));
             }
         }
         for (copy, &free) in self.clock.free().iter().enumerate() {
@@ -400,126 +395,165 @@ impl<'g> Search<'g> {
 /// Rim and Jain's relaxed problem of the remaining instructions: [`crate::analysis::length_bound`] has the
 /// proof.
 struct Relaxed {
-    /// The instructions in topological order, the place of each, and the remaining ones by place.
+    /// The instructions in topological order, and the place of each.
     topological: Vec<u32>,
     place: Vec<u32>,
+    /// For each place, the places of the instructions to wait for. Dependences that follow from others are left out.
+    prev: Rows<Link>,
+    /// The remaining instructions by place.
     left: BitSet,
-    /// The same by the last cycle of each.
-    by_latest: Vec<u32>,
+    /// For each place, the first and the last cycle.
+    windows: Vec<Window>,
+    /// The same instructions by their last cycles: the place, and the last cycle. The rank of each place.
+    by_latest: Vec<(u32, u32)>,
     rank: Vec<u32>,
     left_by_latest: BitSet,
+    /// For each place the first possible cycle of the remaining instructions, and the cycle of issue of the others.
     release: Vec<u32>,
-    /// For each cycle from now on, the first cycle from there that may have room, and the slots taken.
-    room: Vec<u32>,
+    /// The cycles from now on that have room, and the slots taken.
+    room: Vec<u64>,
     taken: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    first: u32,
+    last: u32,
 }
 
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
         let topological: Vec<u32> = graph.topological().collect();
-        let mut relaxed = Relaxed {
-            by_latest: topological.clone(),
-            place: vec![0; graph.len()],
-            rank: vec![0; graph.len()],
+        let mut place = vec![0; graph.len()];
+        for (own, &instr) in topological.iter().enumerate() {
+            place[instr as usize] = own as u32;
+        }
+        Relaxed {
+            prev: needed_links(graph, &topological, &place),
+            place,
             left: BitSet::new(graph.len()),
+            windows: vec![Window::default(); graph.len()],
+            by_latest: (0..graph.len() as u32).map(|place| (place, 0)).collect(),
+            rank: vec![0; graph.len()],
             left_by_latest: BitSet::new(graph.len()),
             release: vec![0; graph.len()],
             room: Vec::new(),
             taken: Vec::new(),
             topological,
-        };
-        for (place, &instr) in relaxed.topological.iter().enumerate() {
-            relaxed.place[instr as usize] = place as u32;
         }
-        relaxed
     }
 
-    /// Sort the instructions by their last cycles. All of them are open then.
-    fn restart(&mut self, latest: &[i64]) {
-        self.by_latest.sort_by_key(|&instr| latest[instr as usize]);
-        self.left.clear();
-        self.left_by_latest.clear();
-        for rank in 0..self.by_latest.len() {
-            let instr = self.by_latest[rank];
-            self.rank[instr as usize] = rank as u32;
-            self.flip(instr);
+    /// Set the first and last cycles. All instructions are open then.
+    fn restart(&mut self, earliest: &[u32], latest: &[i64]) {
+        for (window, &instr) in self.windows.iter_mut().zip(&self.topological) {
+            *window = Window { first: earliest[instr as usize], last: latest[instr as usize] as u32 };
         }
+        self.by_latest.iter_mut().for_each(|(place, last)| *last = self.windows[*place as usize].last);
+        self.by_latest.sort_by_key(|&(_, last)| last);
+        self.left.fill();
+        self.left_by_latest.fill();
+        for (rank, &(place, _)) in self.by_latest.iter().enumerate() {
+            self.rank[place as usize] = rank as u32;
+        }
+    }
+
+    /// Mark an instruction as issued in a cycle.
+    #[inline]
+    fn issue(&mut self, instr: u32, cycle: u32) {
+        self.flip(instr);
+        self.release[self.place[instr as usize] as usize] = cycle;
     }
 
     /// Mark an instruction as issued, or as open again.
     #[inline]
     fn flip(&mut self, instr: u32) {
-        let (place, rank) = (self.place[instr as usize], self.rank[instr as usize]);
+        let place = self.place[instr as usize];
         self.left.toggle(place);
-        self.left_by_latest.toggle(rank);
+        self.left_by_latest.toggle(self.rank[place as usize]);
     }
 
-    /// Return the instruction that a solution issues first. `None` if there is no solution. `windows` are the
-    /// first and the last cycles.
-    fn solve(
-        &mut self,
-        graph: &Timed,
-        now: u32,
-        available: &[u32],
-        is_issued: &[bool],
-        windows: (&[u32], &[i64]),
-        target: u32,
-    ) -> Option<u32> {
-        let (earliest, latest) = windows;
+    /// Return the remaining instructions.
+    fn left(&self) -> impl Iterator<Item = u32> + '_ {
+        self.left.iter().map(|place| self.topological[place])
+    }
+
+    /// Return the instruction that a solution issues first. `None` if there is no solution. `available` has the
+    /// first cycles in which the operands that have been issued are available.
+    fn solve(&mut self, width: u32, now: u32, available: &[u32], target: u32) -> Option<u32> {
         for place in self.left.iter() {
-            let instr = self.topological[place] as usize;
-            let mut release = available[instr].max(now).max(earliest[instr]);
-            for link in graph.prev.row(instr) {
-                if !is_issued[link.instr as usize] {
-                    release = release.max(self.release[link.instr as usize] + link.cycles);
-                }
+            let Window { first, last } = self.windows[place];
+            let mut release = available[self.topological[place] as usize].max(now).max(first);
+            // (If the other one has been issued, the operand is available in that cycle or later.)
+            for link in self.prev.row(place) {
+                release = release.max(self.release[link.instr as usize] + link.cycles);
             }
-            if i64::from(release) > latest[instr] {
+            if release > last {
                 return None;
             }
-            self.release[instr] = release;
+            self.release[place] = release;
         }
+        // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
-        self.room.extend(0..cycles as u32 + 1);
-        if graph.width > 1 {
+        self.room.resize(cycles / 64 + 1, u64::MAX);
+        if width > 1 {
             self.taken.clear();
             self.taken.resize(cycles + 1, 0);
         }
-        let mut first = NONE;
+        let mut pick = NONE;
         for rank in self.left_by_latest.iter() {
-            let instr = self.by_latest[rank];
-            let cycle = first_room(&mut self.room, self.release[instr as usize] - now);
-            if i64::from(cycle + now) > latest[instr as usize] {
+            let (place, last) = self.by_latest[rank];
+            let cycle = first_room(&self.room, self.release[place as usize] - now);
+            if cycle + now > last {
                 return None;
             }
-            if cycle == 0 && first == NONE {
-                first = instr;
+            if cycle == 0 && pick == NONE {
+                pick = self.topological[place as usize];
             }
-            let is_full = graph.width == 1 || {
+            let is_full = width == 1 || {
                 self.taken[cycle as usize] += 1;
-                self.taken[cycle as usize] == graph.width
+                self.taken[cycle as usize] == width
             };
-            if is_full {
-                self.room[cycle as usize] = cycle + 1;
-            }
+            self.room[cycle as usize / 64] &= !(u64::from(is_full) << (cycle % 64));
         }
-        Some(first)
+        Some(pick)
     }
 }
 
-/// Return the first cycle from `from` on that has room, and shorten the path for later calls.
+/// Return the dependences by place, without those that follow from two others.
+fn needed_links(graph: &Timed, topological: &[u32], place: &[u32]) -> Rows<Link> {
+    let mut rows = Rows::with_capacity(graph.len(), graph.prev.items().len());
+    // The most cycles by way of another instruction, for the instructions before the current one.
+    let mut around: Vec<Option<u32>> = vec![None; graph.len()];
+    for &instr in topological {
+        let row = graph.prev.row(instr as usize);
+        let ways = |action: &mut dyn FnMut(u32, u32)| {
+            for last in row {
+                for first in graph.prev.row(last.instr as usize) {
+                    action(first.instr, first.cycles + last.cycles);
+                }
+            }
+        };
+        ways(&mut |other, cycles| around[other as usize] = around[other as usize].max(Some(cycles)));
+        for link in row.iter().filter(|link| around[link.instr as usize] < Some(link.cycles)) {
+            rows.push(Link { instr: place[link.instr as usize], cycles: link.cycles });
+        }
+        rows.end_row();
+        ways(&mut |other, _| around[other as usize] = None);
+    }
+    rows
+}
+
+/// Return the first cycle from `from` on that has room.
 #[inline]
-fn first_room(room: &mut [u32], from: u32) -> u32 {
-    let mut end = from;
-    while room[end as usize] != end {
-        end = room[end as usize];
+fn first_room(room: &[u64], from: u32) -> u32 {
+    let mut number = from as usize / 64;
+    let mut word = room[number] & u64::MAX << (from % 64);
+    while word == 0 {
+        number += 1;
+        word = room[number];
     }
-    let mut at = from;
-    while room[at as usize] != at {
-        at = std::mem::replace(&mut room[at as usize], end);
-    }
-    end
+    number as u32 * 64 + word.trailing_zeros()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 //! set: the issued instructions, `x`, and the guard up to `p`. If an instruction at `p` or before issues, the
 //! set stays the same. So `x` stays unsafe until an instruction beyond `p` issues.
 
-use crate::analysis::walk::{LiveGraph, NEVER, PressureFields};
+use crate::analysis::walk::{LiveGraph, LiveValue, NEVER, PressureFields};
 
 /// No closer.
 const NONE: u32 = u32::MAX;
@@ -56,8 +56,8 @@ impl Profile {
     pub(super) fn new(graph: &LiveGraph, limit: i64) -> Self {
         let packing = graph.packing();
         let class = |class| (packing.unpack(limit, class), Skyline::new(graph.len()));
-        let value = |&weight: &i64| {
-            let own = packing.classes().map(|class| packing.unpack(weight, class)).enumerate();
+        let value = |value: &LiveValue| {
+            let own = packing.classes().map(|class| packing.unpack(value.weight, class)).enumerate();
             let (class, weight) = own.max_by_key(|(_, weight)| *weight).unwrap_or((0, 0));
             Value {
                 class: class as u32,
@@ -71,7 +71,7 @@ impl Profile {
         let closer = Closer { position: 0, before: NONE, after: NONE };
         Profile {
             classes: packing.classes().map(class).collect(),
-            values: graph.weights.iter().map(value).collect(),
+            values: graph.values.iter().map(value).collect(),
             closers: vec![closer; graph.closes.items().len()],
             ranges: Vec::new(),
             ends: Vec::new(),
@@ -81,19 +81,19 @@ impl Profile {
     /// Start with a guard of which nothing is issued.
     pub(super) fn restart(&mut self, graph: &LiveGraph, guard: &[u32]) {
         for (number, value) in self.values.iter_mut().enumerate() {
-            value.is_open = graph.opened[number] > 0;
-            value.closes = graph.left[number] < NEVER;
+            value.is_open = graph.values[number].opened > 0;
+            value.closes = graph.values[number].left < NEVER;
             (value.first_opener, value.last) = (NONE, NONE);
         }
         let packing: &PressureFields = graph.packing();
-        let mut left = graph.left.clone();
+        let mut left: Vec<u32> = graph.values.iter().map(|value| value.left).collect();
         let mut live = graph.live;
         for (position, &instr) in guard.iter().enumerate() {
             for &number in graph.opens.row(instr as usize) {
                 let value = &mut self.values[number as usize];
                 if value.first_opener == NONE {
                     value.first_opener = position as u32;
-                    live += if value.is_open { 0 } else { graph.weights[number as usize] };
+                    live += if value.is_open { 0 } else { graph.values[number as usize].weight };
                 }
             }
             for (closer, number) in closers(graph, instr) {
@@ -105,7 +105,7 @@ impl Profile {
                 }
                 value.last = closer;
                 left[number as usize] -= 1;
-                live -= if left[number as usize] == 0 { graph.weights[number as usize] } else { 0 };
+                live -= if left[number as usize] == 0 { graph.values[number as usize].weight } else { 0 };
             }
             for (class, (_, skyline)) in packing.classes().zip(&mut self.classes) {
                 skyline.set(position, packing.unpack(live, class) as i32);
