@@ -64,6 +64,13 @@ impl<'a> OrderPressure<'a> {
         }
     }
 
+    /// As [`OrderPressure::new`], with the pressure and the limits of the order.
+    pub(super) fn along(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
+        let mut walk = OrderPressure::new(region, class, order);
+        walk.lower_limits();
+        walk
+    }
+
     /// Start over with another order. Only instructions between the two boundaries can be rearranged.
     pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
         self.order.copy_from_slice(order);

@@ -131,13 +131,13 @@ impl<'a> RegionPass<'a> {
             length_bound.get_or_insert(bound);
             found = Some(match found {
                 None => schedule,
-                Some(other) => best(&problem, [other, schedule]),
+                Some(other) => best(&problem, [&other, &schedule]),
             });
         }
         let production = Schedule::production(&problem);
         let source = if is_published { production.clone() } else { Schedule::source(&problem) };
         let found = found.unwrap_or_else(|| start.clone());
-        let schedule = best(&problem, [found, start, source, production]);
+        let schedule = best(&problem, [&found, &start, &source, &production]);
         Found { schedule, length_bound: length_bound.unwrap_or(0), passes }
     }
 }
@@ -299,7 +299,9 @@ pub(super) fn kernel_outcome(
     settings: PassSettings,
 ) -> Result<KernelOutcome, InternalError> {
     let mut kernel = KernelOutcome { occupancy_bound: first.bound, ..KernelOutcome::new(most) };
-    let peak_bounds: Vec<_> = shared.iter().map(SharedProblem::peak_bounds).collect();
+    let known = first.regions.iter().map(|region| &region.order[..]);
+    let peak_bounds: Vec<_> =
+        shared.iter().zip(known).map(|(shared, known)| shared.peak_bounds_beside(known)).collect();
     for (shared, bounds) in shared.iter().zip(&peak_bounds) {
         let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
         kernel.occupancy_bound = kernel.occupancy_bound.min(shared.problem().registers().occupancy(&peaks));
