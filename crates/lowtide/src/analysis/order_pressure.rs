@@ -4,70 +4,99 @@
 //! least pressure of its downsets that the order passes. That is an upper limit on the minimum of the moment
 //! ([`pressure_bound`](super::pressure_bound) has the proof). The order can be rearranged to pass through
 //! given downsets, which lowers limits further.
+//!
+//! Most rearrangements leave long parts of the order as they are. The downset of a boundary there is the same
+//! as before. So are its pressure and the moments at which it is possible, whose limits know of it. Only the
+//! boundaries of the part that has changed are new.
 
 use super::flow::class_values;
 use crate::bits::BitSet;
-use crate::index::{ClassId, InstrId};
+use crate::index::{ClassId, InstrId, Rows};
 use crate::region::Region;
 
 /// An order, the pressure along it, and the limits on moments.
 pub(super) struct OrderPressure<'a> {
     region: &'a Region,
     pub(super) order: Vec<InstrId>,
-    spare_order: Vec<InstrId>,
+    /// A part of the order in its new arrangement.
+    rearranged: Vec<InstrId>,
     pub(super) position: Vec<u32>,
     /// Pressure at each boundary of the order.
     pub(super) pressure: Vec<u32>,
     /// For each moment the least pressure seen at a downset that is possible then.
     pub(super) limits: Vec<u32>,
-    /// Weight of each value of the class that is live anywhere; 0 for others.
+    /// Weight of each value of the class that is live anywhere.
     weights: Vec<u32>,
-    /// For each value: uses, plus one if it is live-out.
-    needs: Vec<u32>,
-    needs_left: Vec<u32>,
-    at_start: u32,
+    /// For each instruction, the weight that it defines, and the values of the class that it reads.
+    defined: Vec<u32>,
+    used: Rows<u32>,
+    /// For each value, the position of its last use; [`NEVER`] if it is live-out.
+    last_use: Vec<u32>,
+    /// For each position, the first boundary after all predecessors of its instruction, and the last one
+    /// before all successors.
+    after_preds: Vec<u32>,
+    before_succs: Vec<u32>,
     /// Boundaries with increasing pressure, for minima over ranges.
     rising: Vec<u32>,
+    /// The least pressure from a boundary to an end of the changed part.
+    least: Vec<u32>,
     /// Only instructions between these boundaries can be rearranged.
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
+/// The last use of a live-out.
+const NEVER: u32 = u32::MAX;
+
 impl<'a> OrderPressure<'a> {
     pub(super) fn new(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
-        let count = region.values().len();
-        let mut weights = vec![0; count];
-        let mut needs = vec![0; count];
+        let count = region.len();
+        let mut number = vec![NEVER; region.values().len()];
+        let (mut weights, mut last_use) = (Vec::new(), Vec::new());
+        let mut defined = vec![0; count];
         let mut at_start = region.through(class);
         for id in class_values(region, class) {
             let value = &region.values()[id.index()];
-            weights[id.index()] = value.weight;
-            needs[id.index()] = region.value_uses(id).len() as u32 + u32::from(value.live_out);
-            if value.def.is_none() {
-                at_start += value.weight;
+            number[id.index()] = weights.len() as u32;
+            weights.push(value.weight);
+            last_use.push(if value.live_out { NEVER } else { 0 });
+            match value.def {
+                Some(def) => defined[def.index()] += value.weight,
+                None => at_start += value.weight,
             }
         }
+        let mut used = Rows::with_capacity(count, number.len());
+        for instr in region.instrs() {
+            let numbers = region.used_values(instr).iter().map(|id| number[id.index()]);
+            numbers.filter(|number| *number != NEVER).for_each(|number| used.push(number));
+            used.end_row();
+        }
+        let mut pressure = vec![0; count + 1];
+        pressure[0] = at_start;
         OrderPressure {
             region,
             order: order.to_vec(),
-            spare_order: Vec::with_capacity(order.len()),
-            position: vec![0; order.len()],
-            pressure: vec![0; order.len() + 1],
-            limits: vec![u32::MAX; 2 * order.len()],
+            rearranged: Vec::new(),
+            position: vec![0; count],
+            pressure,
+            limits: vec![u32::MAX; 2 * count],
             weights,
-            needs_left: needs.clone(),
-            needs,
-            at_start,
-            rising: Vec::with_capacity(order.len() + 1),
+            defined,
+            used,
+            last_use,
+            after_preds: vec![0; count],
+            before_succs: vec![0; count],
+            rising: Vec::with_capacity(count + 1),
+            least: vec![0; count + 1],
             first: 0,
-            last: order.len(),
+            last: count,
         }
     }
 
     /// As [`OrderPressure::new`], with the pressure and the limits of the order.
     pub(super) fn along(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
         let mut walk = OrderPressure::new(region, class, order);
-        walk.lower_limits();
+        walk.lower_limits(0, region.len());
         walk
     }
 
@@ -80,7 +109,7 @@ impl<'a> OrderPressure<'a> {
             self.limits[2 * instr.index()] = u32::MAX;
             self.limits[2 * instr.index() + 1] = u32::MAX;
         }
-        self.lower_limits();
+        self.lower_limits(0, order.len());
     }
 
     /// Return the moment with the highest limit, if that is above `value`.
@@ -117,47 +146,119 @@ impl<'a> OrderPressure<'a> {
         self.pressure.iter().copied().max().unwrap_or(0)
     }
 
-    /// Measure the pressure along the order and lower the limits of all moments accordingly.
-    pub(super) fn lower_limits(&mut self) {
-        let region = self.region;
-        self.needs_left.copy_from_slice(&self.needs);
-        let mut now = self.at_start;
-        self.pressure[0] = now;
-        for (position, &instr) in self.order.iter().enumerate() {
-            self.position[instr.index()] = position as u32;
-            for id in region.defined_values(instr) {
-                now += self.weights[id.index()];
+    /// Measure the pressure along the part of the order between two boundaries, which is new, and lower the
+    /// limits of all moments accordingly.
+    fn lower_limits(&mut self, from: usize, to: usize) {
+        self.measure(from, to);
+        self.lower_inside(from.max(self.first), to.min(self.last));
+        self.lower_behind(from, to);
+        self.lower_ahead(from, to);
+    }
+
+    fn measure(&mut self, from: usize, to: usize) {
+        // A value whose last use was in this part has it there again.
+        let part = from as u32..to as u32;
+        for position in part.clone() {
+            let instr = self.order[position as usize].index();
+            self.position[instr] = position;
+            for &value in self.used.row(instr) {
+                let last_use = &mut self.last_use[value as usize];
+                if part.contains(last_use) {
+                    *last_use = position;
+                }
             }
-            for id in region.used_values(instr) {
-                if self.weights[id.index()] > 0 {
-                    self.needs_left[id.index()] -= 1;
-                    if self.needs_left[id.index()] == 0 {
-                        now -= self.weights[id.index()];
-                    }
+        }
+        let mut now = self.pressure[from];
+        for position in from..to {
+            let instr = self.order[position].index();
+            now += self.defined[instr];
+            for &value in self.used.row(instr) {
+                if self.last_use[value as usize] == position as u32 {
+                    now -= self.weights[value as usize];
                 }
             }
             self.pressure[position + 1] = now;
         }
+    }
+
+    /// Lower the limits of the moments next to the instructions between two boundaries.
+    fn lower_inside(&mut self, from: usize, to: usize) {
         // "Before": the boundaries from the last predecessor on.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first) {
+        for position in from..to {
+            let instr = self.order[position];
             add_rising(&mut self.rising, &self.pressure, position as u32);
-            let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
-            let earliest = preds.max().unwrap_or(0);
+            let earliest = self.first_after_preds(instr);
+            self.after_preds[position] = earliest;
             let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
-            let limit = &mut self.limits[2 * instr.index()];
-            *limit = (*limit).min(self.pressure[least as usize]);
+            lower(&mut self.limits[2 * instr.index()], self.pressure[least as usize]);
         }
         // "After": the boundaries up to the first successor.
         self.rising.clear();
-        for (position, &instr) in self.order.iter().enumerate().take(self.last).skip(self.first).rev() {
+        for position in (from..to).rev() {
+            let instr = self.order[position];
             add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
-            let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
-            let latest = succs.min().unwrap_or(self.order.len() as u32);
+            let latest = self.last_before_succs(instr);
+            self.before_succs[position] = latest;
             let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
-            let limit = &mut self.limits[2 * instr.index() + 1];
-            *limit = (*limit).min(self.pressure[least as usize]);
+            lower(&mut self.limits[2 * instr.index() + 1], self.pressure[least as usize]);
         }
+    }
+
+    /// Lower the limits of the moments before the instructions behind a changed part.
+    fn lower_behind(&mut self, from: usize, to: usize) {
+        if to >= self.last {
+            return;
+        }
+        self.least[to] = self.pressure[to];
+        for boundary in (from..to).rev() {
+            self.least[boundary] = self.pressure[boundary].min(self.least[boundary + 1]);
+        }
+        for position in to..self.last {
+            if self.after_preds[position] as usize > to {
+                continue;
+            }
+            let instr = self.order[position];
+            if self.after_preds[position] as usize > from {
+                // A predecessor has moved.
+                self.after_preds[position] = self.first_after_preds(instr);
+            }
+            let earliest = self.after_preds[position] as usize;
+            lower(&mut self.limits[2 * instr.index()], self.least[earliest.max(from)]);
+        }
+    }
+
+    /// Lower the limits of the moments after the instructions ahead of a changed part.
+    fn lower_ahead(&mut self, from: usize, to: usize) {
+        if from <= self.first {
+            return;
+        }
+        self.least[from] = self.pressure[from];
+        for boundary in from + 1..=to {
+            self.least[boundary] = self.pressure[boundary].min(self.least[boundary - 1]);
+        }
+        for position in self.first..from {
+            if (self.before_succs[position] as usize) < from {
+                continue;
+            }
+            let instr = self.order[position];
+            if (self.before_succs[position] as usize) < to {
+                // A successor has moved.
+                self.before_succs[position] = self.last_before_succs(instr);
+            }
+            let latest = self.before_succs[position] as usize;
+            lower(&mut self.limits[2 * instr.index() + 1], self.least[latest.min(to)]);
+        }
+    }
+
+    fn first_after_preds(&self, instr: InstrId) -> u32 {
+        let preds = self.region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
+        preds.max().unwrap_or(0)
+    }
+
+    fn last_before_succs(&self, instr: InstrId) -> u32 {
+        let succs = self.region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
+        succs.min().unwrap_or(self.order.len() as u32)
     }
 
     /// Return the moment with the highest limit, if that is above `value`. Among equals, prefer the one with
@@ -174,15 +275,37 @@ impl<'a> OrderPressure<'a> {
         best
     }
 
-    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`.
+    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`, and lower the limits
+    /// of all moments accordingly.
     pub(super) fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
-        self.spare_order.clear();
-        self.spare_order.extend(self.order.iter().filter(|&&instr| smaller.contains(instr)));
+        let order = &mut self.order;
+        // The ends of the order that stay as they are.
+        let stays = |instr: &&InstrId| smaller.contains(**instr);
+        let mut from = order.iter().take_while(stays).count();
+        let stays = |instr: &&InstrId| !larger.contains(**instr);
+        let mut to = order.len() - order[from..].iter().rev().take_while(stays).count();
+        let part = &order[from..to];
+        self.rearranged.clear();
+        self.rearranged.extend(part.iter().filter(|&&instr| smaller.contains(instr)));
         let between = |instr: &&InstrId| larger.contains(**instr) && !smaller.contains(**instr);
-        self.spare_order.extend(self.order.iter().filter(between));
-        self.spare_order.extend(self.order.iter().filter(|&&instr| !larger.contains(instr)));
-        std::mem::swap(&mut self.order, &mut self.spare_order);
+        self.rearranged.extend(part.iter().filter(between));
+        self.rearranged.extend(part.iter().filter(|&&instr| !larger.contains(instr)));
+        let same = |(one, other): &(&InstrId, &InstrId)| one == other;
+        let same_behind = part.iter().rev().zip(self.rearranged.iter().rev()).take_while(same).count();
+        let same_ahead = part.iter().zip(&self.rearranged).take_while(same).count();
+        if same_ahead == part.len() {
+            return;
+        }
+        order[from..to].copy_from_slice(&self.rearranged);
+        from += same_ahead;
+        to -= same_behind;
+        self.lower_limits(from, to);
     }
+}
+
+/// Lower a limit to a pressure.
+fn lower(limit: &mut u32, pressure: u32) {
+    *limit = pressure.min(*limit);
 }
 
 /// Add the next boundary, and drop those before it that have no less pressure.

@@ -364,7 +364,6 @@ impl<'a> Seeker<'a> {
                 self.cut.largest(&mut self.largest);
                 self.cut.smallest(&mut self.smallest);
                 self.walk.pass_through(&self.smallest, &self.largest);
-                self.walk.lower_limits();
             }
             Minimum::AtLeast(_) if least < limit => return None,
             Minimum::AtLeast(_) => {}
