@@ -10,7 +10,7 @@ use crate::region::{Peak, Region};
 
 /// The values that are live after the instructions scheduled so far.
 #[derive(Clone, Debug)]
-struct Live<'a> {
+pub(crate) struct Live<'a> {
     region: &'a Region,
     /// For each value: uses that are still to come, plus one if it is live-out.
     needs: Vec<u32>,
@@ -19,7 +19,8 @@ struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    fn new(region: &'a Region) -> Self {
+    /// Start before the first instruction.
+    pub(crate) fn new(region: &'a Region) -> Self {
         let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
         let mut needs = Vec::with_capacity(region.values().len());
         for (position, value) in region.values().iter().enumerate() {
@@ -37,9 +38,31 @@ impl<'a> Live<'a> {
         self.now.iter().map(|&pressure| Peak { between: pressure, at: pressure })
     }
 
-    /// Schedule `instr` next, and raise the peaks.
+    /// As [`Tracker::now`].
+    pub(crate) fn now(&self, class: ClassId) -> u32 {
+        self.now[class.index()]
+    }
+
+    /// As [`Tracker::delta`].
+    pub(crate) fn delta(&self, instr: InstrId, change: &mut [i32]) {
+        change.fill(0);
+        for &id in self.region.defined_values(instr) {
+            if self.needs[id.index()] > 0 {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] += value.weight as i32;
+            }
+        }
+        for &id in self.region.used_values(instr) {
+            if self.needs[id.index()] == 1 {
+                let value = &self.region.values()[id.index()];
+                change[value.class.index()] -= value.weight as i32;
+            }
+        }
+    }
+
+    /// Schedule `instr` next, and raise the peaks. There are none if nobody asks for them.
     #[inline]
-    fn schedule(&mut self, instr: InstrId, peaks: &mut [Peak]) {
+    pub(crate) fn schedule(&mut self, instr: InstrId, peaks: &mut [Peak]) {
         // Operands and results together ...
         for &id in self.region.defined_values(instr) {
             let value = &self.region.values()[id.index()];
@@ -105,7 +128,7 @@ impl<'a> Tracker<'a> {
     /// Return the pressure of a class at the boundary after the last scheduled instruction.
     #[inline]
     pub fn now(&self, class: ClassId) -> u32 {
-        self.live.now[class.index()]
+        self.live.now(class)
     }
 
     /// Return the peaks so far, by class.
@@ -115,19 +138,7 @@ impl<'a> Tracker<'a> {
 
     /// Write the change of each class's pressure if `instr` came next.
     pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
-        change.fill(0);
-        for &id in self.live.region.defined_values(instr) {
-            if self.live.needs[id.index()] > 0 {
-                let value = &self.live.region.values()[id.index()];
-                change[value.class.index()] += value.weight as i32;
-            }
-        }
-        for &id in self.live.region.used_values(instr) {
-            if self.live.needs[id.index()] == 1 {
-                let value = &self.live.region.values()[id.index()];
-                change[value.class.index()] -= value.weight as i32;
-            }
-        }
+        self.live.delta(instr, change);
     }
 
     /// Schedule `instr` next. Its predecessors must be scheduled already.

@@ -18,7 +18,7 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::engine::Direction;
-use super::sethi_ullman::{Clusters, Variant, sethi_ullman};
+use super::sethi_ullman::{Clusters, Variant, sethi_ullman_order};
 use crate::analysis::closure::Closure;
 use crate::analysis::pressure::peaks_along;
 use crate::analysis::pressure_bound::{
@@ -256,7 +256,7 @@ pub(crate) fn few_registers_on<'c>(
     let mut best = Best::new(problem);
     for adjust in [false, true] {
         let variant = Variant { rp_reduction: true, adjust, clusters: Clusters::None };
-        best.offer(sethi_ullman(problem, variant).order().to_vec());
+        best.offer(sethi_ullman_order(problem, variant));
     }
     let mut bound =
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);

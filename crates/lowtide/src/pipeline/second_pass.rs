@@ -75,7 +75,7 @@ impl<'a> RegionPass<'a> {
         let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
         let few = shared.few_registers();
         let source = Schedule::source(&problem);
-        let production = Schedule::production(&problem);
+        let production = production_or(&problem, &source);
         let mut start = Schedule::in_order(&problem, first.order.clone());
         if is_limited(&problem) {
             // The order of the first pass is good enough for the waves, but may be over a limit below that. The length is for later.
@@ -134,11 +134,20 @@ impl<'a> RegionPass<'a> {
                 Some(other) => best(&problem, [&other, &schedule]),
             });
         }
-        let production = Schedule::production(&problem);
-        let source = if is_published { production.clone() } else { Schedule::source(&problem) };
+        let source = Schedule::source(&problem);
+        let production = production_or(&problem, &source);
+        let source = if is_published { production.clone() } else { source };
         let found = found.unwrap_or_else(|| start.clone());
         let schedule = best(&problem, [&found, &start, &source, &production]);
         Found { schedule, length_bound: length_bound.unwrap_or(0), passes }
+    }
+}
+
+/// The production order. Without one, the source order, whose schedule is known.
+fn production_or(problem: &Problem, source: &Schedule) -> Schedule {
+    match problem.region().production() {
+        Some(_) => Schedule::production(problem),
+        None => source.clone(),
     }
 }
 
