@@ -6,6 +6,7 @@
 //! - [`KernelFileWriter`] and [`ResultFileWriter`] write Parquet files, with the feature `parquet`. [`KernelReader`] then reads them, too.
 //! - [`ScheduleReader`] and [`format_schedule`] read and write schedules, which can carry [`PeakBound`]s.
 //! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
+//! - [`pretty_json`] writes results as indented JSON.
 //! - [`dot()`] draws a dependence graph.
 //! - [`describe_internal_error`] writes the region of an internal error to a file.
 //!
@@ -28,6 +29,7 @@ mod lines;
 mod llvm_dump;
 mod output;
 mod peak_bound;
+mod pretty;
 mod reader;
 mod region_file;
 mod results;
@@ -44,6 +46,7 @@ pub use error::ReadError;
 pub use lines::MAX_LINE;
 pub use output::LineWriter;
 pub use peak_bound::{BoundReason, PeakBound};
+pub use pretty::pretty_json;
 pub use reader::KernelReader;
 pub use region_file::{def_flags, format_line};
 pub use results::{ClassRow, RESULT_SCHEMA, ResultRow};

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
+use lowtide_io::pretty_json;
 use serde::Serialize;
 
 use crate::Failure;
 
 /// Print a result as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
+    let text = pretty_json(value)
         .map_err(|error| Failure::Message(format!("the result cannot be written as JSON: {error}")))?;
     print(&text)
 }

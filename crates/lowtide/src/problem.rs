@@ -1,5 +1,7 @@
 //! A [`Problem`]: a region on a target with a goal, and the cost of a schedule for it.
 
+use std::sync::Arc;
+
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
 use crate::target::{ANY_CLASS, Issue, Registers, Target, TargetError};
@@ -56,9 +58,9 @@ pub struct Problem<'a> {
     region: &'a Region,
     target: &'a Target,
     goal: Goal,
-    registers: Registers,
+    registers: Arc<Registers>,
     /// For each instruction, pairs of target unit and busy cycles.
-    unit_needs: Rows<(u32, u32)>,
+    unit_needs: Arc<Rows<(u32, u32)>>,
     primary: ClassId,
     /// For each class, the most registers to use.
     limits: Vec<u32>,
@@ -86,6 +88,7 @@ impl<'a> Problem<'a> {
             limits[id.index()] = class.max;
         }
         let most_waves = target.max_waves();
+        let (registers, unit_needs) = (Arc::new(registers), Arc::new(unit_needs));
         Ok(Problem { region, target, goal, registers, unit_needs, primary, limits, most_waves })
     }
 

@@ -126,10 +126,20 @@ pub fn cycles_per_wave<'m>(
     most: u32,
     measures: impl IntoIterator<Item = &'m Measure> + Clone,
 ) -> Result<CyclesPerWave, TargetError> {
+    let problems = kernel.regions.iter().map(|region| Problem::new(region, target, Goal::Throughput));
+    Ok(cycles_per_wave_of(kernel, &problems.collect::<Result<Vec<_>, _>>()?, most, measures))
+}
+
+/// As [`cycles_per_wave`], with a problem for each region, whatever its goal.
+pub fn cycles_per_wave_of<'m>(
+    kernel: &Kernel,
+    problems: &[Problem],
+    most: u32,
+    measures: impl IntoIterator<Item = &'m Measure> + Clone,
+) -> CyclesPerWave {
     let waves = measures.clone().into_iter().map(|measure| measure.occupancy).fold(most, u32::min);
     let mut sum = CyclesPerWave::none(waves);
-    for ((region, frequency), measure) in kernel.regions.iter().zip(frequencies(kernel)).zip(measures) {
-        let problem = Problem::new(region, target, Goal::Throughput)?;
+    for ((problem, frequency), measure) in problems.iter().zip(frequencies(kernel)).zip(measures) {
         sum.add(RegionCycles {
             frequency,
             issue: problem.issue_cycles(),
@@ -137,7 +147,7 @@ pub fn cycles_per_wave<'m>(
             spills: problem.spill_cycles(|class| measure.peaks[class.index()].between),
         });
     }
-    Ok(sum)
+    sum
 }
 
 #[cfg(test)]

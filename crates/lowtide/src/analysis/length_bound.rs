@@ -167,6 +167,26 @@ pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     }
 }
 
+/// Return the best of [all bounds](lower_bound_within). `quick` is the [quick bound](quick_bound), and `length` that of a schedule. As soon as a bound
+/// reaches it, no other is better.
+pub(crate) fn bound_up_to(problem: &Problem, work: u64, quick: u32, length: u32) -> u32 {
+    let times = Times::on(problem);
+    let units = binding_units(problem);
+    let mut solver = RimJain::default();
+    let earliest = raised_releases(problem, &units, &mut solver, Start::First, work / 2).releases;
+    let best = quick.max(whole_region(problem, &units, &mut solver, &earliest, &times.tail));
+    if best == length {
+        return best;
+    }
+    let mut tail = raised_releases(problem, &units, &mut solver, Start::Last, work / 2).releases;
+    tail.reverse();
+    let best = best.max(whole_region(problem, &units, &mut solver, &times.earliest, &tail));
+    if best == length {
+        return best;
+    }
+    best.max(whole_region(problem, &units, &mut solver, &earliest, &tail))
+}
+
 /// Return the bound of Rim-Jain, of the longest path and of the resources: much faster than all bounds, and never above the best of them.
 pub(crate) fn quick_bound(problem: &Problem) -> u32 {
     let times = Times::on(problem);

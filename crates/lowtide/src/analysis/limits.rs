@@ -4,15 +4,13 @@
 //! of the class and of the weight that passes through the region. So a limit at or above that sum never
 //! binds. The weight that passes through is the same in all orders: a limit below it cannot be met.
 
-use super::pressure::Tracker;
+use super::pressure::peaks_along;
 use crate::index::InstrId;
 use crate::region::Region;
 
 /// Return the peak of each class (between instructions) along an order.
 pub(crate) fn peaks(region: &Region, order: &[InstrId]) -> Vec<u32> {
-    let mut tracker = Tracker::new(region);
-    order.iter().for_each(|&instr| tracker.schedule(instr));
-    tracker.peaks().iter().map(|peak| peak.between).collect()
+    peaks_along(region, order).iter().map(|peak| peak.between).collect()
 }
 
 /// Return whether no peak exceeds its limit.

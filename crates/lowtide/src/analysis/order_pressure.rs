@@ -4,6 +4,10 @@
 //! least pressure of its downsets that the order passes. That is an upper limit on the minimum of the moment
 //! ([`pressure_bound`](super::pressure_bound) has the proof). The order can be rearranged to pass through
 //! given downsets, which lowers limits further.
+//!
+//! Most rearrangements leave long parts of the order as they are. The downset of a boundary there is the same
+//! as before. So are its pressure and the moments at which it is possible, whose limits know of it. Only the
+//! boundaries of the part that has changed are new.
 
 use super::flow::class_values;
 use crate::bits::BitSet;
@@ -14,74 +18,90 @@ use crate::region::Region;
 pub(super) struct OrderPressure<'a> {
     region: &'a Region,
     pub(super) order: Vec<InstrId>,
-    /// Instructions that [`OrderPressure::pass_through`] puts behind others: two parts.
-    later: [Vec<InstrId>; 2],
+    /// A part of the order in its new arrangement.
+    rearranged: Vec<InstrId>,
     pub(super) position: Vec<u32>,
     /// Pressure at each boundary of the order.
     pub(super) pressure: Vec<u32>,
     /// For each moment the least pressure seen at a downset that is possible then.
     pub(super) limits: Vec<u32>,
-    /// For each instruction: the weight of the values that it defines, and the values that it uses. Here and below,
-    /// only values of the class count that are live anywhere.
-    gains: Vec<u32>,
-    uses: Rows<u32>,
+    /// Weight of each value of the class that is live anywhere.
     weights: Vec<u32>,
-    /// For each value: uses, plus one if it is live-out. At the start, at the boundary `first`, and at any other.
-    needs: Vec<u32>,
-    needs_at_first: Vec<u32>,
-    needs_left: Vec<u32>,
-    at_start: u32,
+    /// For each instruction, the weight that it defines, and the values of the class that it reads.
+    defined: Vec<u32>,
+    used: Rows<u32>,
+    /// For each value, the position of its last use; [`NEVER`] if it is live-out.
+    last_use: Vec<u32>,
+    /// For each position, the first boundary after all predecessors of its instruction, and the last one
+    /// before all successors.
+    after_preds: Vec<u32>,
+    before_succs: Vec<u32>,
     /// Boundaries with increasing pressure, for minima over ranges.
     rising: Vec<u32>,
+    /// The least pressure from a boundary to an end of the changed part.
+    least: Vec<u32>,
     /// Only instructions between these boundaries can be rearranged.
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
+/// The last use of a live-out.
+const NEVER: u32 = u32::MAX;
+
 impl<'a> OrderPressure<'a> {
     pub(super) fn new(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
-        let (mut weights, mut needs) = (Vec::new(), Vec::new());
-        let mut gains = vec![0; region.len()];
-        let mut users = Vec::new();
+        let count = region.len();
+        let mut number = vec![NEVER; region.values().len()];
+        let (mut weights, mut last_use) = (Vec::new(), Vec::new());
+        let mut defined = vec![0; count];
         let mut at_start = region.through(class);
         for id in class_values(region, class) {
             let value = &region.values()[id.index()];
-            let number = weights.len() as u32;
-            users.extend(region.value_uses(id).iter().map(|instr| (instr.index(), number)));
+            number[id.index()] = weights.len() as u32;
             weights.push(value.weight);
-            needs.push(region.value_uses(id).len() as u32 + u32::from(value.live_out));
+            last_use.push(if value.live_out { NEVER } else { 0 });
             match value.def {
-                Some(def) => gains[def.index()] += value.weight,
+                Some(def) => defined[def.index()] += value.weight,
                 None => at_start += value.weight,
             }
         }
-        let mut pressure = vec![0; order.len() + 1];
+        let mut used = Rows::with_capacity(count, number.len());
+        for instr in region.instrs() {
+            let numbers = region.used_values(instr).iter().map(|id| number[id.index()]);
+            numbers.filter(|number| *number != NEVER).for_each(|number| used.push(number));
+            used.end_row();
+        }
+        let mut pressure = vec![0; count + 1];
         pressure[0] = at_start;
-        let mut position = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(place, instr)| position[instr.index()] = place as u32);
         OrderPressure {
             region,
             order: order.to_vec(),
-            later: [(); 2].map(|()| Vec::with_capacity(order.len())),
-            position,
+            rearranged: Vec::new(),
+            position: vec![0; count],
             pressure,
-            limits: vec![u32::MAX; 2 * order.len()],
-            gains,
-            uses: Rows::group(region.len(), users.into_iter()),
+            limits: vec![u32::MAX; 2 * count],
             weights,
-            needs_at_first: needs.clone(),
-            needs_left: needs.clone(),
-            needs,
-            at_start,
-            rising: Vec::with_capacity(order.len() + 1),
+            defined,
+            used,
+            last_use,
+            after_preds: vec![0; count],
+            before_succs: vec![0; count],
+            rising: Vec::with_capacity(count + 1),
+            least: vec![0; count + 1],
             first: 0,
-            last: order.len(),
+            last: count,
         }
     }
 
-    /// Start over with another order. Only instructions between the two boundaries can be rearranged. Limits that
-    /// are not above `value` do not matter.
-    pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize, value: u32) {
+    /// As [`OrderPressure::new`], with the pressure and the limits of the order.
+    pub(super) fn along(region: &'a Region, class: ClassId, order: &[InstrId]) -> Self {
+        let mut walk = OrderPressure::new(region, class, order);
+        walk.lower_limits(0, region.len());
+        walk
+    }
+
+    /// Start over with another order. Only instructions between the two boundaries can be rearranged.
+    pub(super) fn restart(&mut self, order: &[InstrId], first: usize, last: usize) {
         self.order.copy_from_slice(order);
         (self.first, self.last) = (first, last);
         self.limits.fill(0);
@@ -89,26 +109,7 @@ impl<'a> OrderPressure<'a> {
             self.limits[2 * instr.index()] = u32::MAX;
             self.limits[2 * instr.index() + 1] = u32::MAX;
         }
-        order.iter().enumerate().for_each(|(place, instr)| self.position[instr.index()] = place as u32);
-        self.needs_left.copy_from_slice(&self.needs);
-        let now = order[..first].iter().fold(self.at_start, |now, instr| self.pass(*instr, now));
-        self.pressure[first] = now;
-        self.needs_at_first.copy_from_slice(&self.needs_left);
-        self.lower_limits(value);
-    }
-
-    /// Return the pressure after an instruction, given the pressure before it.
-    #[inline]
-    fn pass(&mut self, instr: InstrId, before: u32) -> u32 {
-        let mut now = before + self.gains[instr.index()];
-        for &value in self.uses.row(instr.index()) {
-            let needs = &mut self.needs_left[value as usize];
-            *needs -= 1;
-            if *needs == 0 {
-                now -= self.weights[value as usize];
-            }
-        }
-        now
+        self.lower_limits(0, order.len());
     }
 
     /// Return the last moment with the highest limit, if that is above `value`.
@@ -145,65 +146,119 @@ impl<'a> OrderPressure<'a> {
         self.pressure.iter().copied().max().unwrap_or(0)
     }
 
-    /// Measure the pressure along the order and lower the limits of all moments accordingly, if they are above
-    /// `value`. Others do not matter.
-    pub(super) fn lower_limits(&mut self, value: u32) {
-        let region = self.region;
-        self.needs_left.copy_from_slice(&self.needs_at_first);
-        let mut now = self.pressure[self.first];
-        for position in self.first..self.last {
-            let instr = self.order[position];
-            self.position[instr.index()] = position as u32;
-            now = self.pass(instr, now);
+    /// Measure the pressure along the part of the order between two boundaries, which is new, and lower the
+    /// limits of all moments accordingly.
+    fn lower_limits(&mut self, from: usize, to: usize) {
+        self.measure(from, to);
+        self.lower_inside(from.max(self.first), to.min(self.last));
+        self.lower_behind(from, to);
+        self.lower_ahead(from, to);
+    }
+
+    fn measure(&mut self, from: usize, to: usize) {
+        // A value whose last use was in this part has it there again.
+        let part = from as u32..to as u32;
+        for position in part.clone() {
+            let instr = self.order[position as usize].index();
+            self.position[instr] = position;
+            for &value in self.used.row(instr) {
+                let last_use = &mut self.last_use[value as usize];
+                if part.contains(last_use) {
+                    *last_use = position;
+                }
+            }
+        }
+        let mut now = self.pressure[from];
+        for position in from..to {
+            let instr = self.order[position].index();
+            now += self.defined[instr];
+            for &value in self.used.row(instr) {
+                if self.last_use[value as usize] == position as u32 {
+                    now -= self.weights[value as usize];
+                }
+            }
             self.pressure[position + 1] = now;
         }
-        // "Before": the boundaries from the last predecessor on. Most of these ranges have a boundary with a pressure
-        // of `value` or less: the minima of the others begin after the last one.
+    }
+
+    /// Lower the limits of the moments next to the instructions between two boundaries.
+    fn lower_inside(&mut self, from: usize, to: usize) {
+        // "Before": the boundaries from the last predecessor on.
         self.rising.clear();
-        let mut after_low = 0;
-        for position in self.first as u32..self.last as u32 {
-            if self.pressure[position as usize] <= value {
-                after_low = position + 1;
-                self.rising.clear();
-            } else {
-                add_rising(&mut self.rising, &self.pressure, position);
-            }
-            let instr = self.order[position as usize];
-            let limit = &mut self.limits[2 * instr.index()];
-            if *limit > value {
-                let preds = region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
-                let earliest = preds.max().unwrap_or(0);
-                *limit = if earliest < after_low {
-                    value
-                } else {
-                    let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
-                    (*limit).min(self.pressure[least as usize])
-                };
-            }
+        for position in from..to {
+            let instr = self.order[position];
+            add_rising(&mut self.rising, &self.pressure, position as u32);
+            let earliest = self.first_after_preds(instr);
+            self.after_preds[position] = earliest;
+            let least = self.rising[self.rising.partition_point(|&boundary| boundary < earliest)];
+            lower(&mut self.limits[2 * instr.index()], self.pressure[least as usize]);
         }
         // "After": the boundaries up to the first successor.
         self.rising.clear();
-        let mut low = u32::MAX;
-        for position in (self.first as u32..self.last as u32).rev() {
-            if self.pressure[position as usize + 1] <= value {
-                low = position + 1;
-                self.rising.clear();
-            } else {
-                add_rising(&mut self.rising, &self.pressure, position + 1);
-            }
-            let instr = self.order[position as usize];
-            let limit = &mut self.limits[2 * instr.index() + 1];
-            if *limit > value {
-                let succs = region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
-                let latest = succs.min().unwrap_or(self.order.len() as u32);
-                *limit = if low <= latest {
-                    value
-                } else {
-                    let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
-                    (*limit).min(self.pressure[least as usize])
-                };
-            }
+        for position in (from..to).rev() {
+            let instr = self.order[position];
+            add_rising(&mut self.rising, &self.pressure, position as u32 + 1);
+            let latest = self.last_before_succs(instr);
+            self.before_succs[position] = latest;
+            let least = self.rising[self.rising.partition_point(|&boundary| boundary > latest)];
+            lower(&mut self.limits[2 * instr.index() + 1], self.pressure[least as usize]);
         }
+    }
+
+    /// Lower the limits of the moments before the instructions behind a changed part.
+    fn lower_behind(&mut self, from: usize, to: usize) {
+        if to >= self.last {
+            return;
+        }
+        self.least[to] = self.pressure[to];
+        for boundary in (from..to).rev() {
+            self.least[boundary] = self.pressure[boundary].min(self.least[boundary + 1]);
+        }
+        for position in to..self.last {
+            if self.after_preds[position] as usize > to {
+                continue;
+            }
+            let instr = self.order[position];
+            if self.after_preds[position] as usize > from {
+                // A predecessor has moved.
+                self.after_preds[position] = self.first_after_preds(instr);
+            }
+            let earliest = self.after_preds[position] as usize;
+            lower(&mut self.limits[2 * instr.index()], self.least[earliest.max(from)]);
+        }
+    }
+
+    /// Lower the limits of the moments after the instructions ahead of a changed part.
+    fn lower_ahead(&mut self, from: usize, to: usize) {
+        if from <= self.first {
+            return;
+        }
+        self.least[from] = self.pressure[from];
+        for boundary in from + 1..=to {
+            self.least[boundary] = self.pressure[boundary].min(self.least[boundary - 1]);
+        }
+        for position in self.first..from {
+            if (self.before_succs[position] as usize) < from {
+                continue;
+            }
+            let instr = self.order[position];
+            if (self.before_succs[position] as usize) < to {
+                // A successor has moved.
+                self.before_succs[position] = self.last_before_succs(instr);
+            }
+            let latest = self.before_succs[position] as usize;
+            lower(&mut self.limits[2 * instr.index() + 1], self.least[latest.min(to)]);
+        }
+    }
+
+    fn first_after_preds(&self, instr: InstrId) -> u32 {
+        let preds = self.region.preds(instr).iter().map(|edge| self.position[edge.instr.index()] + 1);
+        preds.max().unwrap_or(0)
+    }
+
+    fn last_before_succs(&self, instr: InstrId) -> u32 {
+        let succs = self.region.succs(instr).iter().map(|edge| self.position[edge.instr.index()]);
+        succs.min().unwrap_or(self.order.len() as u32)
     }
 
     /// Return the moment with the highest limit, if that is above `value`. Among equals, prefer the one with
@@ -220,27 +275,37 @@ impl<'a> OrderPressure<'a> {
         best
     }
 
-    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`. Both hold the instructions
-    /// before the first boundary, and none after the last one.
+    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`, and lower the limits
+    /// of all moments accordingly.
     pub(super) fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
-        let [between, others] = &mut self.later;
-        between.clear();
-        others.clear();
-        let mut kept = self.first;
-        for position in self.first..self.last {
-            let instr = self.order[position];
-            if smaller.contains(instr) {
-                self.order[kept] = instr;
-                kept += 1;
-            } else if larger.contains(instr) {
-                between.push(instr);
-            } else {
-                others.push(instr);
-            }
+        let order = &mut self.order;
+        // The ends of the order that stay as they are.
+        let stays = |instr: &&InstrId| smaller.contains(**instr);
+        let mut from = order.iter().take_while(stays).count();
+        let stays = |instr: &&InstrId| !larger.contains(**instr);
+        let mut to = order.len() - order[from..].iter().rev().take_while(stays).count();
+        let part = &order[from..to];
+        self.rearranged.clear();
+        self.rearranged.extend(part.iter().filter(|&&instr| smaller.contains(instr)));
+        let between = |instr: &&InstrId| larger.contains(**instr) && !smaller.contains(**instr);
+        self.rearranged.extend(part.iter().filter(between));
+        self.rearranged.extend(part.iter().filter(|&&instr| !larger.contains(instr)));
+        let same = |(one, other): &(&InstrId, &InstrId)| one == other;
+        let same_behind = part.iter().rev().zip(self.rearranged.iter().rev()).take_while(same).count();
+        let same_ahead = part.iter().zip(&self.rearranged).take_while(same).count();
+        if same_ahead == part.len() {
+            return;
         }
-        let later = between.iter().chain(others.iter());
-        self.order[kept..self.last].iter_mut().zip(later).for_each(|(place, instr)| *place = *instr);
+        order[from..to].copy_from_slice(&self.rearranged);
+        from += same_ahead;
+        to -= same_behind;
+        self.lower_limits(from, to);
     }
+}
+
+/// Lower a limit to a pressure.
+fn lower(limit: &mut u32, pressure: u32) {
+    *limit = pressure.min(*limit);
 }
 
 /// Add the next boundary, and drop those before it that have no less pressure.

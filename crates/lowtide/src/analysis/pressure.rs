@@ -8,23 +8,19 @@
 use crate::index::{ClassId, InstrId, ValueId};
 use crate::region::{Peak, Region};
 
-/// Pressure of every class after the instructions scheduled so far.
+/// The values that are live after the instructions scheduled so far.
 #[derive(Clone, Debug)]
-pub struct Tracker<'a> {
+pub(crate) struct Live<'a> {
     region: &'a Region,
     /// For each value: uses that are still to come, plus one if it is live-out.
     needs: Vec<u32>,
     /// Pressure now, by class.
     now: Vec<u32>,
-    /// The peaks so far, of every class after every step: the last `classes` entries are current.
-    peaks: Vec<Peak>,
-    /// The scheduled instructions, for [`Tracker::undo`].
-    scheduled: Vec<InstrId>,
 }
 
-impl<'a> Tracker<'a> {
+impl<'a> Live<'a> {
     /// Start before the first instruction.
-    pub fn new(region: &'a Region) -> Self {
+    pub(crate) fn new(region: &'a Region) -> Self {
         let mut now: Vec<u32> = region.class_ids().map(|class| region.through(class)).collect();
         let mut needs = Vec::with_capacity(region.values().len());
         for (position, value) in region.values().iter().enumerate() {
@@ -35,24 +31,20 @@ impl<'a> Tracker<'a> {
             }
             needs.push(need);
         }
-        let mut peaks = Vec::with_capacity((region.len() + 1) * now.len());
-        peaks.extend(now.iter().map(|&pressure| Peak { between: pressure, at: pressure }));
-        Tracker { region, needs, now, peaks, scheduled: Vec::with_capacity(region.len()) }
+        Live { region, needs, now }
     }
 
-    /// Return the pressure of a class at the boundary after the last scheduled instruction.
-    #[inline]
-    pub fn now(&self, class: ClassId) -> u32 {
+    fn peaks(&self) -> impl Iterator<Item = Peak> {
+        self.now.iter().map(|&pressure| Peak { between: pressure, at: pressure })
+    }
+
+    /// As [`Tracker::now`].
+    pub(crate) fn now(&self, class: ClassId) -> u32 {
         self.now[class.index()]
     }
 
-    /// Return the peaks so far, by class.
-    pub fn peaks(&self) -> Vec<Peak> {
-        self.peaks[self.peaks.len() - self.now.len()..].to_vec()
-    }
-
-    /// Write the change of each class's pressure if `instr` came next.
-    pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
+    /// As [`Tracker::delta`].
+    pub(crate) fn delta(&self, instr: InstrId, change: &mut [i32]) {
         change.fill(0);
         for &id in self.region.defined_values(instr) {
             if self.needs[id.index()] > 0 {
@@ -68,12 +60,9 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Schedule `instr` next. Its predecessors must be scheduled already.
-    pub fn schedule(&mut self, instr: InstrId) {
-        let classes = self.now.len();
-        let before = self.peaks.len() - classes;
-        self.peaks.extend_from_within(before..);
-        let peaks = &mut self.peaks[before + classes..];
+    /// Schedule `instr` next, and raise the peaks. There are none if nobody asks for them.
+    #[inline]
+    pub(crate) fn schedule(&mut self, instr: InstrId, peaks: &mut [Peak]) {
         // Operands and results together ...
         for &id in self.region.defined_values(instr) {
             let value = &self.region.values()[id.index()];
@@ -106,25 +95,77 @@ impl<'a> Tracker<'a> {
         for (peak, &now) in peaks.iter_mut().zip(&self.now) {
             peak.between = peak.between.max(now);
         }
+    }
+}
+
+/// Return the peak of each class along an order.
+pub(crate) fn peaks_along(region: &Region, order: &[InstrId]) -> Vec<Peak> {
+    let mut live = Live::new(region);
+    let mut peaks: Vec<Peak> = live.peaks().collect();
+    order.iter().for_each(|&instr| live.schedule(instr, &mut peaks));
+    peaks
+}
+
+/// Pressure of every class after the instructions scheduled so far.
+#[derive(Clone, Debug)]
+pub struct Tracker<'a> {
+    live: Live<'a>,
+    /// The peaks so far, of every class after every step: the last `classes` entries are current.
+    peaks: Vec<Peak>,
+    /// The scheduled instructions, for [`Tracker::undo`].
+    scheduled: Vec<InstrId>,
+}
+
+impl<'a> Tracker<'a> {
+    /// Start before the first instruction.
+    pub fn new(region: &'a Region) -> Self {
+        let live = Live::new(region);
+        let mut peaks = Vec::with_capacity((region.len() + 1) * live.now.len());
+        peaks.extend(live.peaks());
+        Tracker { live, peaks, scheduled: Vec::with_capacity(region.len()) }
+    }
+
+    /// Return the pressure of a class at the boundary after the last scheduled instruction.
+    #[inline]
+    pub fn now(&self, class: ClassId) -> u32 {
+        self.live.now(class)
+    }
+
+    /// Return the peaks so far, by class.
+    pub fn peaks(&self) -> Vec<Peak> {
+        self.peaks[self.peaks.len() - self.live.now.len()..].to_vec()
+    }
+
+    /// Write the change of each class's pressure if `instr` came next.
+    pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
+        self.live.delta(instr, change);
+    }
+
+    /// Schedule `instr` next. Its predecessors must be scheduled already.
+    pub fn schedule(&mut self, instr: InstrId) {
+        let classes = self.live.now.len();
+        let before = self.peaks.len() - classes;
+        self.peaks.extend_from_within(before..);
+        self.live.schedule(instr, &mut self.peaks[before + classes..]);
         self.scheduled.push(instr);
     }
 
     /// Take back the last scheduled instruction and return it.
     pub fn undo(&mut self) -> Option<InstrId> {
         let instr = self.scheduled.pop()?;
-        self.peaks.truncate(self.peaks.len() - self.now.len());
-        for &id in self.region.used_values(instr) {
-            let need = &mut self.needs[id.index()];
+        self.peaks.truncate(self.peaks.len() - self.live.now.len());
+        for &id in self.live.region.used_values(instr) {
+            let need = &mut self.live.needs[id.index()];
             if *need == 0 {
-                let value = &self.region.values()[id.index()];
-                self.now[value.class.index()] += value.weight;
+                let value = &self.live.region.values()[id.index()];
+                self.live.now[value.class.index()] += value.weight;
             }
             *need += 1;
         }
-        for &id in self.region.defined_values(instr) {
-            if self.needs[id.index()] > 0 {
-                let value = &self.region.values()[id.index()];
-                self.now[value.class.index()] -= value.weight;
+        for &id in self.live.region.defined_values(instr) {
+            if self.live.needs[id.index()] > 0 {
+                let value = &self.live.region.values()[id.index()];
+                self.live.now[value.class.index()] -= value.weight;
             }
         }
         Some(instr)

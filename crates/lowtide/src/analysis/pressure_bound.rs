@@ -33,7 +33,7 @@
 //! When the budget ends, the best minimum so far is a bound. So is the flow of the unfinished cut.
 
 use std::hash::{Hash, Hasher};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
@@ -117,51 +117,89 @@ pub(crate) fn pressure_bound_within(
     class: ClassId,
     closure: &Closure,
     hint: &[InstrId],
+    effort: Effort,
+) -> PressureBound {
+    let walk = OrderPressure::along(region, class, hint);
+    let (start, end) = (walk.pressure[0], walk.pressure[region.len()]);
+    let ends = if end > start { (end, Moment::End) } else { (start, Moment::Start) };
+    if ends.0 == walk.peak() {
+        return PressureBound::by_order(&walk, ends);
+    }
+    let certain = CertainBound::new(region, class, closure, ends, effort.deadline);
+    bound_by_cuts(region, class, closure, walk, &certain, effort)
+}
+
+/// The part of a bound that needs no order: the pressure at the ends of the region, and the weight that is
+/// certainly live at a moment.
+pub(crate) struct CertainBound {
+    /// The bound, and its moment.
+    pub(crate) best: (u32, Moment),
+    lifetimes: Lifetimes,
+    /// For every moment, the weight that is certainly live.
+    weights: Vec<u32>,
+}
+
+impl CertainBound {
+    /// `ends` is the bound by [the ends](pressure_at_ends).
+    pub(crate) fn new(
+        region: &Region,
+        class: ClassId,
+        closure: &Closure,
+        ends: (u32, Moment),
+        deadline: Option<Instant>,
+    ) -> Self {
+        let lifetimes = Lifetimes::new(region, class, closure);
+        let weights = lifetimes.certain(closure, deadline);
+        let mut best = ends;
+        for (index, &live) in weights.iter().enumerate() {
+            if live > best.0 {
+                best = (live, moment(index));
+            }
+        }
+        CertainBound { best, lifetimes, weights }
+    }
+
+    /// Return the bound by cuts, and its moment, as [`pressure_bound_within`] does.
+    pub(crate) fn raised_by_cuts(
+        &self,
+        region: &Region,
+        class: ClassId,
+        closure: &Closure,
+        hint: &[InstrId],
+        effort: Effort,
+    ) -> (u32, Moment) {
+        let walk = OrderPressure::along(region, class, hint);
+        let bound = bound_by_cuts(region, class, closure, walk, self, effort);
+        (bound.value, bound.witness)
+    }
+}
+
+/// Raise a bound by cuts, which `walk` guides.
+fn bound_by_cuts<'a>(
+    region: &'a Region,
+    class: ClassId,
+    closure: &'a Closure,
+    walk: OrderPressure<'a>,
+    certain: &CertainBound,
     mut effort: Effort,
 ) -> PressureBound {
-    let mut walk = OrderPressure::new(region, class, hint);
-    walk.lower_limits(0);
-    let hint_peak = walk.peak();
-    let mut result = PressureBound {
-        value: walk.pressure[0],
-        complete: true,
-        witness: Moment::Start,
-        hint_peak,
-        peak: hint_peak,
-        order: hint.to_vec(),
-        cuts: 0,
-    };
-    let end = walk.pressure[region.len()];
-    if end > result.value {
-        (result.value, result.witness) = (end, Moment::End);
-    }
-    if result.value == hint_peak {
-        return result;
-    }
-    let lifetimes = Lifetimes::new(region, class, closure);
-    let certain = lifetimes.certain(closure, effort.deadline);
-    for (index, &live) in certain.iter().enumerate() {
-        if live > result.value {
-            (result.value, result.witness) = (live, moment(index));
-        }
-    }
-    if result.value == hint_peak {
+    let mut result = PressureBound::by_order(&walk, certain.best);
+    if result.value == result.hint_peak {
         return result;
     }
     if effort.is_spent() {
         result.complete = false;
         return result;
     }
-    let mut seeker = Seeker::new(region, class, closure);
+    let mut seeker = Seeker::along(region, class, closure, walk);
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
-    seeker.walk = walk;
     result.complete = loop {
-        let Some(index) = seeker.walk.most_promising(found.value, &certain) else { break true };
+        let Some(index) = seeker.walk.most_promising(found.value, &certain.weights) else { break true };
         result.cuts += 1;
         let limit = seeker.walk.limits[index];
         let is_known = seeker.look_at(moment(index), limit, &mut found, &mut effort);
         if result.cuts == 1 {
-            lifetimes.lower_limits(closure, &mut seeker.walk.limits, effort.deadline);
+            certain.lifetimes.lower_limits(closure, &mut seeker.walk.limits, effort.deadline);
         }
         match is_known {
             Some(least) => seeker.walk.limits[index] = least,
@@ -171,6 +209,15 @@ pub(crate) fn pressure_bound_within(
     };
     (result.value, result.witness) = (found.value, found.witness);
     result
+}
+
+impl PressureBound {
+    /// A bound that holds without any cut, and the order of a walk.
+    fn by_order(walk: &OrderPressure, (value, witness): (u32, Moment)) -> Self {
+        let peak = walk.peak();
+        let order = walk.order.clone();
+        PressureBound { value, complete: true, witness, hint_peak: peak, peak, order, cuts: 0 }
+    }
 }
 
 /// Improve a bound, and perhaps the order, by the moments of pairs of instructions.
@@ -203,7 +250,7 @@ pub(crate) fn sharper_bound_within(
         return result;
     }
     let mut seeker = Seeker::new(region, class, closure);
-    seeker.walk.restart(&result.order, 0, region.len(), result.value);
+    seeker.walk.restart(&result.order, 0, region.len());
     let mut found = Found { value: result.value, witness: result.witness, enough: u32::MAX };
     result.complete &= seeker.look_at_pairs(&mut found, &mut effort, &mut result.cuts);
     seeker.keep_better(&mut result);
@@ -236,11 +283,15 @@ pub(crate) struct Seeker<'a> {
 impl<'a> Seeker<'a> {
     pub(crate) fn new(region: &'a Region, class: ClassId, closure: &'a Closure) -> Self {
         let source: Vec<InstrId> = region.instrs().collect();
+        Seeker::along(region, class, closure, OrderPressure::new(region, class, &source))
+    }
+
+    fn along(region: &'a Region, class: ClassId, closure: &'a Closure, walk: OrderPressure<'a>) -> Self {
         Seeker {
             region,
             closure,
             cut: DownsetMin::new(region, class, closure),
-            walk: OrderPressure::new(region, class, &source),
+            walk,
             fixed: vec![Side::Free; region.len()],
             sides: vec![Side::Free; region.len()],
             smallest: BitSet::new(region.len()),
@@ -263,7 +314,7 @@ impl<'a> Seeker<'a> {
         self.fixed.fill(Side::Free);
         order[..first].iter().for_each(|instr| self.fixed[instr.index()] = Side::In);
         order[last..].iter().for_each(|instr| self.fixed[instr.index()] = Side::Out);
-        self.walk.restart(order, first, last, limit);
+        self.walk.restart(order, first, last);
         let mut found = Found { value: limit, witness: Moment::Start, enough: limit + 1 };
         let mut cuts = 0;
         while found.value == limit {
@@ -313,7 +364,6 @@ impl<'a> Seeker<'a> {
                 self.cut.largest(&mut self.largest);
                 self.cut.smallest(&mut self.smallest);
                 self.walk.pass_through(&self.smallest, &self.largest);
-                self.walk.lower_limits(found.value);
             }
             Minimum::AtLeast(_) if least < limit => return None,
             Minimum::AtLeast(_) => {}

@@ -31,6 +31,10 @@ impl Policy for CriticalPath {
     fn is_static(&self) -> bool {
         true
     }
+
+    fn reads_pressure(&self) -> bool {
+        false
+    }
 }
 
 /// Last-use count (papers 2 and 4): the instruction that frees most first. Ties go to the one that adds

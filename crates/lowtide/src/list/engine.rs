@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::analysis::pressure::{ReverseTracker, Tracker};
+use crate::analysis::pressure::{Live, ReverseTracker};
 pub use crate::analysis::walk::Direction;
 use crate::index::{ClassId, InstrId};
 use crate::issue::IssueTable;
@@ -49,6 +49,11 @@ pub trait Policy {
     /// Return whether the key of an instruction stays the same from when it becomes ready.
     fn is_static(&self) -> bool {
         false
+    }
+
+    /// Return whether it asks for the pressure ([`State::pressure`], [`State::delta`]), which is not kept otherwise.
+    fn reads_pressure(&self) -> bool {
+        true
     }
 
     /// Return whether an instruction may compete. At least one ready instruction must. With static keys,
@@ -96,7 +101,9 @@ pub struct State<'a> {
 const NOWHERE: u32 = u32::MAX;
 
 enum Pressure<'a> {
-    Forward(Tracker<'a>),
+    /// The policy does not read it.
+    Unread,
+    Forward(Live<'a>),
     Reverse(ReverseTracker<'a>),
 }
 
@@ -104,7 +111,8 @@ impl State<'_> {
     /// Return the pressure of a class at the open end of the schedule.
     pub fn pressure(&self, class: ClassId) -> u32 {
         match &self.pressure {
-            Pressure::Forward(tracker) => tracker.now(class),
+            Pressure::Unread => 0,
+            Pressure::Forward(live) => live.now(class),
             Pressure::Reverse(tracker) => tracker.now(class),
         }
     }
@@ -112,7 +120,8 @@ impl State<'_> {
     /// Write the change of each class's pressure by `instr`.
     pub fn delta(&self, instr: InstrId, change: &mut [i32]) {
         match &self.pressure {
-            Pressure::Forward(tracker) => tracker.delta(instr, change),
+            Pressure::Unread => change.fill(0),
+            Pressure::Forward(live) => live.delta(instr, change),
             Pressure::Reverse(tracker) => tracker.delta(instr, change),
         }
     }
@@ -189,12 +198,24 @@ pub fn run<'a>(
     direction: Direction,
     timing: Timing,
     policy: &mut dyn Policy,
-    mut explain: Option<&mut Vec<Decision>>,
+    explain: Option<&mut Vec<Decision>>,
 ) -> Schedule {
+    Schedule::in_order(problem, order(problem, direction, timing, policy, explain))
+}
+
+/// As [`run`], for the order alone.
+pub(crate) fn order<'a>(
+    problem: &'a Problem<'a>,
+    direction: Direction,
+    timing: Timing,
+    policy: &mut dyn Policy,
+    mut explain: Option<&mut Vec<Decision>>,
+) -> Vec<InstrId> {
     let region = problem.region();
     let count = region.len();
     let pressure = match direction {
-        Direction::TopDown => Pressure::Forward(Tracker::new(region)),
+        _ if !policy.reads_pressure() => Pressure::Unread,
+        Direction::TopDown => Pressure::Forward(Live::new(region)),
         Direction::BottomUp => Pressure::Reverse(ReverseTracker::new(region)),
     };
     let mut state = State {
@@ -253,7 +274,8 @@ pub fn run<'a>(
             table.reserve(instr, state.cycle);
         }
         match &mut state.pressure {
-            Pressure::Forward(tracker) => tracker.schedule(instr),
+            Pressure::Unread => {}
+            Pressure::Forward(live) => live.schedule(instr, &mut []),
             Pressure::Reverse(tracker) => tracker.schedule(instr),
         }
         state.is_scheduled[instr.index()] = true;
@@ -279,7 +301,7 @@ pub fn run<'a>(
     if direction == Direction::BottomUp {
         order.reverse();
     }
-    Schedule::in_order(problem, order)
+    order
 }
 
 type Keyed = (Key, InstrId);

@@ -18,9 +18,9 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::engine::Direction;
-use super::sethi_ullman::{Clusters, Variant, sethi_ullman};
+use super::sethi_ullman::{Clusters, Variant, sethi_ullman_order};
 use crate::analysis::closure::Closure;
-use crate::analysis::pressure::Tracker;
+use crate::analysis::pressure::peaks_along;
 use crate::analysis::pressure_bound::{
     MOST_FOR_CUTS, is_time_for_cuts, pressure_at_ends, pressure_bound_within,
 };
@@ -256,7 +256,7 @@ pub(crate) fn few_registers_on<'c>(
     let mut best = Best::new(problem);
     for adjust in [false, true] {
         let variant = Variant { rp_reduction: true, adjust, clusters: Clusters::None };
-        best.offer(sethi_ullman(problem, variant).order().to_vec());
+        best.offer(sethi_ullman_order(problem, variant));
     }
     let mut bound =
         pressure_at_ends(region).get(problem.primary_class().index()).map_or(0, |(bound, _)| *bound);
@@ -271,10 +271,15 @@ pub(crate) fn few_registers_on<'c>(
     }
     let packing = PressureFields::one(region, problem.primary_class());
     let directions = [Direction::BottomUp, Direction::TopDown];
-    let graphs = directions.map(|direction| LiveGraph::new(region, direction, &packing));
-    let mut searches = [0, 1].map(|end| Search::new(&graphs[end], directions[end], deadline));
+    // The first end often meets the bound: then the other one is not needed.
+    let graphs = [const { OnceCell::new() }; 2];
+    let mut searches = [None, None];
     for look_ahead in LOOK_AHEADS {
-        for search in &mut searches {
+        for (end, search) in searches.iter_mut().enumerate() {
+            let search = search.get_or_insert_with(|| {
+                let graph = graphs[end].get_or_init(|| LiveGraph::new(region, directions[end], &packing));
+                Search::new(graph, directions[end], deadline)
+            });
             if let Some(order) = search.run(look_ahead, &best.order, best.peak()) {
                 best.offer(order);
             }
@@ -302,9 +307,7 @@ impl<'a> Best<'a> {
     }
 
     fn cost(problem: &Problem, order: &[InstrId]) -> (u32, u32) {
-        let mut tracker = Tracker::new(problem.region());
-        order.iter().for_each(|instr| tracker.schedule(*instr));
-        let peaks = tracker.peaks();
+        let peaks = peaks_along(problem.region(), order);
         let all: u32 = peaks.iter().map(|peak| peak.between).sum();
         let first = peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
         (first, all - first)

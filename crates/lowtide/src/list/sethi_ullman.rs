@@ -19,7 +19,7 @@
 //! Sizes are those of the target's first register class. Live-in operands have no node in the graph and form
 //! no clusters: in all orders, they are live from the start.
 
-use super::engine::{CRITERIA, Direction, Key, Policy, State, Timing, run};
+use super::engine::{CRITERIA, Direction, Key, Policy, State, Timing, order};
 use crate::index::InstrId;
 use crate::problem::Problem;
 use crate::region::Region;
@@ -135,6 +135,10 @@ impl Policy for SethiUllman<'_> {
         true
     }
 
+    fn reads_pressure(&self) -> bool {
+        self.variant.rp_reduction
+    }
+
     fn is_eager(&mut self, state: &State, instr: InstrId) -> bool {
         if !self.variant.rp_reduction {
             return false;
@@ -194,8 +198,13 @@ fn ready_blocker(region: &Region, state: &State, mut blocked: InstrId) -> InstrI
 
 /// Schedule by SU-numbers.
 pub fn sethi_ullman(problem: &Problem, variant: Variant) -> Schedule {
+    Schedule::in_order(problem, sethi_ullman_order(problem, variant))
+}
+
+/// As [`sethi_ullman`], for the order alone.
+pub(super) fn sethi_ullman_order(problem: &Problem, variant: Variant) -> Vec<InstrId> {
     let mut policy = SethiUllman::new(problem, variant);
-    run(problem, Direction::BottomUp, Timing::Order, &mut policy, None)
+    order(problem, Direction::BottomUp, Timing::Order, &mut policy, None)
 }
 
 /// Return whether paper 1, Section V, schedules a block at all. Its peak must be above `threshold`, and must

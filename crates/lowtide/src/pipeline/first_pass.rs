@@ -179,7 +179,7 @@ fn start<'a>(shared: &SharedProblem<'a>, most: u32, options: Options) -> (Region
     if options.by != By::Lists {
         logs.tell(&best, problem, most);
         let taken;
-        (best.peak_bounds, taken) = shared.peak_bounds_and_taken();
+        (best.peak_bounds, taken) = shared.peak_bounds_and_taken(Some(&best.order));
         best.bound = problem.registers().occupancy(&best.least_peaks());
         logs.spend(taken);
         logs.tell(&best, problem, most);

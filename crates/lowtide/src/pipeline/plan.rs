@@ -135,21 +135,16 @@ impl<'a> KernelPlan<'a> {
                 }
                 None => plan.phase,
             },
-            Method::Engine(setup) => plan.done(|shared| {
-                (by_engine(shared.problem(), setup), by_cuts(&shared.peak_bounds(), shared.length_bound()))
-            })?,
+            Method::Engine(setup) => {
+                plan.done(|shared| with_bounds(shared, by_engine(shared.problem(), setup)))?
+            }
             Method::FewRegisters => plan.done(|shared| {
-                (
-                    Schedule::in_order(shared.problem(), shared.few_registers_of_region()),
-                    by_cuts(&shared.peak_bounds(), shared.length_bound()),
-                )
+                let order = shared.few_registers_of_region();
+                with_bounds(shared, Schedule::in_order(shared.problem(), order))
             })?,
-            Method::Direct(make) => plan.done(|shared| {
-                (
-                    make(shared.problem(), &settings.tuning),
-                    by_cuts(&shared.peak_bounds(), shared.length_bound()),
-                )
-            })?,
+            Method::Direct(make) => {
+                plan.done(|shared| with_bounds(shared, make(shared.problem(), &settings.tuning)))?
+            }
         };
         plan.shared.iter_mut().for_each(SharedProblem::forget_facts);
         Ok(plan)
@@ -287,6 +282,12 @@ impl<'a> KernelPlan<'a> {
             }
         }
     }
+}
+
+/// A schedule, and the bounds by cuts.
+fn with_bounds(shared: &SharedProblem, schedule: Schedule) -> (Schedule, Bounds) {
+    let bounds = by_cuts(&shared.peak_bounds_beside(schedule.order()), shared.length_bound());
+    (schedule, bounds)
 }
 
 fn numbered<'q>(questions: impl Iterator<Item = Option<&'q AntQuestion>>) -> Vec<(usize, &'q AntQuestion)> {

@@ -18,10 +18,14 @@ use crate::session::{AntQuestion, SharedProblem};
 use crate::twopass::{By, length, weighted};
 
 /// The best schedule for the goal; the first one among equals.
-pub(super) fn best<const N: usize>(problem: &Problem, candidates: [Schedule; N]) -> Schedule {
-    let cost = |schedule: &Schedule| problem.cost(&problem.measure(schedule));
-    let best = candidates.into_iter().min_by_key(cost);
-    best.unwrap_or_else(|| Schedule::source(problem))
+pub(super) fn best<const N: usize>(problem: &Problem, candidates: [&Schedule; N]) -> Schedule {
+    let cost = |schedule: &&Schedule| problem.cost(&problem.measure(schedule));
+    let is_new = |position: &usize| {
+        let order = candidates[*position].order();
+        candidates[..*position].iter().all(|other| other.order() != order)
+    };
+    let best = (0..N).filter(is_new).map(|position| candidates[position]).min_by_key(cost);
+    best.cloned().unwrap_or_else(|| Schedule::source(problem))
 }
 
 /// Orders to start from, each once.
@@ -54,7 +58,7 @@ pub(super) fn fewest(shared: &SharedProblem, budget: Budget) -> (Schedule, Bound
         length: shared.length_bound(),
     };
     let found = Schedule::in_order(problem, fewest.order);
-    (best(problem, [Schedule::source(problem), found]), bounds)
+    (best(problem, [&Schedule::source(problem), &found]), bounds)
 }
 
 /// The schedule of an algorithm that is not a search, to start from. The source order for a search.
@@ -233,6 +237,6 @@ pub(super) fn shortest(shared: &SharedProblem, within: WithinLimits) -> (Schedul
         // Never: one of the known orders is within these limits.
         None => (Schedule::source(problem), shared.length_bound()),
     };
-    let schedule = best(problem, [found, Schedule::source(problem), Schedule::production(problem)]);
+    let schedule = best(problem, [&found, &Schedule::source(problem), &Schedule::production(problem)]);
     (schedule, bound)
 }

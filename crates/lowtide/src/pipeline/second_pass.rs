@@ -75,7 +75,7 @@ impl<'a> RegionPass<'a> {
         let problem = shared.problem().clone().with_goal(Goal::Occupancy).with_most_waves(waves);
         let few = shared.few_registers();
         let source = Schedule::source(&problem);
-        let production = Schedule::production(&problem);
+        let production = production_or(&problem, &source);
         let mut start = Schedule::in_order(&problem, first.order.clone());
         if is_limited(&problem) {
             // The order of the first pass is good enough for the waves, but may be over a limit below that. The length is for later.
@@ -131,14 +131,23 @@ impl<'a> RegionPass<'a> {
             length_bound.get_or_insert(bound);
             found = Some(match found {
                 None => schedule,
-                Some(other) => best(&problem, [other, schedule]),
+                Some(other) => best(&problem, [&other, &schedule]),
             });
         }
-        let production = Schedule::production(&problem);
-        let source = if is_published { production.clone() } else { Schedule::source(&problem) };
+        let source = Schedule::source(&problem);
+        let production = production_or(&problem, &source);
+        let source = if is_published { production.clone() } else { source };
         let found = found.unwrap_or_else(|| start.clone());
-        let schedule = best(&problem, [found, start, source, production]);
+        let schedule = best(&problem, [&found, &start, &source, &production]);
         Found { schedule, length_bound: length_bound.unwrap_or(0), passes }
+    }
+}
+
+/// The production order. Without one, the source order, whose schedule is known.
+fn production_or(problem: &Problem, source: &Schedule) -> Schedule {
+    match problem.region().production() {
+        Some(_) => Schedule::production(problem),
+        None => source.clone(),
     }
 }
 
@@ -299,7 +308,9 @@ pub(super) fn kernel_outcome(
     settings: PassSettings,
 ) -> Result<KernelOutcome, InternalError> {
     let mut kernel = KernelOutcome { occupancy_bound: first.bound, ..KernelOutcome::new(most) };
-    let peak_bounds: Vec<_> = shared.iter().map(SharedProblem::peak_bounds).collect();
+    let known = first.regions.iter().map(|region| &region.order[..]);
+    let peak_bounds: Vec<_> =
+        shared.iter().zip(known).map(|(shared, known)| shared.peak_bounds_beside(known)).collect();
     for (shared, bounds) in shared.iter().zip(&peak_bounds) {
         let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
         kernel.occupancy_bound = kernel.occupancy_bound.min(shared.problem().registers().occupancy(&peaks));

@@ -14,6 +14,7 @@
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::analysis::closure::Closure;
@@ -101,6 +102,9 @@ pub(crate) fn shortest_on(
     let bound = times.best().max(options.known_bound);
     let mut answer = Answer { order: order.to_vec(), length, bound, nodes: 0 };
     options.watch.begin(answer.length, answer.bound);
+    if answer.length <= answer.bound {
+        return Some(answer);
+    }
     let Some(packing) = PressureFields::within(region, &limits) else { return Some(answer) };
     if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {
         return Some(answer);
@@ -119,7 +123,7 @@ pub(crate) fn shortest_on(
 struct Pass<'a> {
     problem: &'a Problem<'a>,
     /// The region from both ends: first to last, and last to first.
-    graphs: [Timed; 2],
+    graphs: Rc<[Timed; 2]>,
     guards: [Vec<Guard>; 2],
     effort: Effort,
     answer: &'a mut Answer,
@@ -173,7 +177,7 @@ impl<'a> Pass<'a> {
         let has_units = !crate::analysis::length_bound::binding_units(problem).is_empty();
         Pass {
             problem,
-            graphs,
+            graphs: Rc::new(graphs),
             guards,
             effort: options.budget.effort(problem.region().len()),
             answer,
@@ -218,7 +222,7 @@ impl<'a> Pass<'a> {
             (50, Scarcity::Threshold),
             (200, Scarcity::Threshold),
         ];
-        let graphs = self.graphs.clone();
+        let graphs = Rc::clone(&self.graphs);
         let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
         for (charge, scarcity) in charges {
             for end in [0, 1] {
@@ -353,8 +357,11 @@ impl<'a> Pass<'a> {
     /// List again by the times of the current schedule, with noise, from either end, with at most `looks`
     /// looks at an instruction.
     fn relist(&mut self, looks: u64) {
+        if self.is_done() {
+            return;
+        }
         let count = self.graphs[0].len();
-        let graphs = self.graphs.clone();
+        let graphs = Rc::clone(&self.graphs);
         let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
         let mut current = self.answer.order.clone();
         let mut current_length = self.answer.length;

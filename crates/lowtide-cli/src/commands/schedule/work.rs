@@ -14,7 +14,7 @@ use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::target::{Latencies, Target};
-use lowtide::throughput::{CyclesPerWave, cycles_per_wave, loop_weight};
+use lowtide::throughput::{cycles_per_wave_of, loop_weight};
 use lowtide_io::{BoundReason, PeakBound};
 use lowtide_tool::Failure;
 use lowtide_tool::ants::ask_gpu;
@@ -118,13 +118,7 @@ pub(super) struct Before {
 
 impl Before {
     /// Measure the schedules that `order` makes of the regions. No more than `most` waves count.
-    fn new(
-        kernel: &Kernel,
-        target: &Target,
-        most: u32,
-        problems: &[Problem],
-        order: impl Fn(&Problem) -> Schedule,
-    ) -> Result<Self, Failure> {
+    fn new(kernel: &Kernel, most: u32, problems: &[Problem], order: impl Fn(&Problem) -> Schedule) -> Self {
         let mut figures = Before {
             occupancy: most,
             peak: 0,
@@ -146,10 +140,8 @@ impl Before {
             figures.weighted_length += u64::from(loop_weight(problem.region())) * u64::from(measure.length);
             measures.push(measure);
         }
-        figures.cycles_per_wave = cycles_per_wave(kernel, target, most, &measures)
-            .map(CyclesPerWave::value)
-            .map_err(Failure::target(&kernel.name))?;
-        Ok(figures)
+        figures.cycles_per_wave = cycles_per_wave_of(kernel, problems, most, &measures).value();
+        figures
     }
 }
 
@@ -494,11 +486,10 @@ impl Work {
             measures.push(outcome.measure.clone());
             regions.push(RegionResult::new(problem, outcome));
         }
-        let cycles =
-            cycles_per_wave(kernel, target, most, &measures).map_err(Failure::target(&kernel.name))?;
-        let before = |order: fn(&Problem) -> Schedule| Before::new(kernel, target, most, problems, order);
+        let cycles = cycles_per_wave_of(kernel, problems, most, &measures);
+        let before = |order: fn(&Problem) -> Schedule| Before::new(kernel, most, problems, order);
         let has_production = kernel.regions.iter().any(|region| region.production().is_some());
-        let production = has_production.then(|| before(Schedule::production)).transpose()?;
+        let production = has_production.then(|| before(Schedule::production));
         let points =
             |front: &Front| front.points.iter().map(|point| PointResult::new(kernel, point)).collect();
         let front = outcome.front.as_ref();
@@ -519,7 +510,7 @@ impl Work {
             regions,
             certificates,
             baseline: if has_production { self.baseline } else { Baseline::Source },
-            source: before(Schedule::source)?,
+            source: before(Schedule::source),
             production,
         })
     }
