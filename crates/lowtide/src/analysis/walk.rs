@@ -242,14 +242,7 @@ impl LiveGraph {
                 Direction::BottomUp => (value.live_out, if value.def.is_none() { NEVER } else { 1 }),
             };
             let opened = u32::from(is_open);
-            values.push(LiveValue {
-                weight,
-                opened,
-                left,
-                closer_sum: 0,
-                first_rival: 0,
-                end_of_rivals: 0,
-            });
+            values.push(LiveValue { weight, opened, left, closer_sum: 0, first_rival: 0, end_of_rivals: 0 });
             live += if is_open { weight } else { 0 };
         }
         let defined = numbered(region, &number, |instr| region.defined_values(instr));

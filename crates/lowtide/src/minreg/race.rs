@@ -65,9 +65,8 @@ pub(super) fn race(
     };
     let closure = Closure::new(region);
     let directions = [Direction::TopDown, Direction::BottomUp];
-    let graphs = directions.map(|direction| {
-        LiveGraph::new(region, direction, &packing).without_redundant(&closure, direction)
-    });
+    let graphs = directions
+        .map(|direction| LiveGraph::new(region, direction, &packing).without_redundant(&closure, direction));
     if let Some(dimensions) = dimensions {
         return rounds(
             part,

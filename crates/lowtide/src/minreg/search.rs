@@ -424,7 +424,7 @@ impl<'a> Search<'a> {
     /// Find the children of the last frame's state, or commit. Return whether the order is complete.
     fn expand(&mut self, memory: &impl Failed, effort: &mut Effort) -> bool {
         let length = self.walk.trail().len();
-        let live = self.walk.live();
+        let (live, key) = (self.walk.live(), self.key);
         let first = self.children.len();
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
@@ -443,10 +443,13 @@ impl<'a> Search<'a> {
                 break;
             }
             let child = (self.walk.live(), instr, self.key);
-            if self.children[first..].iter().all(|&(_, _, other)| other != self.key) {
+            // Only free moves can lead to the same state as another child.
+            let is_alone = self.walk.trail().len() == length + 1;
+            if is_alone || self.children[first..].iter().all(|&(_, _, other)| other != self.key) {
                 self.children.push(child);
             }
-            self.undo_to(length);
+            self.walk.undo_to(length);
+            self.key = key;
         }
         self.ready = ready;
         if self.step == Step::Next {
