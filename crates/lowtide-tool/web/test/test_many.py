@@ -10,7 +10,6 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from browser import within  # noqa: E402
 from pages import FRAMES, Pages, grouped, lowtide  # noqa: E402
 
 REGIONS = 15_000
@@ -43,11 +42,10 @@ class Many(Pages):
         cls.written = json.loads(lowtide("view", cls.path("many.jsonl"), "--algorithm", "list", "-o", cls.page, "--json"))
 
     def test_it_opens_within_two_seconds(self):
-        # The best of three: other work on the machine is not the page's fault.
-        seconds = min(self.browser.open(self.page) for _ in range(3))
+        seconds = self.browser.least(lambda: self.browser.open(self.page), SECONDS)
         self.assertEqual(self.written["regions"], REGIONS)
         self.assertIn(f"{grouped(REGIONS)} regions", self.tiles("lastChild")["Kernels"])
-        self.assertLess(seconds, within(SECONDS))
+        self.assertLess(seconds, SECONDS)
         print(f"\n{grouped(REGIONS)} regions: {self.written['bytes'] / 1e6:.1f} MB, open after {seconds:.2f} s")
 
     def test_every_region_has_its_own_details(self):
@@ -68,17 +66,20 @@ class Many(Pages):
         self.browser.open(self.page)
         kernels = self.run_js("lowtide.readPart(0).then(({ kernels }) => kernels.map(({ regions }) => regions.length))")
         for kernel in (0, len(kernels) // 2, len(kernels) - 1):
-            spent = self.run_js(f"(async () => {{ const start = performance.now(); location.hash = '#k{kernel}r{kernels[kernel] - 1}/pressure';"
-                                f" while (!document.querySelector('[data-panel=pressure] canvas')) await {FRAMES}; return performance.now() - start; }})()")
-            self.assertLess(spent, 1000 * within(1))
-            self.run_js("location.hash = '#'")
-            self.browser.wait("document.querySelector('#kernels') !== null")
+            def seconds():
+                self.run_js("location.hash = '#'")
+                self.browser.wait("document.querySelector('#kernels') !== null")
+                return self.run_js(f"(async () => {{ const start = performance.now(); location.hash = '#k{kernel}r{kernels[kernel] - 1}/pressure';"
+                                   f" while (!document.querySelector('[data-panel=pressure] canvas')) await {FRAMES}; return performance.now() - start; }})()") / 1000
+            self.assertLess(self.browser.least(seconds, 1), 1)
 
     def test_the_table_of_all_regions_opens_and_sorts_quickly(self):
-        self.browser.open(self.page)
-        spent = self.run_js("(async () => { const start = performance.now(); document.querySelector('[data-tab=regions]').click();"
-                            f" await {FRAMES}; document.querySelector('#regions thead button').click(); await {FRAMES}; return performance.now() - start; }})()")
-        self.assertLess(spent, 1000 * within(2))
+        def seconds():
+            self.browser.open(self.page)
+            return self.run_js("(async () => { const start = performance.now(); document.querySelector('[data-tab=regions]').click();"
+                               f" await {FRAMES}; document.querySelector('#regions thead button').click(); await {FRAMES};"
+                               " return performance.now() - start; })()") / 1000
+        self.assertLess(self.browser.least(seconds, 2), 2)
         self.assertEqual(self.run_js("document.querySelectorAll('#regions tbody tr').length"), 200)
 
 
