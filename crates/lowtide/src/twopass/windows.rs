@@ -201,10 +201,10 @@ fn first_use_adds(region: &Region, closure: &Closure, members: &[Span], class: C
     let weight = |value: &ValueId| region.values()[value.index()].weight;
     let mut least = u32::MAX;
     for span in members {
-        let is_later = |other: InstrId| {
-            span.uses.iter().any(|&user| user == other || closure.reaches(user, other))
-        };
-        for &user in span.uses.iter().filter(|&&user| !span.uses.iter().any(|&own| closure.reaches(own, user)))
+        let is_later =
+            |other: InstrId| span.uses.iter().any(|&user| user == other || closure.reaches(user, other));
+        for &user in
+            span.uses.iter().filter(|&&user| !span.uses.iter().any(|&own| closure.reaches(own, user)))
         {
             let can_end = |value: &&ValueId| {
                 let mut others = region.value_uses(**value).iter().filter(|&&other| other != user);
