@@ -143,7 +143,7 @@ const MOST_GROUPS: usize = 4;
 const MOST_MIXED_GROUPS: usize = 2;
 
 /// The most windows to keep.
-const MOST_KEPT: usize = 4;
+const MOST_KEPT: usize = 16;
 
 /// The share of all results that can be pending at once.
 const WHOLE: u64 = 1 << 32;
@@ -666,7 +666,7 @@ mod tests {
     fn waves_and_areas_refute_no_schedule() {
         let mut random = Random::new(3);
         let mut own = Random::new(4);
-        let (mut asked, mut refuted) = ([0; 2], [0; 2]);
+        let (mut asked, mut refuted, mut by_first_use) = ([0; 2], [0; 2], 0);
         for case in Case::all(0..3_000, 8, 5, &mut random) {
             let graph = &case.graphs()[0];
             let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
@@ -676,13 +676,22 @@ mod tests {
                 if windows.fetches.is_empty() {
                     continue;
                 }
+                // With and without room for the first use.
+                let lower: Vec<u32> = windows.fetches.iter().map(|group| group.limit).collect();
+                let of_class = |group: &Fetches| case.limits[group.spans[0].class.index()];
+                let whole: Vec<u32> = windows.fetches.iter().filter_map(of_class).collect();
                 for target in case.lowest_target()..=case.optimum {
-                    assert!(windows.open(target), "{}", case.text());
-                    let is_refuted = windows.needs_more_waves(&mut { Effort::UNBOUNDED });
+                    let [with, without] = [&lower, &whole].map(|limits| {
+                        assert!(windows.open(target), "{}", case.text());
+                        let groups = windows.fetches.iter_mut().zip(limits);
+                        groups.for_each(|(group, &limit)| group.limit = limit);
+                        windows.needs_more_waves(&mut { Effort::UNBOUNDED })
+                    });
                     asked[usize::from(is_mixed)] += 1;
-                    refuted[usize::from(is_mixed)] += u32::from(is_refuted);
+                    refuted[usize::from(is_mixed)] += u32::from(with);
+                    by_first_use += u32::from(with && !without);
                     assert!(
-                        !is_refuted || target < case.optimum,
+                        !(with || without) || target < case.optimum,
                         "mixed {is_mixed}, target {target} of {}: {}",
                         case.optimum,
                         case.text()
@@ -690,8 +699,10 @@ mod tests {
                 }
             }
         }
-        println!("of one weight and of any: {asked:?} targets, {refuted:?} refuted");
-        assert!(refuted[0] > 500 && refuted[1] > 100, "{refuted:?}");
+        println!(
+            "of one weight and of any: {asked:?} targets, {refuted:?} refuted, {by_first_use} by first uses"
+        );
+        assert!(refuted[0] > 500 && refuted[1] > 100 && by_first_use > 50, "{refuted:?} {by_first_use}");
     }
 
     #[test]
