@@ -6,7 +6,8 @@
 //! orders within the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the
 //! new dependences; only the sets of instructions done and ahead use them.)
 //!
-//! For each b one cut settles many a: all those in a minimiser within the limit.
+//! For each b one cut settles many a: all those in a minimiser within the limit. The sets are kept. So the next
+//! round, which looks for the consequences of new dependences, needs few cuts.
 
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
@@ -26,8 +27,9 @@ pub(crate) fn forced_order(
 ) -> Vec<(InstrId, InstrId)> {
     let seen = seen_before(region.len(), known);
     let classes = region.class_ids().filter_map(|class| limits[class.index()].map(|limit| (class, limit)));
-    let mut minima: Vec<(DownsetMin, u32)> =
-        classes.map(|(class, limit)| (DownsetMin::new(region, class, closure), limit)).collect();
+    let mut minima: Vec<(DownsetMin, u32, Possible)> = classes
+        .map(|(class, limit)| (DownsetMin::new(region, class, closure), limit, Possible::new(region.len())))
+        .collect();
     let mut found = Vec::new();
     let mut sides = vec![Side::Free; region.len()];
     let (mut set, mut settled) = (BitSet::new(region.len()), BitSet::new(region.len()));
@@ -35,8 +37,9 @@ pub(crate) fn forced_order(
     while has_changed {
         has_changed = false;
         for b in region.instrs() {
-            for (cut, limit) in &mut minima {
+            for (cut, limit, possible) in &mut minima {
                 settled.copy_from(seen.row(b));
+                possible.settle(closure, b, &mut settled);
                 for a in region.instrs().filter(|&a| a != b) {
                     if settled.contains(a) || closure.reaches(a, b) || closure.reaches(b, a) {
                         continue;
@@ -50,6 +53,7 @@ pub(crate) fn forced_order(
                         Minimum::Exact(_) => {
                             cut.largest(&mut set);
                             settled.unite(&set);
+                            possible.keep(b, &set);
                         }
                         Minimum::AtLeast(least) if least > *limit => {
                             closure.add(b, a);
@@ -63,6 +67,40 @@ pub(crate) fn forced_order(
         }
     }
     found
+}
+
+/// The most words of all sets that are kept: 32 MiB.
+const MOST_WORDS: usize = 1 << 22;
+
+/// For each instruction, sets within the limit of one class just before it.
+struct Possible {
+    sets: Vec<Vec<BitSet>>,
+    words: usize,
+}
+
+impl Possible {
+    fn new(count: usize) -> Self {
+        Possible { sets: vec![Vec::new(); count], words: 0 }
+    }
+
+    fn keep(&mut self, b: InstrId, set: &BitSet) {
+        self.words += set.words();
+        if self.words <= MOST_WORDS {
+            self.sets[b.index()].push(set.clone());
+        }
+    }
+
+    /// Add all instructions that can come before b, by the sets that new dependences leave.
+    fn settle(&mut self, closure: &Closure, b: InstrId, settled: &mut BitSet) {
+        let (ancestors, descendants) = (closure.ancestors(b), closure.descendants(b));
+        let sets = &mut self.sets[b.index()];
+        sets.retain(|set| ancestors.is_subset(set) && descendants.is_disjoint(set));
+        for set in sets {
+            for a in set.instrs().filter(|&a| closure.ancestors(a).is_subset(&*set)) {
+                settled.insert(a);
+            }
+        }
+    }
 }
 
 /// Return, for each instruction, all that come before it in any of the orders.

@@ -153,9 +153,6 @@ const MOST_TO_PROVE: usize = 1 << 13;
 /// The time to prepare proofs, for each pair of instructions: closures, networks and sets.
 const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 
-/// The gap, in cycles, up to which a schedule is likely to be optimal, or nearly so.
-const NEAR: u32 = 4;
-
 /// States of the first turn of the search, for each target.
 const FIRST_TURN: u64 = 1000;
 
@@ -302,10 +299,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Search from both ends, in turns with more lists. Each turn raises the bound. If the bound is near the
-    /// best schedule, and in every fourth turn, it also looks for a schedule that is a cycle shorter. A turn
-    /// is twice as long as the one before. An end that has raised the bound less than the other one runs only
-    /// in every fourth turn.
+    /// Search from both ends, in turns with more lists. Each turn first looks for a schedule that is a cycle
+    /// shorter: to refute that length often takes no more states than to refute a smaller one. Then it raises
+    /// the bound. A turn is twice as long as the one before. An end that has raised the bound less than the
+    /// other one runs only in every fourth turn.
     fn search(&mut self, part: &Part, prover: &mut Prover) {
         let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
         let mut gains = [0; 2];
@@ -319,14 +316,12 @@ impl<'a> Pass<'a> {
                 if gains[end] < gains[1 - end] && turn % 4 != 0 {
                     continue;
                 }
-                if self.answer.length - self.answer.bound <= NEAR || turn % 4 == 0 {
-                    while !self.is_done() {
-                        let target = self.answer.length - 1;
-                        let verdict = prover.try_target(end, target, most, &mut self.effort);
-                        self.take(part, prover);
-                        if !verdict.is_yes() {
-                            break;
-                        }
+                while !self.is_done() {
+                    let target = self.answer.length - 1;
+                    let verdict = prover.try_target(end, target, most, &mut self.effort);
+                    self.take(part, prover);
+                    if !verdict.is_yes() {
+                        break;
                     }
                 }
                 if !self.is_done() {
