@@ -26,7 +26,8 @@ fn main() {
 const STEPS: u64 = 50_000_000;
 
 /// The rules, each of which can be left out.
-const RULES: [&str; 7] = ["free-moves", "commit", "split", "memory", "cuts", "forced-order", "superiority"];
+const RULES: [&str; 8] =
+    ["free-moves", "commit", "split", "memory", "cuts", "forced-order", "superiority", "excerpts"];
 
 fn all_but(name: &str) -> Rules {
     Rules {
@@ -37,6 +38,7 @@ fn all_but(name: &str) -> Rules {
         cuts: name != "cuts",
         forced_order: name != "forced-order",
         superiority: name != "superiority",
+        excerpts: name != "excerpts",
     }
 }
 

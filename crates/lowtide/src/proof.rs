@@ -74,6 +74,8 @@ pub struct Rules {
     pub forced_order: bool,
     /// Of two equivalent pieces of code, let one go ahead.
     pub superiority: bool,
+    /// Search some of the instructions alone: they need no more registers than all of them.
+    pub excerpts: bool,
 }
 
 impl Rules {
@@ -86,6 +88,7 @@ impl Rules {
         cuts: true,
         forced_order: true,
         superiority: true,
+        excerpts: true,
     };
 
     /// Return the names of the enabled rules.
@@ -98,6 +101,7 @@ impl Rules {
             ("cuts", self.cuts),
             ("forced-order", self.forced_order),
             ("superiority", self.superiority),
+            ("excerpts", self.excerpts),
         ];
         all.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name)
     }

@@ -35,14 +35,16 @@ fn rules(bits: u32) -> Rules {
         cuts: is_on(4),
         forced_order: is_on(5),
         superiority: is_on(6),
+        excerpts: is_on(7),
     }
 }
 
-const ALL_RULES: u32 = 0x7f;
+const ALL_RULES: u32 = 0xff;
 const MEMORY: u32 = 1 << 3;
 const FORCED_ORDER: usize = 5;
-const RULE_NAMES: [&str; 7] =
-    ["free moves", "commit", "split", "memory", "cuts", "forced order", "superiority"];
+const EXCERPTS: usize = 7;
+const RULE_NAMES: [&str; 8] =
+    ["free moves", "commit", "split", "memory", "cuts", "forced order", "superiority", "excerpts"];
 
 fn source(region: &Region) -> Vec<InstrId> {
     region.instrs().collect()
@@ -183,7 +185,7 @@ fn rules_do_not_change_the_optimum() {
 #[test]
 fn every_rule_applies() {
     let mut random = Random::new(4);
-    let mut fired = [[0u32; 2]; 7];
+    let mut fired = [[0u32; 2]; 8];
     let mut graphs = 0;
     let smaller = regions(100..140, 10).filter(|region| region.len() >= 8).map(|region| (region, 0));
     let larger = regions(0..40, 14).filter(|region| region.len() >= 12).chain(middle_sized(24));
@@ -203,14 +205,16 @@ fn every_rule_applies() {
             fired[usize::from(base == 0)] += u32::from(other != plain);
         }
     }
-    // Forced orders are looked for where the first turn was not enough.
+    // Forced orders and excerpts are looked for where the first turn was not enough.
     for region in families::hard() {
         graphs += 1;
         let nodes = |bits| {
             let options = options(rules(bits), Some(1_000_000), 1);
             minimise(&region, ClassId(0), &[], &source(&region), options).nodes
         };
-        fired[FORCED_ORDER][0] += u32::from(nodes(ALL_RULES) != nodes(ALL_RULES ^ 1 << FORCED_ORDER));
+        for rule in [FORCED_ORDER, EXCERPTS] {
+            fired[rule][0] += u32::from(nodes(ALL_RULES) != nodes(ALL_RULES ^ 1 << rule));
+        }
     }
     for (name, [without, alone]) in RULE_NAMES.iter().zip(fired) {
         println!("{name}: its absence changes {without}, it alone changes {alone} of {graphs} searches");

@@ -344,10 +344,15 @@ pub struct DownsetMin<'a> {
     /// [`Arcs::room_back`] with a (nearly always maximal) flow without bounds, and that flow.
     free_room: Vec<u32>,
     free_flow: u32,
+    /// The same for the query that was kept, with its flow and sides.
+    kept_room: Vec<u32>,
+    kept_flow: u32,
+    kept_sides: Vec<Side>,
     /// The weight that is live at every boundary.
     constant: u32,
-    /// The last query, and whether its answer was exact.
+    /// The last query, its flow, and whether its answer was exact.
     sides: Vec<Side>,
+    last_flow: u32,
     is_exact: bool,
 }
 
@@ -445,8 +450,12 @@ impl<'a> DownsetMin<'a> {
             node_of,
             free_room,
             free_flow,
+            kept_room: Vec::new(),
+            kept_flow: 0,
+            kept_sides: Vec::new(),
             constant,
             sides: vec![Side::Free; region.len()],
+            last_flow: 0,
             is_exact: false,
         }
     }
@@ -457,21 +466,45 @@ impl<'a> DownsetMin<'a> {
     /// The answer is exact if it is less than `limit` and the effort suffices. Otherwise it is a lower bound,
     /// at most `limit`.
     pub fn min(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
+        self.take_sides(sides);
+        self.network.arcs.room_back.copy_from_slice(&self.free_room);
+        self.augment_from(self.free_flow, limit, effort)
+    }
+
+    /// Keep the flow of the last query for [`DownsetMin::min_beyond`].
+    pub(crate) fn keep(&mut self) {
+        self.kept_room.clone_from(&self.network.arcs.room_back);
+        self.kept_sides.clone_from(&self.sides);
+        self.kept_flow = self.last_flow;
+    }
+
+    /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept. Its flow is
+    /// feasible for the new query as well, so the work starts from there.
+    pub(crate) fn min_beyond(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
+        debug_assert!(self.kept_sides.iter().zip(sides).all(|(old, new)| *old == Side::Free || old == new));
+        self.take_sides(sides);
+        self.network.arcs.room_back.copy_from_slice(&self.kept_room);
+        self.augment_from(self.kept_flow, limit, effort)
+    }
+
+    fn take_sides(&mut self, sides: &[Side]) {
         debug_assert!(self.is_consistent(sides));
         self.sides.copy_from_slice(sides);
-        self.is_exact = false;
         for (&node, &side) in self.node_of.iter().zip(sides) {
             if node != LEFT_OUT {
                 self.network.sides[node as usize] = side;
             }
         }
-        let known = self.constant + self.free_flow;
+    }
+
+    fn augment_from(&mut self, flow: u32, limit: u32, effort: &mut Effort) -> Minimum {
+        (self.is_exact, self.last_flow) = (false, flow);
+        let known = self.constant + flow;
         if known >= limit {
             return Minimum::AtLeast(limit);
         }
-        self.network.arcs.room_back.copy_from_slice(&self.free_room);
         let (more, is_maximal) = self.network.augment((limit - known).min(UNLIMITED - 1), effort);
-        self.is_exact = is_maximal;
+        (self.is_exact, self.last_flow) = (is_maximal, flow + more);
         if is_maximal { Minimum::Exact(known + more) } else { Minimum::AtLeast(known + more) }
     }
 
@@ -557,7 +590,7 @@ fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
 }
 
 /// Call `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
-fn nearest_ancestors(
+pub(crate) fn nearest_ancestors(
     closure: &Closure,
     kept: &BitSet,
     instr: InstrId,

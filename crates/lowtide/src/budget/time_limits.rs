@@ -15,9 +15,10 @@ use crate::index::{ClassId, InstrId};
 use crate::list::few_registers::{few_registers, few_registers_on};
 use crate::minreg::Rules;
 use crate::minreg::exact::{self, Decision, minimise, within};
-use crate::minreg::forced_order::forced_order;
+use crate::minreg::forced_order::{critical, forced_critical_order, forced_order};
 use crate::minreg::made::{Made, fits};
 use crate::minreg::superiority::superiority;
+use crate::minreg::valleys::divide;
 use crate::multipass::check::check_passes;
 use crate::multipass::generate::{Look, shader};
 use crate::multipass::{self, PassModel, PassProblem};
@@ -135,19 +136,25 @@ fn the_exact_search_expands_few_states_between_looks() {
 #[test]
 fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
-    // The most that a cut, a comparison of two instructions and a forced order may take for each instruction.
-    let allowed = [4, 32, 4];
-    let mut all = [0, 0, 0];
+    // The most that a cut, a comparison of two instructions, a forced order, one of critical instructions and a valley may take for each
+    // instruction.
+    let allowed = [4, 32, 6, 6, 6];
+    let mut all = [0; 5];
     for region in &regions {
         let closure = &Closure::new(region);
         let (start, class) = (source(region), ClassId(0));
         let limits: Vec<_> =
             peaks(region, &start).into_iter().map(|peak| Some(peak.saturating_sub(2))).collect();
         let limit = limits[0].expect("a limit");
-        let searches: [&dyn Fn(&mut Effort); 3] = [
+        let searches: [&dyn Fn(&mut Effort); 5] = [
             &|effort| drop(Seeker::new(region, class, closure).judge(&start, 0, region.len(), limit, effort)),
             &|effort| drop(superiority(region, &mut closure.clone(), effort)),
-            &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], effort)),
+            &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], &[], effort)),
+            &|effort| {
+                let critical = critical(region, &limits);
+                drop(forced_critical_order(region, &mut closure.clone(), &limits, &critical, effort));
+            },
+            &|effort| drop(divide(region, closure, class, effort)),
         ];
         for ((search, most), allowed) in searches.into_iter().zip(&mut all).zip(allowed) {
             let steps = most_steps_between_looks(120, search);

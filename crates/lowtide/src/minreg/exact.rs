@@ -17,9 +17,10 @@ pub use super::options::Options;
 use super::decide::MOST_FOR_SEARCH;
 use super::race::{FIRST_STRIDE, GROWTH};
 use super::solver::{Solver, bound_by_cuts};
+use super::valleys::order_through_valleys;
 use super::windows::Windows;
 use crate::analysis::closure::Closure;
-use crate::analysis::limits::{binding_limits, is_within, peaks};
+use crate::analysis::limits::{binding_limits, fits, is_within, peaks};
 use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
@@ -58,6 +59,13 @@ const WIDE_GAP: u32 = 5;
 const SHARE_OF_FIRST_WINDOWS: u32 = 8;
 const SHARE_OF_WINDOWS: u32 = 32;
 
+/// The part of the effort for an order through valleys, after the first open turn.
+const SHARE_OF_VALLEYS: u32 = 12;
+
+/// After each open turn, pairs of critical instructions and excerpts have so many times its steps.
+const TURNS_FOR_PAIRS: u64 = 4;
+const TURNS_FOR_EXCERPTS: u64 = 1;
+
 /// The part of a turn for a window, and the least number of steps.
 const STEP_OF_WINDOW: u64 = 64;
 const LEAST_STEP_OF_WINDOW: u64 = 40_000;
@@ -95,6 +103,19 @@ pub(crate) fn minimise_on(
     options: Options,
 ) -> Answer {
     let mut effort = options.budget.effort(region.len());
+    minimise_within(region, closure, class, others, start, options, &mut effort)
+}
+
+/// As [`minimise_on`], with the rest of a budget.
+pub(super) fn minimise_within(
+    region: &Region,
+    closure: &Closure,
+    class: ClassId,
+    others: &[Option<u32>],
+    start: &[InstrId],
+    options: Options,
+    effort: &mut Effort,
+) -> Answer {
     let mut others = others.to_vec();
     others.iter_mut().skip(class.index()).take(1).for_each(|limit| *limit = None);
     // If no order meets the limits, a bound without them is still valid.
@@ -103,7 +124,7 @@ pub(crate) fn minimise_on(
     if let Some((bound, _)) = pressure_at_ends(region).get(class.index()) {
         watch.begin(peaks(region, start)[class.index()], *bound);
     }
-    let cuts = bound_by_cuts(region, class, closure, start, options.rules, &mut effort);
+    let cuts = bound_by_cuts(region, class, closure, start, options.rules, effort);
     let mut answer = Answer {
         order: start.to_vec(),
         peak: cuts.hint_peak,
@@ -135,11 +156,11 @@ pub(crate) fn minimise_on(
         }
     }
     limits[class.index()] = Some(answer.peak);
-    let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, &mut effort);
+    let mut solver = Solver::new(region, closure, limits.clone(), &answer.order, options, effort);
     let by_search = |solver: &Solver| Reason::Search { rules: options.rules, nodes: solver.states };
     if options.rules.cuts && options.rules.superiority && !effort.is_spent() {
         // The new dependences make cuts stronger.
-        let bound = solver.bound(class, &mut effort).min(answer.peak);
+        let bound = solver.bound(class, effort).min(answer.peak);
         if bound > answer.bound {
             (answer.bound, answer.reason) = (bound, by_search(&solver));
             watch.proved(0, bound);
@@ -147,8 +168,7 @@ pub(crate) fn minimise_on(
     }
     let mut turn = FIRST_STRIDE;
     while answer.peak > answer.bound && !effort.is_spent() {
-        let (verdict, bound) =
-            ask_and_climb(&mut solver, class, answer.bound, answer.peak, turn, &mut effort);
+        let (verdict, bound) = ask_and_climb(&mut solver, class, answer.bound, answer.peak, turn, effort);
         if bound > answer.bound {
             (answer.bound, answer.reason) = (bound, by_search(&solver));
         }
@@ -156,6 +176,18 @@ pub(crate) fn minimise_on(
             Verdict::Yes(order) => (answer.order, answer.peak) = (order, solver.peak(class)),
             Verdict::No(()) => (answer.bound, answer.reason) = (answer.peak, by_search(&solver)),
             Verdict::Unknown => {
+                if turn == FIRST_STRIDE && windows.are_possible() {
+                    let better = effort.with_share(SHARE_OF_VALLEYS, |share| {
+                        through_valleys(region, closure, class, &limits, &mut answer, options, share)
+                    });
+                    if better {
+                        solver.adopt(class, &answer.order);
+                    }
+                }
+                let bound = climb(&mut solver, class, answer.bound, answer.peak, turn, effort);
+                if bound > answer.bound {
+                    (answer.bound, answer.reason) = (bound, by_search(&solver));
+                }
                 turn *= GROWTH;
                 if windows.are_possible() && answer.peak - answer.bound >= LEAST_GAP {
                     let steps = (turn / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
@@ -173,6 +205,39 @@ pub(crate) fn minimise_on(
     }
     answer.nodes += solver.states;
     answer
+}
+
+/// Order the region through its valleys. Return whether this lowers the peak.
+fn through_valleys(
+    region: &Region,
+    closure: &Closure,
+    class: ClassId,
+    limits: &[Option<u32>],
+    answer: &mut Answer,
+    options: Options,
+    effort: &mut Effort,
+) -> bool {
+    let Answer { order: guide, peak, nodes, .. } = answer;
+    let order = order_through_valleys(region, closure, class, limits, guide, options, effort, nodes);
+    let Some(order) = order else { return false };
+    let all = peaks(region, &order);
+    let is_better = all[class.index()] < *peak && fits(&all, limits);
+    if is_better {
+        (*guide, *peak) = (order, all[class.index()]);
+    }
+    is_better
+}
+
+/// Raise the bound by pairs of critical instructions, and by excerpts, with a multiple of a turn.
+fn climb(solver: &mut Solver, class: ClassId, bound: u32, peak: u32, turn: u64, effort: &mut Effort) -> u32 {
+    let half = effort.steps / 2;
+    let bound = effort.with_steps(half.min(turn * TURNS_FOR_PAIRS), |share| {
+        solver.climb_by_pairs(class, bound, peak, share)
+    });
+    let half = effort.steps / 2;
+    effort.with_steps(half.min(turn * TURNS_FOR_EXCERPTS), |share| {
+        solver.climb_by_excerpts(class, bound, peak, share)
+    })
 }
 
 /// Look for a lower peak in windows of the best order. Return whether there is one.

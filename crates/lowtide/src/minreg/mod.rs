@@ -15,12 +15,15 @@
 //! | `race` | two searches of a part, from both ends of time |
 //! | `rounds`, `crew` | many searches of a part that share their failed states, and their threads |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
+//! | `excerpts` | bounds from some of the instructions alone |
+//! | `valleys` | an order through downsets of low pressure |
 //! | `windows` | orders with a lower peak, by searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
 
 mod crew;
 mod decide;
 pub mod exact;
+mod excerpts;
 pub(crate) mod forced_order;
 mod local_min;
 #[cfg(test)]
@@ -34,6 +37,7 @@ mod rounds;
 mod search;
 mod solver;
 pub(crate) mod superiority;
+pub(crate) mod valleys;
 mod windows;
 
 pub use crate::proof::Rules;

@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Rules;
-use super::forced_order::forced_order;
+use super::excerpts::refute;
+use super::forced_order::{critical, forced_critical_order, forced_order};
 use super::memory::Memory;
 use super::options::Options;
 use super::part::Part;
@@ -39,6 +40,9 @@ const MOST_STATES: usize = 1 << 23;
 /// The time to make a part, for each instruction of the region.
 const NANOS_PER_VISIT: u64 = 10;
 
+/// Each limit of a climb by pairs gets one of so many parts of the effort that is left.
+const PARTS_PER_LIMIT: u32 = 3;
+
 /// A part of the region with its state of knowledge.
 struct Piece {
     /// The part, with dependences that are harmless under any limit below its peak.
@@ -57,6 +61,8 @@ pub(super) struct Solver<'a> {
     /// The limits on all classes. Only the one on the class in question changes.
     limits: Vec<Option<u32>>,
     pieces: Vec<Piece>,
+    /// The bound and the peak for which pairs of critical instructions bring nothing more.
+    pairs_settled: Option<(u32, u32)>,
     /// The expanded states.
     pub(super) states: u64,
 }
@@ -93,7 +99,7 @@ impl<'a> Solver<'a> {
             Some(Piece { part, order, peaks, memories, tightened_for: None })
         });
         let pieces = pieces.collect();
-        Solver { options, limits, pieces, states: 0 }
+        Solver { options, limits, pieces, pairs_settled: None, states: 0 }
     }
 
     /// Return the bound by cuts of the parts with all their dependences.
@@ -188,6 +194,107 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// Raise a bound by pairs of critical instructions: the highest limit first, then by bisection. Dependences for a
+    /// limit hold for lower ones as well.
+    pub(super) fn climb_by_pairs(
+        &mut self,
+        class: ClassId,
+        bound: u32,
+        peak: u32,
+        effort: &mut Effort,
+    ) -> u32 {
+        let mut bound = bound;
+        if !self.options.rules.forced_order || self.pairs_settled == Some((bound, peak)) {
+            return bound;
+        }
+        let mut limits = self.limits.clone();
+        for piece in &mut self.pieces {
+            limits[class.index()] = Some(peak - 1);
+            if fits(&piece.peaks, &limits) {
+                continue;
+            }
+            let mut closure = Closure::new(&piece.part.region);
+            let mut most = peak - 1;
+            let mut limit = most;
+            while bound <= most && !effort.is_spent() {
+                limits[class.index()] = Some(limit);
+                let region = &piece.part.region;
+                let critical = critical(region, &limits);
+                let mut tighter = closure.clone();
+                let found = effort.with_share(PARTS_PER_LIMIT, |share| {
+                    forced_critical_order(region, &mut tighter, &limits, &critical, share)
+                });
+                match found {
+                    None => bound = limit + 1,
+                    Some(found) => {
+                        closure = tighter;
+                        if limit == peak - 1 {
+                            // All questions to come have this limit or a lower one, so the part keeps these dependences.
+                            let source: Vec<InstrId> = region.instrs().collect();
+                            if let Some(part) = piece.part.with(&found, &source) {
+                                closure = Closure::new(&part.region);
+                                piece.part = part;
+                            }
+                        }
+                        if limit == bound {
+                            break;
+                        }
+                        most = limit - 1;
+                    }
+                }
+                limit = bound.midpoint(most);
+            }
+        }
+        if !effort.is_spent() {
+            self.pairs_settled = Some((bound, peak));
+        }
+        bound
+    }
+
+    /// Raise a bound by excerpts, one limit after the other.
+    pub(super) fn climb_by_excerpts(
+        &mut self,
+        class: ClassId,
+        bound: u32,
+        peak: u32,
+        effort: &mut Effort,
+    ) -> u32 {
+        let mut bound = bound;
+        if !self.options.rules.excerpts {
+            return bound;
+        }
+        let mut limits = self.limits.clone();
+        for piece in &self.pieces {
+            while bound < peak && !effort.is_spent() {
+                limits[class.index()] = Some(bound);
+                if fits(&piece.peaks, &limits) {
+                    break;
+                }
+                // Dependences that the limit forces make excerpts stronger.
+                let tighter = effort.with_share(PARTS_PER_LIMIT, |share| {
+                    if !self.options.rules.forced_order {
+                        return Some(piece.part.clone());
+                    }
+                    let region = &piece.part.region;
+                    let source: Vec<InstrId> = region.instrs().collect();
+                    let critical = critical(region, &limits);
+                    forced_critical_order(region, &mut Closure::new(region), &limits, &critical, share)
+                        .and_then(|found| piece.part.with(&found, &source))
+                });
+                let is_refuted = tighter.is_none_or(|part| {
+                    effort.with_share(2, |share| {
+                        refute(&part.region, class, bound, self.options, share, &mut self.states)
+                    })
+                });
+                if !is_refuted {
+                    break;
+                }
+                bound += 1;
+            }
+        }
+        bound
+    }
+
     /// Return a climber, which raises a bound while the solver is busy.
     pub(super) fn climber(&self) -> Climber<'a> {
         let parts = self.pieces.iter().map(|piece| (piece.part.clone(), piece.peaks.clone()));
@@ -269,9 +376,11 @@ fn tighten_within(
     effort: &mut Effort,
 ) -> Verdict<Vec<InstrId>> {
     if rules.forced_order {
-        let found = forced_order(&part.region, &mut Closure::new(&part.region), limits, &[], effort);
-        let source: Vec<InstrId> = part.region.instrs().collect();
-        match part.with(&found, &source) {
+        let region = &part.region;
+        let critical = critical(region, limits);
+        let found = forced_order(region, &mut Closure::new(region), limits, &[], &critical, effort);
+        let source: Vec<InstrId> = region.instrs().collect();
+        match found.and_then(|found| part.with(&found, &source)) {
             Some(tighter) => *part = tighter,
             None => return Verdict::No(()),
         }
@@ -376,10 +485,11 @@ mod tests {
             let optimum = Small::new(&region, &[]).lowest(0, &limits).unwrap();
             let (mut peak, mut bound) = (start_peaks[0], pressure_at_ends(&region)[0].0);
             limits[class.index()] = Some(peak);
-            let is_on = [(); 6].map(|()| random.chance(50));
-            let [free_moves, commit, split, cuts, forced_order, superiority] = is_on;
+            let is_on = [(); 7].map(|()| random.chance(50));
+            let [free_moves, commit, split, cuts, forced_order, superiority, excerpts] = is_on;
             let memory = region.len() > 8 || random.chance(50);
-            let rules = Rules { free_moves, commit, split, memory, cuts, forced_order, superiority };
+            let rules =
+                Rules { free_moves, commit, split, memory, cuts, forced_order, superiority, excerpts };
             let options = Options { rules, ..Options::new(Budget::default()) };
             let mut effort = Effort::UNBOUNDED;
             let mut solver = Solver::new(&region, &closure, limits, &start, options, &mut effort);
@@ -402,6 +512,9 @@ mod tests {
                         let never = AtomicBool::new(false);
                         (bound, _) =
                             solver.climber().climb(class, bound, peak - 1, turn, &mut effort, &never);
+                        let share = |steps: u64| Effort { steps, deadline: None };
+                        bound = solver.climb_by_pairs(class, bound, peak, &mut share(20 * turn));
+                        bound = solver.climb_by_excerpts(class, bound, peak, &mut share(4 * turn));
                         turn += LEAST_EFFORT;
                     }
                 }

@@ -90,7 +90,7 @@ impl<'a> Windows<'a> {
         };
         while peak > bound && !is_over(effort, last_success, patience) {
             let batch: Vec<_> =
-                (1..=BATCH).map(|next| self.choose(&pressure, peak, failures + next)).collect();
+                (1..=BATCH).map(|next| choose(&mut self.random, &pressure, peak, failures + next)).collect();
             limits[self.class.index()] = Some(peak - 1);
             let share = effort.up_to(turn);
             let (threads, together) = match self.options.budget.threads {
@@ -131,20 +131,6 @@ impl<'a> Windows<'a> {
         best
     }
 
-    /// Choose a window: two boundaries with less than the peak, one before a place with the peak, one after it.
-    fn choose(&mut self, pressure: &[u32], peak: u32, failures: usize) -> Option<(usize, usize)> {
-        let places: Vec<usize> = (0..pressure.len()).filter(|&place| pressure[place] == peak).collect();
-        let place = self.random.pick(&places);
-        let sizes = (FIRST_SIZES + failures / TRIALS_PER_SIZE).min(MOST_SIZES);
-        let reach = LEAST_REACH << self.random.below(sizes);
-        let [before, after] = [(); 2].map(|()| reach / 4 + self.random.below(reach));
-        let last = pressure.len() - 1;
-        let least = |from: usize, to: usize| (from..=to).min_by_key(|&place| pressure[place]);
-        let from = least(place.saturating_sub(2 * before), place.saturating_sub(before))?;
-        let to = least((place + after).min(last), (place + 2 * after).min(last))?;
-        (pressure[from] < peak && pressure[to] < peak).then_some((from, to))
-    }
-
     /// Look for an order of a window within the limits.
     fn search(
         &self,
@@ -183,12 +169,32 @@ struct Searched {
     expanded: u64,
 }
 
-fn highest(pressure: &[u32]) -> u32 {
+/// Choose a window: two boundaries with less than the peak, one before a place with the peak, one after it.
+/// After more `failures`, windows are larger.
+pub(super) fn choose(
+    random: &mut Random,
+    pressure: &[u32],
+    peak: u32,
+    failures: usize,
+) -> Option<(usize, usize)> {
+    let places: Vec<usize> = (0..pressure.len()).filter(|&place| pressure[place] == peak).collect();
+    let place = random.pick(&places);
+    let sizes = (FIRST_SIZES + failures / TRIALS_PER_SIZE).min(MOST_SIZES);
+    let reach = LEAST_REACH << random.below(sizes);
+    let [before, after] = [(); 2].map(|()| reach / 4 + random.below(reach));
+    let last = pressure.len() - 1;
+    let least = |from: usize, to: usize| (from..=to).min_by_key(|&place| pressure[place]);
+    let from = least(place.saturating_sub(2 * before), place.saturating_sub(before))?;
+    let to = least((place + after).min(last), (place + 2 * after).min(last))?;
+    (pressure[from] < peak && pressure[to] < peak).then_some((from, to))
+}
+
+pub(super) fn highest(pressure: &[u32]) -> u32 {
     pressure.iter().copied().max().unwrap_or(0)
 }
 
 /// Return the pressure at every boundary of an order.
-fn pressure_along(region: &Region, class: ClassId, order: &[InstrId]) -> Vec<u32> {
+pub(super) fn pressure_along(region: &Region, class: ClassId, order: &[InstrId]) -> Vec<u32> {
     let mut tracker = Tracker::new(region);
     let start = tracker.now(class);
     let after = order.iter().map(|&instr| {

@@ -276,9 +276,10 @@ impl<'a> Pass<'a> {
         }
         if self.rules.forced_order {
             let known: Vec<&[InstrId]> = self.known.iter().map(|order| &order[..]).collect();
+            let limits = &self.limits;
             edges.extend(
                 self.effort
-                    .with_share(4, |share| forced_order(region, &mut closure, &self.limits, &known, share)),
+                    .with_share(4, |share| forced_order(region, &mut closure, limits, &known, &[], share))?,
             );
         }
         Part::with_dependences(region, &edges, &self.answer.order)
