@@ -162,7 +162,8 @@ mod tests {
                 assert_eq!(Some(&found), order(3_000_000).as_ref());
                 assert_eq!(order(10), None);
                 better += usize::from(peaks(&region, &found)[0] < peaks(&region, &guide)[0]);
-                let borders = divide(&region, &closure, CLASS, &mut Effort::UNBOUNDED).expect("no limit");
+                let mut unbounded = Effort::UNBOUNDED;
+                let borders = divide(&region, &closure, CLASS, &mut unbounded).expect("no limit");
                 assert!(borders.is_sorted_by_key(BitSet::count) && borders[0].is_empty());
                 divided += usize::from(borders.len() > 2);
             }
