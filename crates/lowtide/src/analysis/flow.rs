@@ -344,16 +344,21 @@ pub struct DownsetMin<'a> {
     /// [`Arcs::room_back`] with a (nearly always maximal) flow without bounds, and that flow.
     free_room: Vec<u32>,
     free_flow: u32,
-    /// The same for the query that was kept, with its flow and sides.
-    kept_room: Vec<u32>,
-    kept_flow: u32,
-    kept_sides: Vec<Side>,
+    kept: [Kept; 2],
     /// The weight that is live at every boundary.
     constant: u32,
     /// The last query, its flow, and whether its answer was exact.
     sides: Vec<Side>,
     last_flow: u32,
     is_exact: bool,
+}
+
+/// The flow of a query that was kept: [`Arcs::room_back`] with it, and the sides of the query.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    room: Vec<u32>,
+    flow: u32,
+    sides: Vec<Side>,
 }
 
 /// The weights of the sum that [`DownsetMin`] minimises over downsets.
@@ -450,9 +455,7 @@ impl<'a> DownsetMin<'a> {
             node_of,
             free_room,
             free_flow,
-            kept_room: Vec::new(),
-            kept_flow: 0,
-            kept_sides: Vec::new(),
+            kept: [Kept::default(), Kept::default()],
             constant,
             sides: vec![Side::Free; region.len()],
             last_flow: 0,
@@ -471,20 +474,29 @@ impl<'a> DownsetMin<'a> {
         self.augment_from(self.free_flow, limit, effort)
     }
 
-    /// Keep the flow of the last query for [`DownsetMin::min_beyond`].
-    pub(crate) fn keep(&mut self) {
-        self.kept_room.clone_from(&self.network.arcs.room_back);
-        self.kept_sides.clone_from(&self.sides);
-        self.kept_flow = self.last_flow;
+    /// Keep the flow of the last query at one of two places, for [`DownsetMin::min_beyond`].
+    pub(crate) fn keep(&mut self, place: usize) {
+        let kept = &mut self.kept[place];
+        kept.room.clone_from(&self.network.arcs.room_back);
+        kept.sides.clone_from(&self.sides);
+        kept.flow = self.last_flow;
     }
 
     /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept. Its flow is
     /// feasible for the new query as well, so the work starts from there.
-    pub(crate) fn min_beyond(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
-        debug_assert!(self.kept_sides.iter().zip(sides).all(|(old, new)| *old == Side::Free || old == new));
+    pub(crate) fn min_beyond(
+        &mut self,
+        place: usize,
+        sides: &[Side],
+        limit: u32,
+        effort: &mut Effort,
+    ) -> Minimum {
+        let kept = &self.kept[place];
+        debug_assert!(kept.sides.iter().zip(sides).all(|(old, new)| *old == Side::Free || old == new));
+        self.network.arcs.room_back.copy_from_slice(&kept.room);
+        let flow = kept.flow;
         self.take_sides(sides);
-        self.network.arcs.room_back.copy_from_slice(&self.kept_room);
-        self.augment_from(self.kept_flow, limit, effort)
+        self.augment_from(flow, limit, effort)
     }
 
     fn take_sides(&mut self, sides: &[Side]) {

@@ -96,6 +96,24 @@ impl<'a> Live<'a> {
             peak.between = peak.between.max(now);
         }
     }
+
+    /// Take back an instruction whose successors are not scheduled.
+    pub(crate) fn take_back(&mut self, instr: InstrId) {
+        for &id in self.region.used_values(instr) {
+            let need = &mut self.needs[id.index()];
+            if *need == 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] += value.weight;
+            }
+            *need += 1;
+        }
+        for &id in self.region.defined_values(instr) {
+            if self.needs[id.index()] > 0 {
+                let value = &self.region.values()[id.index()];
+                self.now[value.class.index()] -= value.weight;
+            }
+        }
+    }
 }
 
 /// Return the peak of each class along an order.
@@ -154,20 +172,7 @@ impl<'a> Tracker<'a> {
     pub fn undo(&mut self) -> Option<InstrId> {
         let instr = self.scheduled.pop()?;
         self.peaks.truncate(self.peaks.len() - self.live.now.len());
-        for &id in self.live.region.used_values(instr) {
-            let need = &mut self.live.needs[id.index()];
-            if *need == 0 {
-                let value = &self.live.region.values()[id.index()];
-                self.live.now[value.class.index()] += value.weight;
-            }
-            *need += 1;
-        }
-        for &id in self.live.region.defined_values(instr) {
-            if self.live.needs[id.index()] > 0 {
-                let value = &self.live.region.values()[id.index()];
-                self.live.now[value.class.index()] -= value.weight;
-            }
-        }
+        self.live.take_back(instr);
         Some(instr)
     }
 }

@@ -15,7 +15,7 @@ use crate::index::{ClassId, InstrId};
 use crate::list::few_registers::{few_registers, few_registers_on};
 use crate::minreg::Rules;
 use crate::minreg::exact::{self, Decision, minimise, within};
-use crate::minreg::forced_order::{critical, forced_critical_order, forced_order};
+use crate::minreg::forced_order::{critical, forced_order, forced_order_among};
 use crate::minreg::made::{Made, fits};
 use crate::minreg::superiority::superiority;
 use crate::minreg::valleys::divide;
@@ -149,10 +149,10 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
         let searches: [&dyn Fn(&mut Effort); 5] = [
             &|effort| drop(Seeker::new(region, class, closure).judge(&start, 0, region.len(), limit, effort)),
             &|effort| drop(superiority(region, &mut closure.clone(), effort)),
-            &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], &[], effort)),
+            &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], 1, effort)),
             &|effort| {
-                let critical = critical(region, &limits);
-                drop(forced_critical_order(region, &mut closure.clone(), &limits, &critical, effort));
+                let instrs = critical(region, &limits, 128);
+                drop(forced_order_among(region, &mut closure.clone(), &limits, &instrs, 1, effort));
             },
             &|effort| drop(divide(region, closure, class, effort)),
         ];

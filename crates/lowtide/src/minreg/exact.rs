@@ -63,7 +63,7 @@ const SHARE_OF_WINDOWS: u32 = 32;
 const SHARE_OF_VALLEYS: u32 = 12;
 
 /// After each open turn, pairs of critical instructions and excerpts have so many times its steps.
-const TURNS_FOR_PAIRS: u64 = 4;
+const TURNS_FOR_PAIRS: u64 = 8;
 const TURNS_FOR_EXCERPTS: u64 = 1;
 
 /// The part of a turn for a window, and the least number of steps.

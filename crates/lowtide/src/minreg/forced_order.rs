@@ -15,55 +15,60 @@
 //! limit: there is no order within it.
 //!
 //! A region has too many pairs to examine all of them. The pairs of *critical* instructions come first: those at
-//! places of a good order that exceed the limit.
+//! places of a good order that exceed the limit. Downsets within the limit from earlier cuts
+//! ([`witnesses`](super::witnesses)) settle most pairs without a cut.
+//!
+//! The moments of a few instructions are examined at the same time, on all threads. Each starts from the same
+//! dependences, so the result is the same on any number of threads.
 
+use std::sync::{Mutex, PoisonError};
+
+use super::witnesses::{Probe, Witnesses, is_closed};
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
 use crate::analysis::pressure::Tracker;
 use crate::bits::{BitMatrix, BitSet, Bits};
 use crate::budget::Effort;
-use crate::index::InstrId;
+use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::threads;
 
-/// The numbers of critical instructions: few at first, since pairs of more of them take longer.
-const CRITICAL: [usize; 4] = [16, 48, 128, 320];
+/// The instructions whose moments are examined at the same time.
+const BATCH: usize = 16;
 
 /// Find dependences that follow from limits, within the effort. They are also added to `closure`. `known` are
-/// orders within the limits: a pair that is reversed in one of them is not examined. Half of the effort is for pairs of
-/// [`critical`] instructions. `None` if no order is within the limits.
+/// orders within the limits: a pair that is reversed in one of them is not examined. `None` if no order is within
+/// the limits.
 pub(crate) fn forced_order(
     region: &Region,
     closure: &mut Closure,
     limits: &[Option<u32>],
     known: &[&[InstrId]],
-    critical: &[Vec<InstrId>],
+    threads: usize,
     effort: &mut Effort,
 ) -> Option<Vec<(InstrId, InstrId)>> {
-    let mut pairs = Pairs::new(region, closure, limits, known);
-    if !critical.is_empty() && !effort.with_share(2, |share| pairs.examine_critical(closure, critical, share))
-    {
-        return None;
-    }
     let all: Vec<InstrId> = region.instrs().collect();
+    let mut pairs = Pairs::new(region, closure, limits, known);
     // One moment of four: the others of all pairs would take too long.
-    pairs.examine(closure, &all, &MOMENTS[..1], effort).then_some(pairs.found)
+    pairs.examine(closure, &all, &MOMENTS[..1], threads, effort).then_some(pairs.found)
 }
 
-/// As [`forced_order`], for pairs of critical instructions only.
-pub(crate) fn forced_critical_order(
+/// As [`forced_order`], for pairs of some instructions only, in the order of the region.
+pub(crate) fn forced_order_among(
     region: &Region,
     closure: &mut Closure,
     limits: &[Option<u32>],
-    critical: &[Vec<InstrId>],
+    instrs: &[InstrId],
+    threads: usize,
     effort: &mut Effort,
 ) -> Option<Vec<(InstrId, InstrId)>> {
     let mut pairs = Pairs::new(region, closure, limits, &[]);
-    pairs.examine_critical(closure, critical, effort).then_some(pairs.found)
+    pairs.examine(closure, instrs, &MOMENTS, threads, effort).then_some(pairs.found)
 }
 
-/// Return critical instructions, few ones first: those at places where the order of the region exceeds a limit. If there are
-/// too few of them, those at the highest places below it, too.
-pub(crate) fn critical(region: &Region, limits: &[Option<u32>]) -> Vec<Vec<InstrId>> {
+/// Return a number of critical instructions, or fewer: those at places where the order of the region exceeds a limit. If
+/// there are too few of them, those at the highest places below it, too.
+pub(crate) fn critical(region: &Region, limits: &[Option<u32>], count: usize) -> Vec<InstrId> {
     let mut tracker = Tracker::new(region);
     let height = |tracker: &Tracker| {
         let limited = region.class_ids().filter_map(|class| Some((class, limits[class.index()]?)));
@@ -78,16 +83,10 @@ pub(crate) fn critical(region: &Region, limits: &[Option<u32>]) -> Vec<Vec<Instr
     let heights: Vec<i64> = heights.collect();
     let mut sorted = heights.clone();
     sorted.sort_unstable();
-    let enough = CRITICAL.map(|count| {
-        let least = sorted[sorted.len().saturating_sub(count)].min(1);
-        let instrs: Vec<InstrId> = region.instrs().filter(|instr| heights[instr.index()] >= least).collect();
-        let count = count.min(instrs.len());
-        (0..count).map(|number| instrs[number * instrs.len() / count]).collect()
-    });
-    // Larger numbers than that of all instructions bring nothing more.
-    let mut enough = enough.to_vec();
-    enough.dedup_by_key(|instrs: &mut Vec<InstrId>| instrs.len());
-    enough
+    let least = sorted[sorted.len().saturating_sub(count)].min(1);
+    let instrs: Vec<InstrId> = region.instrs().filter(|instr| heights[instr.index()] >= least).collect();
+    let count = count.min(instrs.len());
+    (0..count).map(|number| instrs[number * instrs.len() / count]).collect()
 }
 
 /// A moment next to an instruction, and whether the other instruction of a pair is done then.
@@ -97,50 +96,63 @@ struct Moment {
     is_other_done: bool,
 }
 
+/// Moments that start from the same cut are next to each other.
 const MOMENTS: [Moment; 4] = [
     Moment { is_after: false, is_other_done: true },
-    Moment { is_after: true, is_other_done: false },
     Moment { is_after: false, is_other_done: false },
+    Moment { is_after: true, is_other_done: false },
     Moment { is_after: true, is_other_done: true },
 ];
 
+/// A class with a limit.
+struct Limited<'a> {
+    class: ClassId,
+    limit: u32,
+    cut: DownsetMin<'a>,
+    witnesses: Witnesses,
+}
+
 struct Pairs<'a> {
     region: &'a Region,
-    /// The least pressure of each limited class, with its limit.
-    minima: Vec<(DownsetMin<'a>, u32)>,
+    limited: Vec<Limited<'a>>,
     /// For each instruction, all that come before it in a known order.
     seen: BitMatrix,
     /// The instructions whose moments have changed since they were examined.
     changed: BitSet,
-    sides: Vec<Side>,
-    set: BitSet,
-    settled: BitSet,
     found: Vec<(InstrId, InstrId)>,
+}
+
+/// What the moments of an instruction have shown.
+#[derive(Default)]
+struct Outcome {
+    /// Whether no order passes the instruction within the limits.
+    is_impossible: bool,
+    found: Vec<(InstrId, InstrId)>,
+    /// Downsets within the limit on a class, which is the one with this number.
+    witnesses: Vec<(usize, BitSet)>,
+    /// The steps, and whether they were enough for all moments.
+    steps: u64,
+    is_complete: bool,
 }
 
 impl<'a> Pairs<'a> {
     fn new(region: &'a Region, closure: &Closure, limits: &[Option<u32>], known: &[&[InstrId]]) -> Self {
-        let classes = region.class_ids().filter_map(|class| Some((class, limits[class.index()]?)));
+        let limited = region.class_ids().filter_map(|class| {
+            let cut = || DownsetMin::new(region, class, closure);
+            limits[class.index()].map(|limit| Limited {
+                class,
+                limit,
+                cut: cut(),
+                witnesses: Witnesses::default(),
+            })
+        });
         Pairs {
             region,
-            minima: classes.map(|(class, limit)| (DownsetMin::new(region, class, closure), limit)).collect(),
+            limited: limited.collect(),
             seen: seen_before(region.len(), known),
-            changed: BitSet::new(region.len()),
-            sides: vec![Side::Free; region.len()],
-            set: BitSet::new(region.len()),
-            settled: BitSet::new(region.len()),
+            changed: BitSet::full(region.len()),
             found: Vec::new(),
         }
-    }
-
-    /// Examine more and more of the critical instructions. Return false if no order is within the limits.
-    fn examine_critical(
-        &mut self,
-        closure: &mut Closure,
-        critical: &[Vec<InstrId>],
-        effort: &mut Effort,
-    ) -> bool {
-        critical.iter().all(|instrs| self.examine(closure, instrs, &MOMENTS, effort))
     }
 
     /// Examine all pairs of some instructions until nothing changes. Return false if no order is within the limits.
@@ -149,25 +161,234 @@ impl<'a> Pairs<'a> {
         closure: &mut Closure,
         instrs: &[InstrId],
         moments: &[Moment],
+        threads: usize,
         effort: &mut Effort,
     ) -> bool {
-        self.changed.fill();
-        let mut has_changed = true;
-        while has_changed {
-            has_changed = false;
-            for &x in instrs {
-                if !self.changed.contains(x) {
+        let others = Others { sorted: instrs, mixed: &mixed(instrs) };
+        let idle: Mutex<Vec<Examiner>> = Mutex::new(Vec::new());
+        let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = 0;
+        loop {
+            let is_changed = |place: &usize| self.changed.contains(instrs[*place]);
+            let places = || (next..instrs.len()).filter(is_changed).take(BATCH);
+            let batch: Vec<InstrId> = places().map(|place| instrs[place]).collect();
+            let Some(last) = places().last() else {
+                if next == 0 {
+                    return true;
+                }
+                next = 0;
+                continue;
+            };
+            next = last + 1;
+            effort.spend(batch.len() as u64);
+            let share = effort.up_to(effort.steps / batch.len() as u64);
+            let outcomes = threads::map(threads, batch.len(), |number| {
+                let examiner = lock().pop();
+                let mut examiner = examiner.unwrap_or_else(|| Examiner::new(self));
+                let outcome = examiner.examine(self, closure, batch[number], moments, others, share);
+                lock().push(examiner);
+                outcome
+            });
+            if !self.learn(closure, &batch, outcomes, effort) {
+                return false;
+            }
+            if effort.is_spent() {
+                return true;
+            }
+        }
+    }
+
+    /// Take over what moments have shown. Return false if no order is within the limits.
+    fn learn(
+        &mut self,
+        closure: &mut Closure,
+        instrs: &[InstrId],
+        outcomes: Vec<Outcome>,
+        effort: &mut Effort,
+    ) -> bool {
+        let known = self.found.len();
+        instrs.iter().for_each(|&x| self.changed.remove(x));
+        for (&x, outcome) in instrs.iter().zip(&outcomes) {
+            effort.spend(outcome.steps);
+            if outcome.is_impossible {
+                return false;
+            }
+            self.changed.insert_if(x, !outcome.is_complete);
+            for &(before, after) in &outcome.found {
+                if closure.reaches(after, before) {
+                    return false;
+                }
+                if closure.reaches(before, after) {
                     continue;
                 }
-                self.changed.remove(x);
-                has_changed = true;
-                for class in 0..self.minima.len() {
-                    for &moment in moments {
-                        if self.is_impossible(closure, class, x, moment, instrs, effort) {
-                            return false;
+                for related in [closure.ancestors(before), closure.descendants(after)] {
+                    self.changed.unite(related);
+                }
+                self.changed.insert(before);
+                self.changed.insert(after);
+                closure.add(before, after);
+                self.found.push((before, after));
+            }
+        }
+        let new = &self.found[known..];
+        self.limited.iter_mut().for_each(|limited| limited.witnesses.retain_closed(new));
+        for (number, set) in outcomes.into_iter().flat_map(|outcome| outcome.witnesses) {
+            effort.spend(self.found.len() as u64 / 16);
+            if is_closed(&set, &self.found) {
+                self.limited[number].witnesses.add(set);
+            }
+        }
+        true
+    }
+}
+
+/// The other instructions of pairs: in the order of the region, and mixed.
+#[derive(Clone, Copy)]
+struct Others<'s> {
+    sorted: &'s [InstrId],
+    mixed: &'s [InstrId],
+}
+
+/// Return instructions in another order: the middle one first, then those in the middle of both halves, and so on. If a pair
+/// with y is possible, so are those with the ancestors of y. If it is not, nor are those with its descendants.
+fn mixed(instrs: &[InstrId]) -> Vec<InstrId> {
+    let size = instrs.len().next_power_of_two();
+    let reversed = |number: usize| number.reverse_bits().unbounded_shr(usize::BITS - size.ilog2());
+    (0..size).map(reversed).filter_map(|number| instrs.get(number).copied()).collect()
+}
+
+/// Examines the moments of one instruction after the other.
+struct Examiner<'a> {
+    cuts: Vec<DownsetMin<'a>>,
+    probe: Probe<'a>,
+    sides: Vec<Side>,
+    set: BitSet,
+    /// The ancestors and descendants of the instruction, with the dependences found here.
+    before: BitSet,
+    after: BitSet,
+    /// The other instructions with which the moments before it and after it are possible, not done and done.
+    possible: [[BitSet; 2]; 2],
+}
+
+/// The places of kept flows: with the ancestors and descendants of the instruction, and at a moment next to it.
+const AROUND: usize = 0;
+const NEXT_TO: usize = 1;
+
+impl<'a> Examiner<'a> {
+    fn new(pairs: &Pairs<'a>) -> Self {
+        let empty = || BitSet::new(pairs.region.len());
+        Examiner {
+            cuts: pairs.limited.iter().map(|limited| limited.cut.clone()).collect(),
+            probe: Probe::new(pairs.region),
+            sides: vec![Side::Free; pairs.region.len()],
+            set: empty(),
+            before: empty(),
+            after: empty(),
+            possible: [(); 2].map(|()| [empty(), empty()]),
+        }
+    }
+
+    fn examine(
+        &mut self,
+        pairs: &Pairs<'a>,
+        closure: &Closure,
+        x: InstrId,
+        moments: &[Moment],
+        others: Others,
+        effort: Effort,
+    ) -> Outcome {
+        self.before.copy_from(closure.ancestors(x));
+        self.after.copy_from(closure.descendants(x));
+        let mut outcome = Outcome { is_complete: true, ..Outcome::default() };
+        let mut left = effort;
+        for number in 0..pairs.limited.len() {
+            outcome.is_complete =
+                self.examine_class(pairs, closure, number, x, moments, others, &mut outcome, &mut left);
+            if outcome.is_impossible || !outcome.is_complete {
+                break;
+            }
+        }
+        outcome.steps = effort.steps - left.steps;
+        outcome
+    }
+
+    /// Examine the moments for one class. Return whether the effort was enough.
+    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    fn examine_class(
+        &mut self,
+        pairs: &Pairs<'a>,
+        closure: &Closure,
+        number: usize,
+        x: InstrId,
+        moments: &[Moment],
+        others: Others,
+        outcome: &mut Outcome,
+        effort: &mut Effort,
+    ) -> bool {
+        let limited = &pairs.limited[number];
+        let mut is_possible = self.recall(pairs, limited, x, effort);
+        let mut is_around = false;
+        for is_after in [false, true] {
+            let mut is_next_to = false;
+            for moment in moments.iter().filter(|moment| moment.is_after == is_after) {
+                let done = usize::from(moment.is_other_done);
+                let alone = (!is_possible[usize::from(is_after)]).then_some(None);
+                for other in alone.into_iter().chain(others.mixed.iter().copied().map(Some)) {
+                    if other
+                        .is_some_and(|y| self.is_settled(x, y, &self.possible[usize::from(is_after)][done]))
+                    {
+                        continue;
+                    }
+                    if effort.is_spent() {
+                        return false;
+                    }
+                    let excess = limited.limit + 1;
+                    if !is_around {
+                        self.place(closure, x, None, None, effort);
+                        let least = self.cuts[number].min(&self.sides, excess, effort);
+                        if !matches!(least, Minimum::Exact(_)) {
+                            outcome.is_impossible = least == Minimum::AtLeast(excess);
+                            return outcome.is_impossible;
                         }
-                        if effort.is_spent() {
-                            return true;
+                        self.cuts[number].keep(AROUND);
+                        is_around = true;
+                    }
+                    if !is_next_to {
+                        self.place(closure, x, Some(*moment), None, effort);
+                        let least = self.cuts[number].min_beyond(AROUND, &self.sides, excess, effort);
+                        if !matches!(least, Minimum::Exact(_)) {
+                            outcome.is_impossible = least == Minimum::AtLeast(excess);
+                            return outcome.is_impossible;
+                        }
+                        self.cuts[number].keep(NEXT_TO);
+                        is_next_to = true;
+                        is_possible[usize::from(is_after)] = true;
+                        for is_other_done in [false, true] {
+                            let moment = Moment { is_other_done, ..*moment };
+                            self.note(limited, number, closure, x, moment, others, outcome, effort);
+                        }
+                        if other.is_none_or(|y| {
+                            self.is_settled(x, y, &self.possible[usize::from(is_after)][done])
+                        }) {
+                            continue;
+                        }
+                    }
+                    let Some(y) = other else { continue };
+                    self.place(closure, x, Some(*moment), Some(y), effort);
+                    match self.cuts[number].min_beyond(NEXT_TO, &self.sides, excess, effort) {
+                        Minimum::Exact(_) => {
+                            self.note(limited, number, closure, x, *moment, others, outcome, effort);
+                        }
+                        Minimum::AtLeast(least) if least < excess => return false,
+                        Minimum::AtLeast(_) if moment.is_other_done => {
+                            outcome.found.push((x, y));
+                            self.after.unite(closure.descendants(y));
+                            self.after.insert(y);
+                        }
+                        Minimum::AtLeast(_) => {
+                            outcome.found.push((y, x));
+                            self.before.unite(closure.ancestors(y));
+                            self.before.insert(y);
                         }
                     }
                 }
@@ -176,65 +397,101 @@ impl<'a> Pairs<'a> {
         true
     }
 
-    /// Examine one moment with each of the other instructions. Return whether the moment itself exceeds the limit.
-    fn is_impossible(
+    /// Find out from witnesses and known orders which pairs are possible. Return whether the moments before the
+    /// instruction and after it are possible at all.
+    fn recall(&mut self, pairs: &Pairs, limited: &Limited, x: InstrId, effort: &mut Effort) -> [bool; 2] {
+        // In a known order, all that come before x are done just before it and just after it. All others are not.
+        let seen = pairs.seen.row(x);
+        let mut is_possible = [!seen.is_empty(); 2];
+        self.set.copy_from(seen);
+        if !seen.is_empty() {
+            self.set.complement();
+        }
+        for [not_done, done] in &mut self.possible {
+            done.copy_from(seen);
+            not_done.copy_from(&self.set);
+        }
+        effort.spend(limited.witnesses.count() as u64);
+        for (is_after, witness) in limited.witnesses.next_to(x, self.before.bits(), self.after.bits()) {
+            let [not_done, done] = &mut self.possible[usize::from(is_after)];
+            done.unite(witness);
+            self.set.copy_from(witness);
+            self.set.complement();
+            not_done.unite(&self.set);
+            is_possible[usize::from(is_after)] = true;
+        }
+        is_possible
+    }
+
+    /// Take note of a minimiser of the last cut, stretched as far as the limit allows.
+    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    fn note(
         &mut self,
-        closure: &mut Closure,
-        class: usize,
+        limited: &Limited,
+        number: usize,
+        closure: &Closure,
         x: InstrId,
         moment: Moment,
-        others: &[InstrId],
+        others: Others,
+        outcome: &mut Outcome,
         effort: &mut Effort,
-    ) -> bool {
-        let (cut, limit) = &mut self.minima[class];
-        // In a known order, all that come before x are done just before it and just after it. All others are not.
-        self.settled.copy_from(self.seen.row(x));
-        if !moment.is_other_done && !self.settled.is_empty() {
-            self.settled.complement();
+    ) {
+        let Moment { is_after, is_other_done } = moment;
+        // A minimiser and a witness visit all instructions.
+        effort.spend(self.sides.len() as u64 / 2);
+        match is_other_done {
+            true => self.cuts[number].largest(&mut self.set),
+            false => self.cuts[number].smallest(&mut self.set),
         }
-        let alone = [None].into_iter().chain(others.iter().copied().map(Some));
-        for other in alone {
-            if other.is_some_and(|y| self.settled.contains(y) || !closure.independent(x, y)) {
-                continue;
-            }
-            if effort.is_spent() {
-                return false;
-            }
-            effort.spend(self.region.len() as u64 / 4);
-            place(closure, x, moment, other, &mut self.sides);
-            let least = match other {
-                None => cut.min(&self.sides, *limit + 1, effort),
-                // The moment has not changed since, except for dependences of x that this loop has found.
-                Some(_) => cut.min_beyond(&self.sides, *limit + 1, effort),
-            };
-            match (least, other) {
-                (Minimum::Exact(_), _) => {
-                    if other.is_none() {
-                        cut.keep();
-                    }
-                    if moment.is_other_done {
-                        cut.largest(&mut self.set);
-                    } else {
-                        cut.smallest(&mut self.set);
-                        self.set.complement();
-                    }
-                    self.settled.unite(&self.set);
-                }
-                (Minimum::AtLeast(least), Some(y)) if least > *limit => {
-                    let pair = if moment.is_other_done { (x, y) } else { (y, x) };
-                    for related in [closure.ancestors(pair.0), closure.descendants(pair.1)] {
-                        self.changed.unite(related);
-                    }
-                    self.changed.insert(pair.0);
-                    self.changed.insert(pair.1);
-                    closure.add(pair.0, pair.1);
-                    self.found.push(pair);
-                }
-                (Minimum::AtLeast(least), None) if least > *limit => return true,
-                (Minimum::AtLeast(_), _) => return false,
-            }
-        }
-        false
+        let [not_done, done] = &mut self.possible[usize::from(is_after)];
+        let Examiner { before, after, .. } = self;
+        let settled = if is_other_done { &*done } else { &*not_done };
+        let is_fixed = |y: InstrId| y == x || settled.contains(y) || before.contains(y) || after.contains(y);
+        self.probe.stretch(
+            &mut self.set,
+            closure,
+            others.sorted,
+            is_fixed,
+            is_other_done,
+            limited.class,
+            limited.limit,
+            effort,
+        );
+        outcome.witnesses.push((number, self.set.clone()));
+        done.unite(&self.set);
+        self.set.complement();
+        not_done.unite(&self.set);
+    }
+
+    fn is_settled(&self, x: InstrId, y: InstrId, possible: &BitSet) -> bool {
+        y == x || possible.contains(y) || self.before.contains(y) || self.after.contains(y)
+    }
+
+    /// Place all instructions at a moment of x: done, ahead, or either. Without a moment, x itself can be either.
+    fn place(
+        &mut self,
+        closure: &Closure,
+        x: InstrId,
+        moment: Option<Moment>,
+        other: Option<InstrId>,
+        effort: &mut Effort,
+    ) {
+        effort.spend(self.sides.len() as u64 / 4);
+        self.sides.fill(Side::Free);
+        let mut mark = |related: Bits, side: Side| {
+            related.instrs().for_each(|instr| self.sides[instr.index()] = side);
+        };
+        mark(self.before.bits(), Side::In);
+        mark(self.after.bits(), Side::Out);
+        let Some(moment) = moment else { return };
+        self.sides[x.index()] = if moment.is_after { Side::In } else { Side::Out };
+        let Some(y) = other else { return };
+        let (related, side) = match moment.is_other_done {
+            true => (closure.ancestors(y), Side::In),
+            false => (closure.descendants(y), Side::Out),
+        };
+        related.instrs().for_each(|instr| self.sides[instr.index()] = side);
+        self.sides[y.index()] = side;
     }
 }
 
@@ -250,26 +507,6 @@ fn seen_before(count: usize, orders: &[&[InstrId]]) -> BitMatrix {
         }
     }
     seen
-}
-
-/// Place all instructions at a moment of x: done, ahead, or either.
-fn place(closure: &Closure, x: InstrId, moment: Moment, other: Option<InstrId>, sides: &mut [Side]) {
-    sides.fill(Side::Free);
-    let mut mark = |instr: InstrId, related: Bits, side: Side| {
-        related.instrs().for_each(|instr| sides[instr.index()] = side);
-        sides[instr.index()] = side;
-    };
-    mark(x, closure.ancestors(x), Side::In);
-    mark(x, closure.descendants(x), Side::Out);
-    if let Some(y) = other {
-        match moment.is_other_done {
-            true => mark(y, closure.ancestors(y), Side::In),
-            false => mark(y, closure.descendants(y), Side::Out),
-        }
-    }
-    if moment.is_after {
-        sides[x.index()] = Side::In;
-    }
 }
 
 #[cfg(test)]
@@ -298,15 +535,25 @@ mod tests {
                     let below = |peak: u32| peak.saturating_sub(less);
                     peaks.iter().map(|peak| random.chance(75).then(|| below(peak.between))).collect()
                 };
-                let mut closure = Closure::new(&region);
                 let steps = if random.chance(20) { random.below(400) as u64 } else { u64::MAX };
                 let is_within =
                     |(peak, limit): (&Peak, &Option<u32>)| limit.is_none_or(|limit| peak.between <= limit);
                 let known: &[&[InstrId]] =
                     if peaks.iter().zip(&limits).all(is_within) { &[&order] } else { &[] };
-                let effort = &mut Effort { steps, deadline: None };
-                let critical = if random.chance(50) { critical(&region, &limits) } else { Vec::new() };
-                let found = forced_order(&region, &mut closure, &limits, known, &critical, effort);
+                let instrs = random.chance(50).then(|| critical(&region, &limits, 2 + random.below(9)));
+                let find = |threads: usize| {
+                    let (mut closure, mut effort) = (Closure::new(&region), Effort { steps, deadline: None });
+                    let (graph, left) = (&mut closure, &mut effort);
+                    let found = match &instrs {
+                        Some(instrs) => forced_order_among(&region, graph, &limits, instrs, threads, left),
+                        None => forced_order(&region, graph, &limits, known, threads, left),
+                    };
+                    (found, closure, effort.steps)
+                };
+                let (found, closure, left) = find(1);
+                if random.chance(10) {
+                    assert_eq!((found.clone(), closure.clone(), left), find(3), "on three threads");
+                }
                 let Some(found) = found else {
                     refuted += 1;
                     assert!(small.on_the_way(&limits).is_empty(), "{} {limits:?}", region.name());

@@ -39,5 +39,6 @@ mod solver;
 pub(crate) mod superiority;
 pub(crate) mod valleys;
 mod windows;
+mod witnesses;
 
 pub use crate::proof::Rules;

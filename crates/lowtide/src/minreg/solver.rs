@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::Rules;
 use super::excerpts::refute;
-use super::forced_order::{critical, forced_critical_order, forced_order};
+use super::forced_order::{critical, forced_order, forced_order_among};
 use super::memory::Memory;
 use super::options::Options;
 use super::part::Part;
@@ -40,8 +40,13 @@ const MOST_STATES: usize = 1 << 23;
 /// The time to make a part, for each instruction of the region.
 const NANOS_PER_VISIT: u64 = 10;
 
-/// Each limit of a climb by pairs gets one of so many parts of the effort that is left.
-const PARTS_PER_LIMIT: u32 = 3;
+/// The numbers of critical instructions: few at first, since pairs of more of them take longer. There are two stages for each number: the limit just
+/// below the peak, and lower ones.
+const CRITICAL: [usize; 4] = [16, 48, 128, 320];
+
+/// Before excerpts for a limit, pairs of so many critical instructions get one of so many parts of the effort that is left.
+const CRITICAL_FOR_EXCERPTS: usize = 128;
+const PARTS_FOR_PAIRS: u32 = 3;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -54,6 +59,8 @@ struct Piece {
     memories: [Memory; 2],
     /// The limit for which the part has been tightened.
     tightened_for: Option<u32>,
+    /// The stages of a climb by pairs that are done for this peak.
+    stages: (u32, usize),
 }
 
 pub(super) struct Solver<'a> {
@@ -61,8 +68,6 @@ pub(super) struct Solver<'a> {
     /// The limits on all classes. Only the one on the class in question changes.
     limits: Vec<Option<u32>>,
     pieces: Vec<Piece>,
-    /// The bound and the peak for which pairs of critical instructions bring nothing more.
-    pairs_settled: Option<(u32, u32)>,
     /// The expanded states.
     pub(super) states: u64,
 }
@@ -96,10 +101,10 @@ impl<'a> Solver<'a> {
                 part = part.with(&found, &source).unwrap_or(part);
             }
             let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
-            Some(Piece { part, order, peaks, memories, tightened_for: None })
+            Some(Piece { part, order, peaks, memories, tightened_for: None, stages: (0, 0) })
         });
         let pieces = pieces.collect();
-        Solver { options, limits, pieces, pairs_settled: None, states: 0 }
+        Solver { options, limits, pieces, states: 0 }
     }
 
     /// Return the bound by cuts of the parts with all their dependences.
@@ -156,7 +161,6 @@ impl<'a> Solver<'a> {
         effort: &mut Effort,
     ) -> Verdict<Vec<InstrId>> {
         self.limits[class.index()] = Some(limit);
-        let rules = self.options.rules;
         let mut is_open = false;
         for piece in &mut self.pieces {
             if fits(&piece.peaks, &self.limits) {
@@ -173,7 +177,7 @@ impl<'a> Solver<'a> {
             // Easy questions are answered before this pays.
             if verdict.is_unknown() && piece.tightened_for != Some(limit) && !effort.is_spent() {
                 piece.tightened_for = Some(limit);
-                verdict = tighten(&mut piece.part, &self.limits, rules, 2 * turn, effort);
+                verdict = tighten(&mut piece.part, &self.limits, self.options, 2 * turn, effort);
             }
             match verdict {
                 Verdict::Yes(order) => {
@@ -194,8 +198,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Raise a bound by pairs of critical instructions: the highest limit first, then by bisection. Dependences for a
-    /// limit hold for lower ones as well.
+    /// Raise a bound by pairs of more and more critical instructions, one stage after the other. A stage that the effort does not suffice
+    /// for starts again with the next climb.
     pub(super) fn climb_by_pairs(
         &mut self,
         class: ClassId,
@@ -204,49 +208,43 @@ impl<'a> Solver<'a> {
         effort: &mut Effort,
     ) -> u32 {
         let mut bound = bound;
-        if !self.options.rules.forced_order || self.pairs_settled == Some((bound, peak)) {
+        if !self.options.rules.forced_order {
             return bound;
         }
+        let threads = self.threads();
         let mut limits = self.limits.clone();
         for piece in &mut self.pieces {
             limits[class.index()] = Some(peak - 1);
             if fits(&piece.peaks, &limits) {
                 continue;
             }
-            let mut closure = Closure::new(&piece.part.region);
-            let mut most = peak - 1;
-            let mut limit = most;
-            while bound <= most && !effort.is_spent() {
-                limits[class.index()] = Some(limit);
-                let region = &piece.part.region;
-                let critical = critical(region, &limits);
-                let mut tighter = closure.clone();
-                let found = effort.with_share(PARTS_PER_LIMIT, |share| {
-                    forced_critical_order(region, &mut tighter, &limits, &critical, share)
-                });
-                match found {
-                    None => bound = limit + 1,
-                    Some(found) => {
-                        closure = tighter;
-                        if limit == peak - 1 {
-                            // All questions to come have this limit or a lower one, so the part keeps these dependences.
-                            let source: Vec<InstrId> = region.instrs().collect();
-                            if let Some(part) = piece.part.with(&found, &source) {
-                                closure = Closure::new(&part.region);
-                                piece.part = part;
-                            }
-                        }
-                        if limit == bound {
-                            break;
-                        }
-                        most = limit - 1;
-                    }
-                }
-                limit = bound.midpoint(most);
+            if piece.stages.0 != peak {
+                piece.stages = (peak, 0);
             }
-        }
-        if !effort.is_spent() {
-            self.pairs_settled = Some((bound, peak));
+            while let Some(&count) = CRITICAL.get(piece.stages.1 / 2) {
+                let is_highest = piece.stages.1.is_multiple_of(2);
+                if bound == peak || effort.is_spent() {
+                    return bound;
+                }
+                limits[class.index()] = Some(peak - 1);
+                let region = &piece.part.region;
+                if is_highest {
+                    let instrs = critical(region, &limits, count);
+                    let closure = &mut Closure::new(region);
+                    let found = forced_order_among(region, closure, &limits, &instrs, threads, effort);
+                    let source: Vec<InstrId> = region.instrs().collect();
+                    let part = found.and_then(|found| piece.part.with(&found, &source));
+                    // All questions to come have this limit or a lower one, so the part keeps these dependences.
+                    let Some(part) = part else { return peak };
+                    piece.part = part;
+                } else {
+                    bound = climb_among(region, class, bound, &mut limits, count, threads, effort);
+                }
+                if effort.is_spent() {
+                    return bound;
+                }
+                piece.stages.1 += 1;
+            }
         }
         bound
     }
@@ -271,14 +269,15 @@ impl<'a> Solver<'a> {
                     break;
                 }
                 // Dependences that the limit forces make excerpts stronger.
-                let tighter = effort.with_share(PARTS_PER_LIMIT, |share| {
+                let tighter = effort.with_share(PARTS_FOR_PAIRS, |share| {
                     if !self.options.rules.forced_order {
                         return Some(piece.part.clone());
                     }
                     let region = &piece.part.region;
                     let source: Vec<InstrId> = region.instrs().collect();
-                    let critical = critical(region, &limits);
-                    forced_critical_order(region, &mut Closure::new(region), &limits, &critical, share)
+                    let instrs = critical(region, &limits, CRITICAL_FOR_EXCERPTS);
+                    let closure = &mut Closure::new(region);
+                    forced_order_among(region, closure, &limits, &instrs, self.threads(), share)
                         .and_then(|found| piece.part.with(&found, &source))
                 });
                 let is_refuted = tighter.is_none_or(|part| {
@@ -336,7 +335,7 @@ impl Climber<'_> {
                 }
                 // These dependences do not hold for higher limits, so each step starts afresh.
                 let mut part = part.clone();
-                let mut verdict = tighten(&mut part, limits, options.rules, turn, effort);
+                let mut verdict = tighten(&mut part, limits, *options, turn, effort);
                 if verdict.is_unknown() {
                     let memories = &mut [(); 2].map(|()| Memory::new(MOST_STATES));
                     verdict =
@@ -353,6 +352,33 @@ impl Climber<'_> {
     }
 }
 
+/// Raise a bound by pairs of critical instructions, below the limit on a class: by bisection, from above. Dependences for a limit
+/// hold for lower ones as well.
+fn climb_among(
+    region: &Region,
+    class: ClassId,
+    bound: u32,
+    limits: &mut [Option<u32>],
+    count: usize,
+    threads: usize,
+    effort: &mut Effort,
+) -> u32 {
+    let mut bound = bound;
+    let Some(mut above) = limits[class.index()] else { return bound };
+    let mut closure = Closure::new(region);
+    while bound < above && !effort.is_spent() {
+        let limit = bound.midpoint(above);
+        limits[class.index()] = Some(limit);
+        let instrs = critical(region, limits, count);
+        let mut tighter = closure.clone();
+        match forced_order_among(region, &mut tighter, limits, &instrs, threads, effort) {
+            None => bound = limit + 1,
+            Some(_) => (above, closure) = (limit, tighter),
+        }
+    }
+    bound
+}
+
 fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
     peaks(&part.region, &part.in_part(order))
 }
@@ -362,23 +388,23 @@ fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
 fn tighten(
     part: &mut Part,
     limits: &[Option<u32>],
-    rules: Rules,
+    options: Options,
     turn: u64,
     effort: &mut Effort,
 ) -> Verdict<Vec<InstrId>> {
-    effort.with_steps(turn, |share| tighten_within(part, limits, rules, share))
+    effort.with_steps(turn, |share| tighten_within(part, limits, options, share))
 }
 
 fn tighten_within(
     part: &mut Part,
     limits: &[Option<u32>],
-    rules: Rules,
+    options: Options,
     effort: &mut Effort,
 ) -> Verdict<Vec<InstrId>> {
+    let Options { rules, budget, .. } = options;
     if rules.forced_order {
         let region = &part.region;
-        let critical = critical(region, limits);
-        let found = forced_order(region, &mut Closure::new(region), limits, &[], &critical, effort);
+        let found = forced_order(region, &mut Closure::new(region), limits, &[], budget.threads, effort);
         let source: Vec<InstrId> = region.instrs().collect();
         match found.and_then(|found| part.with(&found, &source)) {
             Some(tighter) => *part = tighter,
@@ -544,7 +570,8 @@ mod tests {
                     .unwrap();
             let mut effort = Effort { steps: random.pick(&[300, 3_000, u64::MAX]), deadline: None };
             let rules = Rules { forced_order: random.chance(80), cuts: random.chance(50), ..Rules::ALL };
-            match tighten_within(&mut part, &limits, rules, &mut effort) {
+            let options = Options { rules, ..Options::new(Budget::default()) };
+            match tighten_within(&mut part, &limits, options, &mut effort) {
                 Verdict::Yes(order) => {
                     found += 1;
                     assert!(

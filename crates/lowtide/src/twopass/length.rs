@@ -279,7 +279,7 @@ impl<'a> Pass<'a> {
             let limits = &self.limits;
             edges.extend(
                 self.effort
-                    .with_share(4, |share| forced_order(region, &mut closure, limits, &known, &[], share))?,
+                    .with_share(4, |share| forced_order(region, &mut closure, limits, &known, 1, share))?,
             );
         }
         Part::with_dependences(region, &edges, &self.answer.order)

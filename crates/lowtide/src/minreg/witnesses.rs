@@ -1,0 +1,158 @@
+//! Witnesses: downsets within a limit, which make cuts needless.
+//!
+//! Is there a downset within the limit just before an instruction x, or just after it, with y done, or not? A
+//! minimum cut answers. Many of these questions have the same answer: a downset T within the limit passes just
+//! before all instructions that may follow it, and just after all that may be its last ones; and there y is done
+//! if it is in T. So the minimisers of earlier cuts are kept, and only questions that none of them answers need a
+//! cut.
+//!
+//! A minimiser has the least pressure, and often there is room up to the limit. So it is *stretched* first: more
+//! instructions are moved to the other side, together with their ancestors or descendants, while it stays within the limit.
+
+use std::collections::VecDeque;
+
+use crate::analysis::closure::Closure;
+use crate::analysis::pressure::Live;
+use crate::bits::{BitSet, Bits};
+use crate::budget::Effort;
+use crate::index::{ClassId, InstrId};
+use crate::region::Region;
+
+/// The most witnesses that are kept, the latest ones.
+const MOST_WITNESSES: usize = 8192;
+
+/// Downsets within the limit on a class. They respect all dependences found so far.
+#[derive(Default)]
+pub(super) struct Witnesses {
+    sets: VecDeque<BitSet>,
+}
+
+impl Witnesses {
+    /// Add a downset.
+    pub(super) fn add(&mut self, set: BitSet) {
+        if self.sets.len() == MOST_WITNESSES {
+            self.sets.pop_front();
+        }
+        self.sets.push_back(set);
+    }
+
+    /// Keep only those that respect more dependences.
+    pub(super) fn retain_closed(&mut self, pairs: &[(InstrId, InstrId)]) {
+        if !pairs.is_empty() {
+            self.sets.retain(|set| is_closed(set, pairs));
+        }
+    }
+
+    /// Return all that pass just before an instruction, or just after it, and whether it is after it. `before` and
+    /// `after` are its ancestors and descendants.
+    pub(super) fn next_to<'s>(
+        &'s self,
+        x: InstrId,
+        before: Bits<'s>,
+        after: Bits<'s>,
+    ) -> impl Iterator<Item = (bool, &'s BitSet)> {
+        let sets = self.sets.iter().map(move |set| (set.contains(x), set));
+        sets.filter(move |&(is_after, set)| match is_after {
+            true => after.is_disjoint(set),
+            false => before.is_subset(set),
+        })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.sets.len()
+    }
+}
+
+/// Return whether a set has the first instruction of each pair if it has the second one.
+pub(super) fn is_closed(set: &BitSet, pairs: &[(InstrId, InstrId)]) -> bool {
+    pairs.iter().all(|&(before, after)| !set.contains(after) || set.contains(before))
+}
+
+/// A downset with its pressure.
+pub(super) struct Probe<'a> {
+    region: &'a Region,
+    live: Live<'a>,
+    set: BitSet,
+    /// The instructions that enter or leave the set.
+    moving: BitSet,
+}
+
+impl<'a> Probe<'a> {
+    /// Start with the empty set.
+    pub(super) fn new(region: &'a Region) -> Self {
+        let [set, moving] = [(); 2].map(|()| BitSet::new(region.len()));
+        Probe { region, live: Live::new(region), set, moving }
+    }
+
+    /// Stretch a downset: move as many of `others` as possible in (`is_in`) or out, while the pressure of a class is within the limit.
+    /// Those of `fixed` stay.
+    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    pub(super) fn stretch(
+        &mut self,
+        set: &mut BitSet,
+        closure: &Closure,
+        others: &[InstrId],
+        fixed: impl Fn(InstrId) -> bool,
+        is_in: bool,
+        class: ClassId,
+        limit: u32,
+        effort: &mut Effort,
+    ) {
+        self.go_to(set, effort);
+        for number in 0..others.len() {
+            // Those with the fewest instructions to move come first.
+            let y = others[if is_in { number } else { others.len() - 1 - number }];
+            if self.set.contains(y) == is_in || fixed(y) {
+                continue;
+            }
+            if effort.is_spent() {
+                break;
+            }
+            match is_in {
+                true => {
+                    self.moving.copy_from(closure.ancestors(y));
+                    self.moving.insert(y);
+                    self.moving.subtract(&self.set);
+                }
+                false => {
+                    self.moving.copy_common(closure.descendants(y), &self.set);
+                    self.moving.insert(y);
+                }
+            }
+            self.flip(is_in, effort);
+            if self.live.now(class) > limit {
+                self.flip(!is_in, effort);
+            }
+        }
+        set.copy_from(&self.set);
+    }
+
+    fn go_to(&mut self, set: &BitSet, effort: &mut Effort) {
+        // The same number of steps from everywhere, so that it does not depend on what came before.
+        effort.spend(self.region.len() as u64 / 4);
+        let mut unbounded = Effort::UNBOUNDED;
+        let free = &mut unbounded;
+        self.moving.copy_from(&self.set);
+        self.moving.subtract(set);
+        self.flip(false, free);
+        self.moving.copy_from(set);
+        self.moving.subtract(&self.set);
+        self.flip(true, free);
+    }
+
+    /// Move instructions in or out, each after its predecessors or successors.
+    fn flip(&mut self, is_in: bool, effort: &mut Effort) {
+        effort.spend(self.set.words() as u64 + 4 * u64::from(self.moving.count()));
+        if is_in {
+            self.moving.instrs().for_each(|instr| self.live.schedule(instr, &mut []));
+            self.set.unite(&self.moving);
+        } else {
+            self.set.subtract(&self.moving);
+            let mut next = self.moving.bits().last_up_to(self.region.len() - 1);
+            while let Some(instr) = next {
+                self.live.take_back(InstrId::at(instr));
+                next = instr.checked_sub(1).and_then(|to| self.moving.bits().last_up_to(to));
+            }
+        }
+    }
+}
