@@ -6,7 +6,7 @@
 
 use crate::index::InstrId;
 
-const WORD: usize = u64::BITS as usize;
+pub(crate) const WORD: usize = u64::BITS as usize;
 
 /// A number that can be a member of a set.
 pub trait Member: Copy {

@@ -53,6 +53,16 @@ impl Groups {
         groups
     }
 
+    /// Return the number of pairs of a region, and of those whose instructions do not follow each other in an order.
+    pub(crate) fn pairs_and_broken(region: &Region, order: &[InstrId]) -> (u32, u32) {
+        // Groups take as long as a simple schedule, and most regions have none.
+        if region.hints().iter().all(|hint| hint.kind != HintKind::Cluster) {
+            return (0, 0);
+        }
+        let groups = Groups::of(region);
+        (groups.pairs(), groups.broken(order))
+    }
+
     /// Return the number of pairs.
     pub fn pairs(&self) -> u32 {
         self.pairs

@@ -57,7 +57,7 @@
 use std::time::Duration;
 
 use crate::analysis::times::{Times, separation};
-use crate::bits::{BitSet, word_of};
+use crate::bits::{BitSet, WORD, word_of};
 use crate::index::{InstrId, Rows};
 use crate::problem::Problem;
 use crate::region::Edge;
@@ -400,11 +400,15 @@ fn raised_releases(
         let share = work / (count - place) as u64;
         let mut steps = 0;
         ancestors.clear();
+        solver.add(release, 0);
         for link in own_links {
-            frontier.reach(link.place, link.latency);
+            frontier.start(link.place, link.latency);
         }
         while let Some((ancestor, distance)) = frontier.farthest_place() {
-            ancestors.push((ancestor, distance));
+            solver.add(releases[ancestor as usize], distance);
+            if !units.is_empty() {
+                ancestors.push((ancestor, distance));
+            }
             let gateway = units.is_empty() && frontier.is_empty();
             let further = links.row(ancestor as usize);
             steps += STEPS_OF_AN_ANCESTOR + further.len() as u64;
@@ -417,14 +421,8 @@ fn raised_releases(
                 frontier.reach(link.place, distance + link.latency);
             }
         }
-        // The instruction and its ancestors fit into one cycle: no job can be displaced.
-        if ancestors.len() >= width as usize {
-            solver.add(release, 0);
-            for &(ancestor, distance) in &ancestors {
-                solver.add(releases[ancestor as usize], distance);
-            }
-            release = release.max(clamp(solver.solve(width)));
-        }
+        solver.keep_jobs_to_exceed(release, width);
+        release = release.max(clamp(solver.solve(width)));
         for unit in units {
             unit.add_jobs(solver, start, needs_at(place), release, 0);
             for &(ancestor, distance) in &ancestors {
@@ -447,6 +445,7 @@ struct Frontier {
     /// No word of `places` after this one has a member.
     top: usize,
     count: usize,
+    /// 0 for places that are not in `places`.
     distances: Vec<u32>,
 }
 
@@ -459,16 +458,19 @@ impl Frontier {
         self.count == 0
     }
 
+    /// Start with the place of a direct edge.
+    #[inline]
+    fn start(&mut self, place: u32, distance: u32) {
+        self.top = self.top.max(word_of(place as usize));
+        self.reach(place, distance);
+    }
+
+    /// Reach a place before the last one that was taken out. Whether it is new is hard to predict, so there is no branch.
     #[inline]
     fn reach(&mut self, place: u32, distance: u32) {
         let place = place as usize;
-        if self.places.insert_new(place) {
-            self.count += 1;
-            self.top = self.top.max(word_of(place));
-            self.distances[place] = distance;
-        } else if distance > self.distances[place] {
-            self.distances[place] = distance;
-        }
+        self.count += usize::from(self.places.insert_new(place));
+        self.distances[place] = self.distances[place].max(distance);
     }
 
     /// Take out the place that is farthest along the direction of work. All edges to it start from places
@@ -480,7 +482,7 @@ impl Frontier {
         }
         let place = self.places.take_last(&mut self.top)?;
         self.count -= 1;
-        Some((place as u32, self.distances[place]))
+        Some((place as u32, std::mem::take(&mut self.distances[place])))
     }
 
     fn clear(&mut self) {
@@ -495,87 +497,115 @@ struct RimJain {
     /// The jobs: the key (tail or distance) above the release, in 32 bits each.
     jobs: Vec<u64>,
     sorted: Vec<u64>,
-    most_key: u32,
-    first_release: u32,
-    last_release: u32,
-    /// For each slot, the jump to a slot with room, or 0 if it has room itself.
-    jump: Vec<u32>,
-    /// For each slot, the number of its jobs.
-    filled: Vec<u32>,
+    /// For each digit, the place of its next job: see [`RimJain::sort_by_falling_key`].
+    next: Vec<u32>,
+    slots: Slots,
+}
+
+/// Return the job with this release and this key.
+#[inline]
+fn job(release: u32, key: u32) -> u64 {
+    u64::from(key) << 32 | u64::from(release)
+}
+
+#[inline]
+fn key_of(job: u64) -> u32 {
+    (job >> 32) as u32
+}
+
+#[inline]
+fn release_of(job: u64) -> u32 {
+    job as u32
 }
 
 impl RimJain {
     #[inline]
     fn add(&mut self, release: u32, key: u32) {
-        if self.jobs.is_empty() {
-            (self.most_key, self.first_release, self.last_release) = (key, release, release);
-        } else {
-            self.most_key = self.most_key.max(key);
-            self.first_release = self.first_release.min(release);
-            self.last_release = self.last_release.max(release);
+        self.jobs.push(job(release, key));
+    }
+
+    /// Drop the jobs that cannot take part in a proof that the largest sum of slot and key is above `known`.
+    ///
+    /// Such a proof consists of jobs with releases of at least `t` and keys of at least `q`. If there are `m` of them, the
+    /// sum is `t + q + (m - 1) / capacity`. A job of the proof has `t + q` or more as the sum of its release and its key. So this sum
+    /// is above `known - (m - 1) / capacity`, and `m` is at most the number of all jobs.
+    fn keep_jobs_to_exceed(&mut self, known: u32, capacity: u32) {
+        loop {
+            let before = self.jobs.len();
+            let most = before.saturating_sub(1) as u64 / u64::from(capacity);
+            let mut kept = 0;
+            for position in 0..before {
+                let job = self.jobs[position];
+                self.jobs[kept] = job;
+                let sum = u64::from(key_of(job)) + u64::from(release_of(job));
+                kept += usize::from(sum + most > u64::from(known)); // no branch: it is hard to predict
+            }
+            self.jobs.truncate(kept);
+            // Fewer jobs can exceed less. The last rounds drop few, so they do not pay.
+            if kept >= before - before / 8 {
+                return;
+            }
         }
-        self.jobs.push(u64::from(key) << 32 | u64::from(release));
     }
 
     /// Return the largest sum of slot and key over all jobs, and remove the jobs. Return 0 without jobs.
     fn solve(&mut self, capacity: u32) -> u64 {
-        if self.jobs.is_empty() {
-            return 0;
+        let Some(&first) = self.jobs.first() else { return 0 };
+        let (mut first_release, mut last_release) = (release_of(first), release_of(first));
+        let (mut least_key, mut most_key) = (key_of(first), key_of(first));
+        for &job in &self.jobs {
+            (first_release, last_release) =
+                (first_release.min(release_of(job)), last_release.max(release_of(job)));
+            (least_key, most_key) = (least_key.min(key_of(job)), most_key.max(key_of(job)));
         }
         let displaced = self.jobs.len() / capacity as usize;
-        let slots = (self.last_release - self.first_release) as usize + displaced + 2;
+        let slots = (last_release - first_release) as usize + displaced + 2;
         if slots > MOST_SLOTS {
             // Every job in its release: as if each had a resource of its own.
-            let most = self.jobs.iter().map(|job| (job >> 32) + (job & u64::from(u32::MAX))).max();
+            let most = self.jobs.iter().map(|&job| u64::from(key_of(job)) + u64::from(release_of(job))).max();
             self.jobs.clear();
             return most.unwrap_or(0);
         }
-        if self.jump.len() < slots {
-            self.jump.resize(slots, 0);
-            self.filled.resize(slots, 0);
-        }
-        self.sort_by_falling_key();
+        self.slots.reserve(slots, capacity);
+        self.sort_by_falling_key(least_key, most_key);
         let mut most = 0;
         for job in &mut self.jobs {
-            let slot = first_with_room(&mut self.jump, (*job as u32 - self.first_release) as usize);
-            self.filled[slot] += 1;
-            if self.filled[slot] == capacity {
-                self.jump[slot] = 1;
-            }
-            most = most.max((*job >> 32) + slot as u64);
+            let slot = self.slots.take((release_of(*job) - first_release) as usize, capacity);
+            most = most.max(u64::from(key_of(*job)) + slot as u64);
             *job = slot as u64; // for the clearing below, which must not cost more than there are jobs
         }
         for &slot in &self.jobs {
-            self.jump[slot as usize] = 0;
-            self.filled[slot as usize] = 0;
+            self.slots.clear(slot as usize, capacity);
         }
         self.jobs.clear();
-        most + u64::from(self.first_release)
+        most + u64::from(first_release)
     }
 
-    /// Sort by radix: few passes, as keys are small numbers.
-    fn sort_by_falling_key(&mut self) {
-        const DIGIT: u32 = 8;
+    /// Sort by radix: few passes, as keys are small numbers. Equal keys may come in any order.
+    fn sort_by_falling_key(&mut self, least: u32, most: u32) {
         if self.jobs.len() < 64 {
             self.jobs.sort_unstable_by(|a, b| b.cmp(a));
             return;
         }
-        let most = self.most_key;
-        let digits = (u32::BITS - most.leading_zeros()).div_ceil(DIGIT);
+        // Digits as large as is worth it for so many jobs, and no larger than necessary.
+        let bits = u32::BITS - (most - least).leading_zeros();
+        let digits = bits.div_ceil(self.jobs.len().ilog2() + 1);
+        let digit_bits = bits.div_ceil(digits.max(1));
         self.sorted.resize(self.jobs.len(), 0);
         for digit in 0..digits {
             let digit_of =
-                |job: u64| ((most - (job >> 32) as u32) >> (digit * DIGIT)) as usize % (1 << DIGIT);
-            let mut next = [0u32; 1 << DIGIT];
+                |job: u64| ((most - key_of(job)) >> (digit * digit_bits)) as usize % (1 << digit_bits);
+            self.next.clear();
+            self.next.resize(1 << digit_bits, 0);
             for &job in &self.jobs {
-                next[digit_of(job)] += 1;
+                self.next[digit_of(job)] += 1;
             }
             let mut start = 0;
-            for entry in &mut next {
+            for entry in &mut self.next {
                 start += std::mem::replace(entry, start);
             }
             for &job in &self.jobs {
-                let position = &mut next[digit_of(job)];
+                let position = &mut self.next[digit_of(job)];
                 self.sorted[*position as usize] = job;
                 *position += 1;
             }
@@ -584,19 +614,74 @@ impl RimJain {
     }
 }
 
-/// Return the first slot from `from` on that has room, and shorten the path for later calls (union-find).
-#[inline]
-fn first_with_room(jump: &mut [u32], from: usize) -> usize {
-    let mut room = from;
-    while jump[room] != 0 {
-        room += jump[room] as usize;
+/// The slots of a resource. All have room at first.
+#[derive(Default)]
+struct Slots {
+    /// A bit for each slot without room, and one for each word of such bits without a gap.
+    full: Vec<u64>,
+    full_words: Vec<u64>,
+    /// For each slot, the number of its jobs, if there can be more than one.
+    filled: Vec<u32>,
+}
+
+impl Slots {
+    /// Have at least so many slots, of which the last one never becomes full.
+    fn reserve(&mut self, slots: usize, capacity: u32) {
+        let words = slots.div_ceil(WORD);
+        if self.full.len() < words {
+            self.full.resize(words, 0);
+            // The search for room looks at the word after the last one.
+            self.full_words.resize(words / WORD + 1, 0);
+        }
+        if capacity > 1 && self.filled.len() < slots {
+            self.filled.resize(slots, 0);
+        }
     }
-    let mut slot = from;
-    while slot != room {
-        let step = std::mem::replace(&mut jump[slot], (room - slot) as u32);
-        slot += step as usize;
+
+    /// Put a job into the first slot from `from` on that has room, and return the slot.
+    #[inline]
+    fn take(&mut self, from: usize, capacity: u32) -> usize {
+        let slot = self.first_with_room(from);
+        if capacity > 1 {
+            self.filled[slot] += 1;
+            if self.filled[slot] < capacity {
+                return slot;
+            }
+        }
+        let word = slot / WORD;
+        self.full[word] |= 1 << (slot % WORD);
+        if self.full[word] == u64::MAX {
+            self.full_words[word / WORD] |= 1 << (word % WORD);
+        }
+        slot
     }
-    room
+
+    #[inline]
+    fn first_with_room(&self, from: usize) -> usize {
+        let word = from / WORD;
+        let room = !self.full[word] >> (from % WORD);
+        if room != 0 {
+            return from + room.trailing_zeros() as usize;
+        }
+        let mut group = (word + 1) / WORD;
+        let mut words = !self.full_words[group] >> ((word + 1) % WORD) << ((word + 1) % WORD);
+        while words == 0 {
+            group += 1;
+            words = !self.full_words[group];
+        }
+        let word = group * WORD + words.trailing_zeros() as usize;
+        word * WORD + (!self.full[word]).trailing_zeros() as usize
+    }
+
+    /// Remove all jobs of a slot, and perhaps of those around it.
+    #[inline]
+    fn clear(&mut self, slot: usize, capacity: u32) {
+        self.full[slot / WORD] = 0;
+        self.full_words[slot / WORD / WORD] = 0;
+        if capacity > 1 {
+            self.filled[slot] = 0;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub(super) struct SecondPass<'a>(Vec<RegionPass<'a>>);
 pub(super) struct RegionPass<'a> {
     problem: Problem<'a>,
     start: Schedule,
+    source: Schedule,
+    production: Schedule,
     /// Schedules within the limits, the first with a bound.
     within: Vec<WithinLimits>,
     /// A bound for limits that classes share, which is the one that counts.
@@ -76,7 +78,7 @@ impl<'a> RegionPass<'a> {
         let few = shared.few_registers();
         let source = Schedule::source(&problem);
         let production = production_or(&problem, &source);
-        let mut start = Schedule::in_order(&problem, first.order.clone());
+        let mut start = scheduled(&problem, &first.order, [&source, &production]);
         if is_limited(&problem) {
             // The order of the first pass is good enough for the waves, but may be over a limit below that. The length is for later.
             let others = [source.clone(), production.clone(), Schedule::in_order(&problem, few.clone())];
@@ -112,7 +114,8 @@ impl<'a> RegionPass<'a> {
                 within
             }
         };
-        RegionPass { problem, start, within, length_bound, passes, is_published: settings.is_published() }
+        let is_published = settings.is_published();
+        RegionPass { problem, start, source, production, within, length_bound, passes, is_published }
     }
 
     /// The questions for ants.
@@ -121,11 +124,15 @@ impl<'a> RegionPass<'a> {
     }
 
     pub(super) fn finish(self, shared: &SharedProblem) -> Found {
-        let RegionPass { problem, start, within, mut length_bound, passes, is_published } = self;
+        let RegionPass { problem, start, source, production, within, passes, is_published, .. } = self;
+        let mut length_bound = self.length_bound;
         let mut found = None;
         for within in within {
             let (schedule, bound) = match within.finish(shared) {
-                Some(answer) => (Schedule::in_order(shared.problem(), answer.order), answer.bound),
+                Some(answer) => {
+                    let known = [&start, &source, &production];
+                    (scheduled(shared.problem(), &answer.order, known), answer.bound)
+                }
                 None => (start.clone(), shared.length_bound()),
             };
             length_bound.get_or_insert(bound);
@@ -134,13 +141,17 @@ impl<'a> RegionPass<'a> {
                 Some(other) => best(&problem, [&other, &schedule]),
             });
         }
-        let source = Schedule::source(&problem);
-        let production = production_or(&problem, &source);
         let source = if is_published { production.clone() } else { source };
         let found = found.unwrap_or_else(|| start.clone());
         let schedule = best(&problem, [&found, &start, &source, &production]);
         Found { schedule, length_bound: length_bound.unwrap_or(0), passes }
     }
+}
+
+/// The schedule of an order, which may be one of those that are known.
+fn scheduled<const N: usize>(problem: &Problem, order: &[InstrId], known: [&Schedule; N]) -> Schedule {
+    let known = known.into_iter().find(|known| known.order() == order);
+    known.cloned().unwrap_or_else(|| Schedule::in_order(problem, order.to_vec()))
 }
 
 /// The production order. Without one, the source order, whose schedule is known.

@@ -93,11 +93,11 @@ pub(crate) fn outcome(
         // Whether other waves are better is a matter of the kernel.
         Goal::Throughput => measure.spilled == registers.spilled(&bounds.peaks) && is_within && proven_length,
     };
-    let groups = Groups::of(problem.region());
+    let (pairs, broken_pairs) = Groups::pairs_and_broken(problem.region(), schedule.order());
     Ok(Outcome {
         frequency: 1,
-        pairs: groups.pairs(),
-        broken_pairs: groups.broken(schedule.order()),
+        pairs,
+        broken_pairs,
         issue_cycles: problem.issue_cycles(),
         spill_cycles: problem.spill_cycles(|class| measure.peaks[class.index()].between),
         schedule,

@@ -278,7 +278,7 @@ impl<'a> SharedProblem<'a> {
         let region = self.problem.region();
         let source: Vec<InstrId> = region.instrs().collect();
         let mut least = peaks(region, &source);
-        if let Some(peaks) = known.map(|known| peaks(region, known)) {
+        if let Some(peaks) = known.filter(|known| *known != source).map(|known| peaks(region, known)) {
             least.iter_mut().zip(peaks).for_each(|(least, peak)| *least = peak.min(*least));
         }
         least.iter_mut().zip(region.class_ids()).for_each(|(least, class)| *least -= region.through(class));
@@ -410,18 +410,15 @@ impl<'a> SharedProblem<'a> {
         let search = |known: Option<&length::Answer>| {
             self.count(Pass::Second, || {
                 let log = self.log(Quantity::Length);
-                let start = options.budget.start();
                 let (bare, problem) = (self.bare(), self.bare_problem());
-                let times = self.length_bounds();
-                let budget = options.budget.since(start, problem.region().len());
                 let known_bound = known.map_or(0, |known| known.bound);
-                let options = length::Options { watch: log.watch(), budget, known_bound, ..options };
+                let options = length::Options { watch: log.watch(), known_bound, ..options };
                 // The order of an earlier search goes on from there.
                 let known = known.map(|known| &known.order[..]);
                 let starts: Vec<&[InstrId]> = starts.iter().copied().chain(known).collect();
                 let answer = length::shortest_on(
                     &problem,
-                    &times,
+                    || self.length_bounds(),
                     || bare.closure().clone(),
                     &limits,
                     &starts,

@@ -14,12 +14,13 @@
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
 
+use std::borrow::Borrow;
 use std::rc::Rc;
 use std::time::Duration;
 
 use crate::analysis::closure::Closure;
 use crate::analysis::distance::MOST_FOR_DISTANCES;
-use crate::analysis::length_bound::{LengthBound, lower_bound_within, work_within};
+use crate::analysis::length_bound::{LengthBound, lower_bound_within, quick_bound, work_within};
 use crate::analysis::limits::{binding_limits, is_within};
 use crate::analysis::times::MOST_SLOTS;
 use crate::analysis::walk::{Direction, PressureFields};
@@ -74,23 +75,22 @@ pub fn shortest(
     options: Options,
 ) -> Option<Answer> {
     let region = problem.region();
-    let start = options.budget.start();
     let time = options.budget.time_per_instr.map(|time| time.saturating_mul(region.len() as u32));
-    let times = lower_bound_within(problem, work_within(time, region.len()));
-    let options = Options { budget: options.budget.since(start, region.len()), ..options };
-    shortest_on(problem, &times, || Closure::new(region), limits, starts, options)
+    let times = || lower_bound_within(problem, work_within(time, region.len()));
+    shortest_on(problem, times, || Closure::new(region), limits, starts, options)
 }
 
-/// As [`shortest`], with the times and the closure of the region. The closure is computed on demand.
-pub(crate) fn shortest_on(
+/// As [`shortest`], with the times and the closure of the region. Both are computed on demand.
+pub(crate) fn shortest_on<T: Borrow<LengthBound>>(
     problem: &Problem,
-    times: &LengthBound,
+    times: impl FnOnce() -> T,
     closure: impl Fn() -> Closure,
     limits: &[Option<u32>],
     starts: &[&[InstrId]],
     options: Options,
 ) -> Option<Answer> {
     let region = problem.region();
+    let start = options.budget.start();
     let limits = binding_limits(region, limits)?;
     let mut orders: Vec<(u32, &[InstrId])> = starts
         .iter()
@@ -99,18 +99,20 @@ pub(crate) fn shortest_on(
         .collect();
     orders.sort_by_key(|(length, _)| *length); // stable: the first one among equals
     let &(length, order) = orders.first()?;
-    let bound = times.best().max(options.known_bound);
+    // No bound is above the length of a schedule: one that meets the quick bound meets the best one.
+    let quick = quick_bound(problem);
+    let times = (length > quick).then(times);
+    let bound = times.as_ref().map_or(quick, |times| times.borrow().best()).max(options.known_bound);
     let mut answer = Answer { order: order.to_vec(), length, bound, nodes: 0 };
     options.watch.begin(answer.length, answer.bound);
-    if answer.length <= answer.bound {
-        return Some(answer);
-    }
+    let Some(times) = times.filter(|_| length > bound) else { return Some(answer) };
     let Some(packing) = PressureFields::within(region, &limits) else { return Some(answer) };
     if u64::from(length) * u64::from(problem.target().issue().width) > MOST_SLOTS {
         return Some(answer);
     }
+    let options = Options { budget: options.budget.since(start, region.len()), ..options };
     let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
-    let mut pass = Pass::new(problem, &limits, &packing, times, &guards, options, &mut answer);
+    let mut pass = Pass::new(problem, &limits, &packing, times.borrow(), &guards, options, &mut answer);
     pass.lists();
     pass.relist(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
