@@ -437,8 +437,7 @@ impl<'a> Examiner<'a> {
         effort: &mut Effort,
     ) {
         let Moment { is_after, is_other_done } = moment;
-        // A minimiser and a witness visit all instructions.
-        effort.spend(self.sides.len() as u64 / 2);
+        effort.spend(self.sides.len() as u64);
         match is_other_done {
             true => self.cuts[number].largest(&mut self.set),
             false => self.cuts[number].smallest(&mut self.set),
@@ -476,7 +475,7 @@ impl<'a> Examiner<'a> {
         other: Option<InstrId>,
         effort: &mut Effort,
     ) {
-        effort.spend(self.sides.len() as u64 / 4);
+        effort.spend(self.sides.len() as u64);
         self.sides.fill(Side::Free);
         let mut mark = |related: Bits, side: Side| {
             related.instrs().for_each(|instr| self.sides[instr.index()] = side);

@@ -156,3 +156,78 @@ impl<'a> Probe<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::minreg::made::{Small, regions};
+    use crate::random::Random;
+
+    /// A stretched set is a downset within the limit, has all it had before or nothing more, and keeps what is fixed.
+    #[test]
+    fn stretched_sets_stay_within_the_limit() {
+        let mut random = Random::new(4);
+        let (mut sets, mut moved) = (0, 0);
+        for region in regions(0..200, 10) {
+            let small = Small::new(&region, &[]);
+            let closure = Closure::new(&region);
+            let all: Vec<InstrId> = region.instrs().collect();
+            let mut probe = Probe::new(&region);
+            let pressure = |set: usize| small.pressures[set].as_ref().map(|pressures| pressures[0]);
+            for _ in 0..20 {
+                let start = random.pick(&small.on_the_way(&[]).into_iter().collect::<Vec<usize>>());
+                let limit = pressure(start).expect("a downset") + random.below(3) as u32;
+                let fixed = random.pick(&all);
+                // An instruction stays where it is if those that need it there do not move either.
+                let is_fixed = |y: InstrId| y == fixed || !closure.independent(y, fixed);
+                let is_in = random.chance(50);
+                let mut set =
+                    BitSet::of(region.len(), all.iter().copied().filter(|instr| start >> instr.0 & 1 == 1));
+                let mut effort = Effort::UNBOUNDED;
+                probe.stretch(&mut set, &closure, &all, is_fixed, is_in, ClassId(0), limit, &mut effort);
+                let end = set.instrs().fold(0, |end: usize, instr| end | 1 << instr.0);
+                let (inner, outer) = if is_in { (start, end) } else { (end, start) };
+                assert_eq!(inner & !outer, 0, "{}", region.name());
+                assert!(pressure(end).expect("a downset") <= limit, "{}", region.name());
+                assert_eq!((start ^ end) >> fixed.0 & 1, 0, "{}", region.name());
+                sets += 1;
+                moved += usize::from(start != end);
+            }
+        }
+        println!("{sets} sets, {moved} stretched");
+        assert!(sets > 1_000 && moved > 500, "{sets} {moved}");
+    }
+
+    /// A witness passes next to an instruction if its ancestors are done, and its descendants are not.
+    #[test]
+    fn witnesses_answer_for_the_instructions_next_to_them() {
+        let mut answers = 0;
+        for region in regions(0..50, 9) {
+            let closure = Closure::new(&region);
+            let mut witnesses = Witnesses::default();
+            let sets: Vec<usize> = Small::new(&region, &[]).on_the_way(&[]).into_iter().collect();
+            for set in &sets {
+                witnesses
+                    .add(BitSet::of(region.len(), region.instrs().filter(|instr| set >> instr.0 & 1 == 1)));
+            }
+            for x in region.instrs() {
+                let next_to = witnesses.next_to(x, closure.ancestors(x), closure.descendants(x));
+                let found: Vec<usize> = next_to
+                    .map(|(is_after, set)| {
+                        assert_eq!(is_after, set.contains(x));
+                        set.instrs().fold(0, |all: usize, instr| all | 1 << instr.0)
+                    })
+                    .collect();
+                let expected = sets.iter().copied().filter(|set| sets.contains(&(set ^ 1 << x.0)));
+                assert_eq!(found, expected.collect::<Vec<usize>>(), "{} {x}", region.name());
+                answers += found.len();
+            }
+            let pair = (InstrId(0), InstrId::at(region.len() - 1));
+            witnesses.retain_closed(&[pair]);
+            let open = sets.iter().filter(|set| *set >> pair.1.0 & 1 == 1 && *set >> pair.0.0 & 1 == 0);
+            assert_eq!(witnesses.count(), sets.len() - open.count(), "{}", region.name());
+        }
+        println!("{answers} answers");
+        assert!(answers > 1_000, "{answers}");
+    }
+}
