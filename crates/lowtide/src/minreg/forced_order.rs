@@ -164,7 +164,10 @@ impl<'a> Pairs<'a> {
         threads: usize,
         effort: &mut Effort,
     ) -> bool {
-        let others = Others { sorted: instrs, mixed: &mixed(instrs) };
+        let mixed = mixed(instrs);
+        let others = Others { sorted: instrs, mixed: &mixed };
+        // What one instruction shows often settles its neighbours, so a batch has none.
+        let instrs = others.mixed;
         let idle: Mutex<Vec<Examiner>> = Mutex::new(Vec::new());
         let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = 0;
@@ -327,6 +330,8 @@ impl<'a> Examiner<'a> {
     ) -> bool {
         let limited = &pairs.limited[number];
         let mut is_possible = self.recall(pairs, limited, x, effort);
+        // A cut around x is the start for both sides. For one side alone, it does not pay.
+        let has_both = [false, true].iter().all(|side| moments.iter().any(|moment| moment.is_after == *side));
         let mut is_around = false;
         for is_after in [false, true] {
             let mut is_next_to = false;
@@ -343,7 +348,7 @@ impl<'a> Examiner<'a> {
                         return false;
                     }
                     let excess = limited.limit + 1;
-                    if !is_around {
+                    if has_both && !is_around {
                         self.place(closure, x, None, None, effort);
                         let least = self.cuts[number].min(&self.sides, excess, effort);
                         if !matches!(least, Minimum::Exact(_)) {
@@ -355,7 +360,10 @@ impl<'a> Examiner<'a> {
                     }
                     if !is_next_to {
                         self.place(closure, x, Some(*moment), None, effort);
-                        let least = self.cuts[number].min_beyond(AROUND, &self.sides, excess, effort);
+                        let least = match has_both {
+                            true => self.cuts[number].min_beyond(AROUND, &self.sides, excess, effort),
+                            false => self.cuts[number].min(&self.sides, excess, effort),
+                        };
                         if !matches!(least, Minimum::Exact(_)) {
                             outcome.is_impossible = least == Minimum::AtLeast(excess);
                             return outcome.is_impossible;
@@ -363,8 +371,7 @@ impl<'a> Examiner<'a> {
                         self.cuts[number].keep(NEXT_TO);
                         is_next_to = true;
                         is_possible[usize::from(is_after)] = true;
-                        for is_other_done in [false, true] {
-                            let moment = Moment { is_other_done, ..*moment };
+                        for &moment in moments.iter().filter(|moment| moment.is_after == is_after) {
                             self.note(limited, number, closure, x, moment, others, outcome, effort);
                         }
                         if other.is_none_or(|y| {
