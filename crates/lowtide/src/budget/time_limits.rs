@@ -138,7 +138,7 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
     // The most that a cut, a comparison of two instructions, a forced order, one of critical instructions and a valley may take for each
     // instruction.
-    let allowed = [4, 32, 6, 6, 4];
+    let allowed = [4, 32, 4, 4, 4];
     let mut all = [0; 5];
     for region in &regions {
         let closure = &Closure::new(region);

@@ -260,10 +260,40 @@ fn mixed(instrs: &[InstrId]) -> Vec<InstrId> {
     (0..size).map(reversed).filter_map(|number| instrs.get(number).copied()).collect()
 }
 
+/// What is asked about the moments of an instruction, for one class.
+#[derive(Clone, Copy)]
+struct Query<'s> {
+    closure: &'s Closure,
+    /// The number of the class among those with a limit.
+    number: usize,
+    /// The least pressure above the limit.
+    excess: u32,
+    x: InstrId,
+    moments: &'s [Moment],
+    others: Others<'s>,
+}
+
+impl Query<'_> {
+    /// A cut around the instruction is the start for both sides of it. For one side alone, it does not pay.
+    fn has_both_sides(&self) -> bool {
+        self.moments.iter().any(|moment| moment.is_after)
+            && self.moments.iter().any(|moment| !moment.is_after)
+    }
+}
+
+/// Why the moments of an instruction are not examined any further.
+enum End {
+    /// No order passes the instruction within the limits.
+    Impossible,
+    /// The effort is spent.
+    Spent,
+}
+
 /// Examines the moments of one instruction after the other.
 struct Examiner<'a> {
+    /// For each class with a limit.
     cuts: Vec<DownsetMin<'a>>,
-    probe: Probe<'a>,
+    probes: Vec<Probe<'a>>,
     sides: Vec<Side>,
     set: BitSet,
     /// The ancestors and descendants of the instruction, with the dependences found here.
@@ -271,6 +301,9 @@ struct Examiner<'a> {
     after: BitSet,
     /// The other instructions with which the moments before it and after it are possible, not done and done.
     possible: [[BitSet; 2]; 2],
+    /// Whether the flow [`AROUND`] the instruction is kept, and the side of the one [`NEXT_TO`] it.
+    is_around: bool,
+    next_to: Option<bool>,
 }
 
 /// The places of kept flows: with the ancestors and descendants of the instruction, and at a moment next to it.
@@ -280,14 +313,17 @@ const NEXT_TO: usize = 1;
 impl<'a> Examiner<'a> {
     fn new(pairs: &Pairs<'a>) -> Self {
         let empty = || BitSet::new(pairs.region.len());
+        let probe = |limited: &Limited| Probe::new(pairs.region, limited.class, limited.limit);
         Examiner {
             cuts: pairs.limited.iter().map(|limited| limited.cut.clone()).collect(),
-            probe: Probe::new(pairs.region),
+            probes: pairs.limited.iter().map(probe).collect(),
             sides: vec![Side::Free; pairs.region.len()],
             set: empty(),
             before: empty(),
             after: empty(),
             possible: [(); 2].map(|()| [empty(), empty()]),
+            is_around: false,
+            next_to: None,
         }
     }
 
@@ -304,104 +340,118 @@ impl<'a> Examiner<'a> {
         self.after.copy_from(closure.descendants(x));
         let mut outcome = Outcome { is_complete: true, ..Outcome::default() };
         let mut left = effort;
-        for number in 0..pairs.limited.len() {
-            outcome.is_complete =
-                self.examine_class(pairs, closure, number, x, moments, others, &mut outcome, &mut left);
-            if outcome.is_impossible || !outcome.is_complete {
-                break;
+        for (number, limited) in pairs.limited.iter().enumerate() {
+            let query = Query { closure, number, excess: limited.limit + 1, x, moments, others };
+            let is_possible = self.recall(pairs, limited, x, &mut left);
+            match self.examine_class(query, is_possible, &mut outcome, &mut left) {
+                Ok(()) => continue,
+                Err(End::Impossible) => outcome.is_impossible = true,
+                Err(End::Spent) => outcome.is_complete = false,
             }
+            break;
         }
         outcome.steps = effort.steps - left.steps;
         outcome
     }
 
-    /// Examine the moments for one class. Return whether the effort was enough.
-    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    /// Examine the moments for one class. `is_possible` says whether those before the instruction and after it are
+    /// known to be possible.
     fn examine_class(
         &mut self,
-        pairs: &Pairs<'a>,
-        closure: &Closure,
-        number: usize,
-        x: InstrId,
-        moments: &[Moment],
-        others: Others,
+        query: Query,
+        is_possible: [bool; 2],
         outcome: &mut Outcome,
         effort: &mut Effort,
-    ) -> bool {
-        let limited = &pairs.limited[number];
-        let mut is_possible = self.recall(pairs, limited, x, effort);
-        // A cut around x is the start for both sides. For one side alone, it does not pay.
-        let has_both = [false, true].iter().all(|side| moments.iter().any(|moment| moment.is_after == *side));
-        let mut is_around = false;
-        for is_after in [false, true] {
-            let mut is_next_to = false;
-            for moment in moments.iter().filter(|moment| moment.is_after == is_after) {
-                let done = usize::from(moment.is_other_done);
-                let alone = (!is_possible[usize::from(is_after)]).then_some(None);
-                for other in alone.into_iter().chain(others.mixed.iter().copied().map(Some)) {
-                    if other
-                        .is_some_and(|y| self.is_settled(x, y, &self.possible[usize::from(is_after)][done]))
-                    {
-                        continue;
-                    }
-                    if effort.is_spent() {
-                        return false;
-                    }
-                    let excess = limited.limit + 1;
-                    if has_both && !is_around {
-                        self.place(closure, x, None, None, effort);
-                        let least = self.cuts[number].min(&self.sides, excess, effort);
-                        if !matches!(least, Minimum::Exact(_)) {
-                            outcome.is_impossible = least == Minimum::AtLeast(excess);
-                            return outcome.is_impossible;
-                        }
-                        self.cuts[number].keep(AROUND);
-                        is_around = true;
-                    }
-                    if !is_next_to {
-                        self.place(closure, x, Some(*moment), None, effort);
-                        let least = match has_both {
-                            true => self.cuts[number].min_beyond(AROUND, &self.sides, excess, effort),
-                            false => self.cuts[number].min(&self.sides, excess, effort),
-                        };
-                        if !matches!(least, Minimum::Exact(_)) {
-                            outcome.is_impossible = least == Minimum::AtLeast(excess);
-                            return outcome.is_impossible;
-                        }
-                        self.cuts[number].keep(NEXT_TO);
-                        is_next_to = true;
-                        is_possible[usize::from(is_after)] = true;
-                        for &moment in moments.iter().filter(|moment| moment.is_after == is_after) {
-                            self.note(limited, number, closure, x, moment, others, outcome, effort);
-                        }
-                        if other.is_none_or(|y| {
-                            self.is_settled(x, y, &self.possible[usize::from(is_after)][done])
-                        }) {
-                            continue;
-                        }
-                    }
-                    let Some(y) = other else { continue };
-                    self.place(closure, x, Some(*moment), Some(y), effort);
-                    match self.cuts[number].min_beyond(NEXT_TO, &self.sides, excess, effort) {
-                        Minimum::Exact(_) => {
-                            self.note(limited, number, closure, x, *moment, others, outcome, effort);
-                        }
-                        Minimum::AtLeast(least) if least < excess => return false,
-                        Minimum::AtLeast(_) if moment.is_other_done => {
-                            outcome.found.push((x, y));
-                            self.after.unite(closure.descendants(y));
-                            self.after.insert(y);
-                        }
-                        Minimum::AtLeast(_) => {
-                            outcome.found.push((y, x));
-                            self.before.unite(closure.ancestors(y));
-                            self.before.insert(y);
-                        }
-                    }
+    ) -> Result<(), End> {
+        (self.is_around, self.next_to) = (false, None);
+        for &moment in query.moments {
+            if !is_possible[usize::from(moment.is_after)] {
+                self.start(query, moment, outcome, effort)?;
+            }
+            for &y in query.others.mixed {
+                if self.is_settled(query.x, y, moment) {
+                    continue;
+                }
+                self.start(query, moment, outcome, effort)?;
+                // (The start may have settled it.)
+                if !self.is_settled(query.x, y, moment) {
+                    self.examine_pair(query, moment, y, outcome, effort)?;
                 }
             }
         }
-        true
+        Ok(())
+    }
+
+    /// Find out whether an order can pass a moment if another instruction is done then, or not.
+    fn examine_pair(
+        &mut self,
+        query: Query,
+        moment: Moment,
+        y: InstrId,
+        outcome: &mut Outcome,
+        effort: &mut Effort,
+    ) -> Result<(), End> {
+        if effort.is_spent() {
+            return Err(End::Spent);
+        }
+        self.place(query, Some(moment), Some(y), effort);
+        match self.cuts[query.number].min_beyond(NEXT_TO, &self.sides, query.excess, effort) {
+            Minimum::Exact(_) => self.note(query, moment, outcome, effort),
+            Minimum::AtLeast(least) if least < query.excess => return Err(End::Spent),
+            Minimum::AtLeast(_) if moment.is_other_done => {
+                outcome.found.push((query.x, y));
+                self.after.unite(query.closure.descendants(y));
+                self.after.insert(y);
+            }
+            Minimum::AtLeast(_) => {
+                outcome.found.push((y, query.x));
+                self.before.unite(query.closure.ancestors(y));
+                self.before.insert(y);
+            }
+        }
+        Ok(())
+    }
+
+    /// Find the flow for a moment without another instruction, if it is not kept already: all cuts of pairs start from it.
+    fn start(
+        &mut self,
+        query: Query,
+        moment: Moment,
+        outcome: &mut Outcome,
+        effort: &mut Effort,
+    ) -> Result<(), End> {
+        if self.next_to == Some(moment.is_after) {
+            return Ok(());
+        }
+        let is_exact = |least: Minimum| match least {
+            Minimum::Exact(_) => Ok(()),
+            Minimum::AtLeast(least) if least < query.excess => Err(End::Spent),
+            Minimum::AtLeast(_) => Err(End::Impossible),
+        };
+        if query.has_both_sides() && !self.is_around {
+            if effort.is_spent() {
+                return Err(End::Spent);
+            }
+            self.place(query, None, None, effort);
+            is_exact(self.cuts[query.number].min(&self.sides, query.excess, effort))?;
+            self.cuts[query.number].keep(AROUND);
+            self.is_around = true;
+        }
+        if effort.is_spent() {
+            return Err(End::Spent);
+        }
+        self.place(query, Some(moment), None, effort);
+        let cut = &mut self.cuts[query.number];
+        is_exact(match self.is_around {
+            true => cut.min_beyond(AROUND, &self.sides, query.excess, effort),
+            false => cut.min(&self.sides, query.excess, effort),
+        })?;
+        cut.keep(NEXT_TO);
+        self.next_to = Some(moment.is_after);
+        for &other in query.moments.iter().filter(|other| other.is_after == moment.is_after) {
+            self.note(query, other, outcome, effort);
+        }
+        Ok(())
     }
 
     /// Find out from witnesses and known orders which pairs are possible. Return whether the moments before the
@@ -431,57 +481,37 @@ impl<'a> Examiner<'a> {
     }
 
     /// Take note of a minimiser of the last cut, stretched as far as the limit allows.
-    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
-    fn note(
-        &mut self,
-        limited: &Limited,
-        number: usize,
-        closure: &Closure,
-        x: InstrId,
-        moment: Moment,
-        others: Others,
-        outcome: &mut Outcome,
-        effort: &mut Effort,
-    ) {
-        let Moment { is_after, is_other_done } = moment;
-        effort.spend(self.sides.len() as u64);
-        match is_other_done {
-            true => self.cuts[number].largest(&mut self.set),
-            false => self.cuts[number].smallest(&mut self.set),
+    fn note(&mut self, query: Query, moment: Moment, outcome: &mut Outcome, effort: &mut Effort) {
+        if effort.is_spent() {
+            return;
         }
-        let [not_done, done] = &mut self.possible[usize::from(is_after)];
+        effort.spend(self.sides.len() as u64);
+        let cut = &mut self.cuts[query.number];
+        match moment.is_other_done {
+            true => cut.largest(&mut self.set),
+            false => cut.smallest(&mut self.set),
+        }
+        let [not_done, done] = &mut self.possible[usize::from(moment.is_after)];
         let Examiner { before, after, .. } = self;
-        let settled = if is_other_done { &*done } else { &*not_done };
-        let is_fixed = |y: InstrId| y == x || settled.contains(y) || before.contains(y) || after.contains(y);
-        self.probe.stretch(
-            &mut self.set,
-            closure,
-            others.sorted,
-            is_fixed,
-            is_other_done,
-            limited.class,
-            limited.limit,
-            effort,
-        );
-        outcome.witnesses.push((number, self.set.clone()));
+        let settled = if moment.is_other_done { &*done } else { &*not_done };
+        let is_fixed =
+            |y: InstrId| y == query.x || settled.contains(y) || before.contains(y) || after.contains(y);
+        let probe = &mut self.probes[query.number];
+        let others = query.others.sorted;
+        probe.stretch(&mut self.set, query.closure, others, is_fixed, moment.is_other_done, effort);
+        outcome.witnesses.push((query.number, self.set.clone()));
         done.unite(&self.set);
         self.set.complement();
         not_done.unite(&self.set);
     }
 
-    fn is_settled(&self, x: InstrId, y: InstrId, possible: &BitSet) -> bool {
+    fn is_settled(&self, x: InstrId, y: InstrId, moment: Moment) -> bool {
+        let possible = &self.possible[usize::from(moment.is_after)][usize::from(moment.is_other_done)];
         y == x || possible.contains(y) || self.before.contains(y) || self.after.contains(y)
     }
 
     /// Place all instructions at a moment of x: done, ahead, or either. Without a moment, x itself can be either.
-    fn place(
-        &mut self,
-        closure: &Closure,
-        x: InstrId,
-        moment: Option<Moment>,
-        other: Option<InstrId>,
-        effort: &mut Effort,
-    ) {
+    fn place(&mut self, query: Query, moment: Option<Moment>, other: Option<InstrId>, effort: &mut Effort) {
         effort.spend(self.sides.len() as u64);
         self.sides.fill(Side::Free);
         let mut mark = |related: Bits, side: Side| {
@@ -490,11 +520,11 @@ impl<'a> Examiner<'a> {
         mark(self.before.bits(), Side::In);
         mark(self.after.bits(), Side::Out);
         let Some(moment) = moment else { return };
-        self.sides[x.index()] = if moment.is_after { Side::In } else { Side::Out };
+        self.sides[query.x.index()] = if moment.is_after { Side::In } else { Side::Out };
         let Some(y) = other else { return };
         let (related, side) = match moment.is_other_done {
-            true => (closure.ancestors(y), Side::In),
-            false => (closure.descendants(y), Side::Out),
+            true => (query.closure.ancestors(y), Side::In),
+            false => (query.closure.descendants(y), Side::Out),
         };
         related.instrs().for_each(|instr| self.sides[instr.index()] = side);
         self.sides[y.index()] = side;

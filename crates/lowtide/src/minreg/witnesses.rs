@@ -68,9 +68,11 @@ pub(super) fn is_closed(set: &BitSet, pairs: &[(InstrId, InstrId)]) -> bool {
     pairs.iter().all(|&(before, after)| !set.contains(after) || set.contains(before))
 }
 
-/// A downset with its pressure.
+/// A downset with its pressure, and a limit on that of one class.
 pub(super) struct Probe<'a> {
     region: &'a Region,
+    class: ClassId,
+    limit: u32,
     live: Live<'a>,
     set: BitSet,
     /// The instructions that enter or leave the set.
@@ -79,14 +81,13 @@ pub(super) struct Probe<'a> {
 
 impl<'a> Probe<'a> {
     /// Start with the empty set.
-    pub(super) fn new(region: &'a Region) -> Self {
+    pub(super) fn new(region: &'a Region, class: ClassId, limit: u32) -> Self {
         let [set, moving] = [(); 2].map(|()| BitSet::new(region.len()));
-        Probe { region, live: Live::new(region), set, moving }
+        Probe { region, class, limit, live: Live::new(region), set, moving }
     }
 
-    /// Stretch a downset: move as many of `others` as possible in (`is_in`) or out, while the pressure of a class is within the limit.
-    /// Those of `fixed` stay.
-    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
+    /// Stretch a downset: move as many of `others` as possible in (`is_in`) or out, within the limit. Those of
+    /// `fixed` stay.
     pub(super) fn stretch(
         &mut self,
         set: &mut BitSet,
@@ -94,8 +95,6 @@ impl<'a> Probe<'a> {
         others: &[InstrId],
         fixed: impl Fn(InstrId) -> bool,
         is_in: bool,
-        class: ClassId,
-        limit: u32,
         effort: &mut Effort,
     ) {
         self.go_to(set, effort);
@@ -120,7 +119,7 @@ impl<'a> Probe<'a> {
                 }
             }
             self.flip(is_in, effort);
-            if self.live.now(class) > limit {
+            if self.live.now(self.class) > self.limit {
                 self.flip(!is_in, effort);
             }
         }
@@ -172,7 +171,6 @@ mod tests {
             let small = Small::new(&region, &[]);
             let closure = Closure::new(&region);
             let all: Vec<InstrId> = region.instrs().collect();
-            let mut probe = Probe::new(&region);
             let pressure = |set: usize| small.pressures[set].as_ref().map(|pressures| pressures[0]);
             for _ in 0..20 {
                 let start = random.pick(&small.on_the_way(&[]).into_iter().collect::<Vec<usize>>());
@@ -184,7 +182,10 @@ mod tests {
                 let mut set =
                     BitSet::of(region.len(), all.iter().copied().filter(|instr| start >> instr.0 & 1 == 1));
                 let mut effort = Effort::UNBOUNDED;
-                probe.stretch(&mut set, &closure, &all, is_fixed, is_in, ClassId(0), limit, &mut effort);
+                let mut probe = Probe::new(&region, ClassId(0), limit);
+                probe.go_to(&set, &mut effort);
+                probe.go_to(&BitSet::full(region.len()), &mut effort);
+                probe.stretch(&mut set, &closure, &all, is_fixed, is_in, &mut effort);
                 let end = set.instrs().fold(0, |end: usize, instr| end | 1 << instr.0);
                 let (inner, outer) = if is_in { (start, end) } else { (end, start) };
                 assert_eq!(inner & !outer, 0, "{}", region.name());
