@@ -65,7 +65,7 @@ fn rules_of_minreg() -> Vec<Rules> {
         Rules { cuts: false, ..all },
         Rules { forced_order: false, ..all },
         Rules { superiority: false, ..all },
-        Rules { excerpts: false, ..all },
+        Rules { skeletons: false, ..all },
     ]
 }
 

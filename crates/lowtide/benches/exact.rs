@@ -27,7 +27,7 @@ const STEPS: u64 = 50_000_000;
 
 /// The rules, each of which can be left out.
 const RULES: [&str; 8] =
-    ["free-moves", "commit", "split", "memory", "cuts", "forced-order", "superiority", "excerpts"];
+    ["free-moves", "commit", "split", "memory", "cuts", "forced-order", "superiority", "skeletons"];
 
 fn all_but(name: &str) -> Rules {
     Rules {
@@ -38,7 +38,7 @@ fn all_but(name: &str) -> Rules {
         cuts: name != "cuts",
         forced_order: name != "forced-order",
         superiority: name != "superiority",
-        excerpts: name != "excerpts",
+        skeletons: name != "skeletons",
     }
 }
 

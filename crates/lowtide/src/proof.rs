@@ -75,7 +75,7 @@ pub struct Rules {
     /// Of two equivalent pieces of code, let one go ahead.
     pub superiority: bool,
     /// Search some of the instructions alone: they need no more registers than all of them.
-    pub excerpts: bool,
+    pub skeletons: bool,
 }
 
 impl Rules {
@@ -88,7 +88,7 @@ impl Rules {
         cuts: true,
         forced_order: true,
         superiority: true,
-        excerpts: true,
+        skeletons: true,
     };
 
     /// Return the names of the enabled rules.
@@ -101,7 +101,7 @@ impl Rules {
             ("cuts", self.cuts),
             ("forced-order", self.forced_order),
             ("superiority", self.superiority),
-            ("excerpts", self.excerpts),
+            ("skeletons", self.skeletons),
         ];
         all.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name)
     }

@@ -35,16 +35,16 @@ fn rules(bits: u32) -> Rules {
         cuts: is_on(4),
         forced_order: is_on(5),
         superiority: is_on(6),
-        excerpts: is_on(7),
+        skeletons: is_on(7),
     }
 }
 
 const ALL_RULES: u32 = 0xff;
 const MEMORY: u32 = 1 << 3;
 const FORCED_ORDER: usize = 5;
-const EXCERPTS: usize = 7;
+const SKELETONS: usize = 7;
 const RULE_NAMES: [&str; 8] =
-    ["free moves", "commit", "split", "memory", "cuts", "forced order", "superiority", "excerpts"];
+    ["free moves", "commit", "split", "memory", "cuts", "forced order", "superiority", "skeletons"];
 
 fn source(region: &Region) -> Vec<InstrId> {
     region.instrs().collect()
@@ -205,14 +205,14 @@ fn every_rule_applies() {
             fired[usize::from(base == 0)] += u32::from(other != plain);
         }
     }
-    // Forced orders and excerpts are looked for where the first turn was not enough.
+    // Forced orders and skeletons are looked for where the first turn was not enough.
     for region in families::hard() {
         graphs += 1;
         let nodes = |bits| {
             let options = options(rules(bits), Some(1_000_000), 1);
             minimise(&region, ClassId(0), &[], &source(&region), options).nodes
         };
-        for rule in [FORCED_ORDER, EXCERPTS] {
+        for rule in [FORCED_ORDER, SKELETONS] {
             fired[rule][0] += u32::from(nodes(ALL_RULES) != nodes(ALL_RULES ^ 1 << rule));
         }
     }

@@ -344,7 +344,7 @@ pub struct DownsetMin<'a> {
     /// [`Arcs::room_back`] with a (nearly always maximal) flow without bounds, and that flow.
     free_room: Vec<u32>,
     free_flow: u32,
-    kept: [Kept; 2],
+    kept: Kept,
     /// The weight that is live at every boundary.
     constant: u32,
     /// The last query, its flow, and whether its answer was exact.
@@ -455,7 +455,7 @@ impl<'a> DownsetMin<'a> {
             node_of,
             free_room,
             free_flow,
-            kept: [Kept::default(), Kept::default()],
+            kept: Kept::default(),
             constant,
             sides: vec![Side::Free; region.len()],
             last_flow: 0,
@@ -474,9 +474,9 @@ impl<'a> DownsetMin<'a> {
         self.augment_from(self.free_flow, limit, effort)
     }
 
-    /// Keep the flow of the last query at one of two places, for [`DownsetMin::min_beyond`].
-    pub(crate) fn keep(&mut self, place: usize) {
-        let kept = &mut self.kept[place];
+    /// Keep the flow of the last query, for [`DownsetMin::min_beyond`].
+    pub(crate) fn keep(&mut self) {
+        let kept = &mut self.kept;
         kept.room.clone_from(&self.network.arcs.room_back);
         kept.sides.clone_from(&self.sides);
         kept.flow = self.last_flow;
@@ -484,14 +484,8 @@ impl<'a> DownsetMin<'a> {
 
     /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept. Its flow is
     /// feasible for the new query as well, so the work starts from there.
-    pub(crate) fn min_beyond(
-        &mut self,
-        place: usize,
-        sides: &[Side],
-        limit: u32,
-        effort: &mut Effort,
-    ) -> Minimum {
-        let kept = &self.kept[place];
+    pub(crate) fn min_beyond(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
+        let kept = &self.kept;
         debug_assert!(kept.sides.iter().zip(sides).all(|(old, new)| *old == Side::Free || old == new));
         self.network.arcs.room_back.copy_from_slice(&kept.room);
         let flow = kept.flow;

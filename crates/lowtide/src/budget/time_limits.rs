@@ -15,8 +15,9 @@ use crate::index::{ClassId, InstrId};
 use crate::list::few_registers::{few_registers, few_registers_on};
 use crate::minreg::Rules;
 use crate::minreg::exact::{self, Decision, minimise, within};
-use crate::minreg::forced_order::{critical, forced_order, forced_order_among};
+use crate::minreg::forced_order::forced_order;
 use crate::minreg::made::{Made, fits};
+use crate::minreg::skeletons::skeleton;
 use crate::minreg::superiority::superiority;
 use crate::minreg::valleys::divide;
 use crate::multipass::check::check_passes;
@@ -122,7 +123,8 @@ fn decisions_within_limits_end_in_time() {
 fn the_exact_search_expands_few_states_between_looks() {
     for region in [families::matmul(4, 4, 4), families::layered(100, 20, 1)] {
         let start = source(&region);
-        let rules = Rules { cuts: false, forced_order: false, superiority: false, ..Rules::ALL };
+        let rules =
+            Rules { cuts: false, forced_order: false, superiority: false, skeletons: false, ..Rules::ALL };
         let options = exact::Options { rules, ..exact::Options::new(until(2000, region.len())) };
         let (answer, looks) = ticking(|| minimise(&region, ClassId(0), &[], &start, options));
         let (states, looks) = (answer.nodes, u64::from(looks));
@@ -136,9 +138,9 @@ fn the_exact_search_expands_few_states_between_looks() {
 #[test]
 fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
-    // The most that a cut, a comparison of two instructions, a forced order, one of critical instructions and a valley may take for each
+    // The most that a cut, a comparison of two instructions, a forced order, a skeleton and a valley may take for each
     // instruction.
-    let allowed = [4, 32, 4, 4, 4];
+    let allowed = [4, 32, 4, 8, 4];
     let mut all = [0; 5];
     for region in &regions {
         let closure = &Closure::new(region);
@@ -150,10 +152,7 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
             &|effort| drop(Seeker::new(region, class, closure).judge(&start, 0, region.len(), limit, effort)),
             &|effort| drop(superiority(region, &mut closure.clone(), effort)),
             &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], 1, effort)),
-            &|effort| {
-                let instrs = critical(region, &limits, 128);
-                drop(forced_order_among(region, &mut closure.clone(), &limits, &instrs, 1, effort));
-            },
+            &|effort| drop(skeleton(region, closure, &limits, 128, effort)),
             &|effort| drop(divide(region, closure, class, effort)),
         ];
         for ((search, most), allowed) in searches.into_iter().zip(&mut all).zip(allowed) {

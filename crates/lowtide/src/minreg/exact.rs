@@ -62,9 +62,8 @@ const SHARE_OF_WINDOWS: u32 = 32;
 /// The part of the effort for an order through valleys, after the first open turn.
 const SHARE_OF_VALLEYS: u32 = 12;
 
-/// After each open turn, pairs of critical instructions and excerpts have so many times its steps.
-const TURNS_FOR_PAIRS: u64 = 8;
-const TURNS_FOR_EXCERPTS: u64 = 1;
+/// After each open turn, skeletons have so many times its steps.
+const TURNS_FOR_SKELETONS: u64 = 16;
 
 /// The part of a turn for a window, and the least number of steps.
 const STEP_OF_WINDOW: u64 = 64;
@@ -184,7 +183,10 @@ pub(super) fn minimise_within(
                         solver.adopt(class, &answer.order);
                     }
                 }
-                let bound = climb(&mut solver, class, answer.bound, answer.peak, turn, effort);
+                let half = effort.steps / 2;
+                let bound = effort.with_steps(half.min(turn * TURNS_FOR_SKELETONS), |share| {
+                    solver.climb_by_skeletons(class, answer.bound, answer.peak, share)
+                });
                 if bound > answer.bound {
                     (answer.bound, answer.reason) = (bound, by_search(&solver));
                 }
@@ -226,18 +228,6 @@ fn through_valleys(
         (*guide, *peak) = (order, all[class.index()]);
     }
     is_better
-}
-
-/// Raise the bound by pairs of critical instructions, and by excerpts, with a multiple of a turn.
-fn climb(solver: &mut Solver, class: ClassId, bound: u32, peak: u32, turn: u64, effort: &mut Effort) -> u32 {
-    let half = effort.steps / 2;
-    let bound = effort.with_steps(half.min(turn * TURNS_FOR_PAIRS), |share| {
-        solver.climb_by_pairs(class, bound, peak, share)
-    });
-    let half = effort.steps / 2;
-    effort.with_steps(half.min(turn * TURNS_FOR_EXCERPTS), |share| {
-        solver.climb_by_excerpts(class, bound, peak, share)
-    })
 }
 
 /// Look for a lower peak in windows of the best order. Return whether there is one.

@@ -1,22 +1,13 @@
 //! Forced orders: dependences between pairs that follow from the limits.
 //!
-//! Every order passes a moment just before each instruction x, and a moment just after it. Then all ancestors of
-//! x are done, and no descendant is. Suppose that an independent instruction y were also done at that moment.
-//! If every downset that is possible then exceeds a limit, y must come after x. Suppose that y were not done:
-//! if every downset exceeds a limit, y must come before x. Either is a new dependence, which all orders within
-//! the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the new dependences;
-//! only the sets of instructions done and ahead use them.)
+//! Every order passes a moment just before each instruction x. Then all ancestors of x are done, and no descendant
+//! is. Suppose that an independent instruction y were also done at that moment. If every downset that is possible
+//! then exceeds a limit, y must come after x. This is a new dependence, which all orders within the limits
+//! respect, and it makes the next cuts tighter. (The cuts use the graph without the new dependences; only the sets
+//! of instructions done and ahead use them.)
 //!
-//! One cut settles many y: all those that a minimiser within the limit contains, or does not contain.
-//!
-//! Take copies of a hash function that read the same words. Whichever copy comes last can drop each word after
-//! its last use, so no single moment shows that the others need all words. But of two instructions in the
-//! middle of two copies, one comes first, and the other copy still needs the words then. Both orders exceed the
-//! limit: there is no order within it.
-//!
-//! A region has too many pairs to examine all of them. The pairs of *critical* instructions come first: those at
-//! places of a good order that exceed the limit. Downsets within the limit from earlier cuts
-//! ([`witnesses`](super::witnesses)) settle most pairs without a cut.
+//! One cut settles many y: all those that a minimiser within the limit contains. Downsets within the limit from
+//! earlier cuts ([`witnesses`](super::witnesses)) settle most pairs without a cut.
 //!
 //! The moments of a few instructions are examined at the same time, on all threads. Each starts from the same
 //! dependences, so the result is the same on any number of threads.
@@ -26,7 +17,6 @@ use std::sync::{Mutex, PoisonError};
 use super::witnesses::{Probe, Witnesses, is_closed};
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
-use crate::analysis::pressure::Tracker;
 use crate::bits::{BitMatrix, BitSet, Bits};
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
@@ -47,62 +37,9 @@ pub(crate) fn forced_order(
     threads: usize,
     effort: &mut Effort,
 ) -> Option<Vec<(InstrId, InstrId)>> {
-    let all: Vec<InstrId> = region.instrs().collect();
     let mut pairs = Pairs::new(region, closure, limits, known);
-    // One moment of four: the others of all pairs would take too long.
-    pairs.examine(closure, &all, &MOMENTS[..1], threads, effort).then_some(pairs.found)
+    pairs.examine(closure, threads, effort).then_some(pairs.found)
 }
-
-/// As [`forced_order`], for pairs of some instructions only, in the order of the region.
-pub(crate) fn forced_order_among(
-    region: &Region,
-    closure: &mut Closure,
-    limits: &[Option<u32>],
-    instrs: &[InstrId],
-    threads: usize,
-    effort: &mut Effort,
-) -> Option<Vec<(InstrId, InstrId)>> {
-    let mut pairs = Pairs::new(region, closure, limits, &[]);
-    pairs.examine(closure, instrs, &MOMENTS, threads, effort).then_some(pairs.found)
-}
-
-/// Return a number of critical instructions, or fewer: those at places where the order of the region exceeds a limit. If
-/// there are too few of them, those at the highest places below it, too.
-pub(crate) fn critical(region: &Region, limits: &[Option<u32>], count: usize) -> Vec<InstrId> {
-    let mut tracker = Tracker::new(region);
-    let height = |tracker: &Tracker| {
-        let limited = region.class_ids().filter_map(|class| Some((class, limits[class.index()]?)));
-        limited.map(|(class, limit)| i64::from(tracker.now(class)) - i64::from(limit)).max().unwrap_or(0)
-    };
-    let mut before = height(&tracker);
-    let heights = region.instrs().map(|instr| {
-        tracker.schedule(instr);
-        let after = height(&tracker);
-        std::mem::replace(&mut before, after).max(after)
-    });
-    let heights: Vec<i64> = heights.collect();
-    let mut sorted = heights.clone();
-    sorted.sort_unstable();
-    let least = sorted[sorted.len().saturating_sub(count)].min(1);
-    let instrs: Vec<InstrId> = region.instrs().filter(|instr| heights[instr.index()] >= least).collect();
-    let count = count.min(instrs.len());
-    (0..count).map(|number| instrs[number * instrs.len() / count]).collect()
-}
-
-/// A moment next to an instruction, and whether the other instruction of a pair is done then.
-#[derive(Clone, Copy)]
-struct Moment {
-    is_after: bool,
-    is_other_done: bool,
-}
-
-/// Moments that start from the same cut are next to each other.
-const MOMENTS: [Moment; 4] = [
-    Moment { is_after: false, is_other_done: true },
-    Moment { is_after: false, is_other_done: false },
-    Moment { is_after: true, is_other_done: false },
-    Moment { is_after: true, is_other_done: true },
-];
 
 /// A class with a limit.
 struct Limited<'a> {
@@ -122,7 +59,7 @@ struct Pairs<'a> {
     found: Vec<(InstrId, InstrId)>,
 }
 
-/// What the moments of an instruction have shown.
+/// What the moment before an instruction has shown.
 #[derive(Default)]
 struct Outcome {
     /// Whether no order passes the instruction within the limits.
@@ -130,7 +67,7 @@ struct Outcome {
     found: Vec<(InstrId, InstrId)>,
     /// Downsets within the limit on a class, which is the one with this number.
     witnesses: Vec<(usize, BitSet)>,
-    /// The steps, and whether they were enough for all moments.
+    /// The steps, and whether they were enough for all pairs.
     steps: u64,
     is_complete: bool,
 }
@@ -155,19 +92,10 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Examine all pairs of some instructions until nothing changes. Return false if no order is within the limits.
-    fn examine(
-        &mut self,
-        closure: &mut Closure,
-        instrs: &[InstrId],
-        moments: &[Moment],
-        threads: usize,
-        effort: &mut Effort,
-    ) -> bool {
-        let mixed = mixed(instrs);
-        let others = Others { sorted: instrs, mixed: &mixed };
+    /// Examine all pairs until nothing changes. Return false if no order is within the limits.
+    fn examine(&mut self, closure: &mut Closure, threads: usize, effort: &mut Effort) -> bool {
         // What one instruction shows often settles its neighbours, so a batch has none.
-        let instrs = others.mixed;
+        let instrs = mixed(self.region);
         let idle: Mutex<Vec<Examiner>> = Mutex::new(Vec::new());
         let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = 0;
@@ -188,7 +116,7 @@ impl<'a> Pairs<'a> {
             let outcomes = threads::map(threads, batch.len(), |number| {
                 let examiner = lock().pop();
                 let mut examiner = examiner.unwrap_or_else(|| Examiner::new(self));
-                let outcome = examiner.examine(self, closure, batch[number], moments, others, share);
+                let outcome = examiner.examine(self, closure, batch[number], &instrs, share);
                 lock().push(examiner);
                 outcome
             });
@@ -245,22 +173,15 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// The other instructions of pairs: in the order of the region, and mixed.
-#[derive(Clone, Copy)]
-struct Others<'s> {
-    sorted: &'s [InstrId],
-    mixed: &'s [InstrId],
-}
-
-/// Return instructions in another order: the middle one first, then those in the middle of both halves, and so on. If a pair
+/// Return all instructions in another order: the middle one first, then those in the middle of both halves, and so on. If a pair
 /// with y is possible, so are those with the ancestors of y. If it is not, nor are those with its descendants.
-fn mixed(instrs: &[InstrId]) -> Vec<InstrId> {
-    let size = instrs.len().next_power_of_two();
+fn mixed(region: &Region) -> Vec<InstrId> {
+    let size = region.len().next_power_of_two();
     let reversed = |number: usize| number.reverse_bits().unbounded_shr(usize::BITS - size.ilog2());
-    (0..size).map(reversed).filter_map(|number| instrs.get(number).copied()).collect()
+    (0..size).map(reversed).filter(|&number| number < region.len()).map(InstrId::at).collect()
 }
 
-/// What is asked about the moments of an instruction, for one class.
+/// What is asked about the moment before an instruction, for one class.
 #[derive(Clone, Copy)]
 struct Query<'s> {
     closure: &'s Closure,
@@ -269,19 +190,9 @@ struct Query<'s> {
     /// The least pressure above the limit.
     excess: u32,
     x: InstrId,
-    moments: &'s [Moment],
-    others: Others<'s>,
 }
 
-impl Query<'_> {
-    /// A cut around the instruction is the start for both sides of it. For one side alone, it does not pay.
-    fn has_both_sides(&self) -> bool {
-        self.moments.iter().any(|moment| moment.is_after)
-            && self.moments.iter().any(|moment| !moment.is_after)
-    }
-}
-
-/// Why the moments of an instruction are not examined any further.
+/// Why the moment of an instruction is not examined any further.
 enum End {
     /// No order passes the instruction within the limits.
     Impossible,
@@ -299,16 +210,9 @@ struct Examiner<'a> {
     /// The ancestors and descendants of the instruction, with the dependences found here.
     before: BitSet,
     after: BitSet,
-    /// The other instructions with which the moments before it and after it are possible, not done and done.
-    possible: [[BitSet; 2]; 2],
-    /// Whether the flow [`AROUND`] the instruction is kept, and the side of the one [`NEXT_TO`] it.
-    is_around: bool,
-    next_to: Option<bool>,
+    /// The other instructions that may be done before it.
+    possible: BitSet,
 }
-
-/// The places of kept flows: with the ancestors and descendants of the instruction, and at a moment next to it.
-const AROUND: usize = 0;
-const NEXT_TO: usize = 1;
 
 impl<'a> Examiner<'a> {
     fn new(pairs: &Pairs<'a>) -> Self {
@@ -321,9 +225,7 @@ impl<'a> Examiner<'a> {
             set: empty(),
             before: empty(),
             after: empty(),
-            possible: [(); 2].map(|()| [empty(), empty()]),
-            is_around: false,
-            next_to: None,
+            possible: empty(),
         }
     }
 
@@ -332,8 +234,7 @@ impl<'a> Examiner<'a> {
         pairs: &Pairs<'a>,
         closure: &Closure,
         x: InstrId,
-        moments: &[Moment],
-        others: Others,
+        others: &[InstrId],
         effort: Effort,
     ) -> Outcome {
         self.before.copy_from(closure.ancestors(x));
@@ -341,9 +242,9 @@ impl<'a> Examiner<'a> {
         let mut outcome = Outcome { is_complete: true, ..Outcome::default() };
         let mut left = effort;
         for (number, limited) in pairs.limited.iter().enumerate() {
-            let query = Query { closure, number, excess: limited.limit + 1, x, moments, others };
+            let query = Query { closure, number, excess: limited.limit + 1, x };
             let is_possible = self.recall(pairs, limited, x, &mut left);
-            match self.examine_class(query, is_possible, &mut outcome, &mut left) {
+            match self.examine_class(query, is_possible, others, &mut outcome, &mut left) {
                 Ok(()) => continue,
                 Err(End::Impossible) => outcome.is_impossible = true,
                 Err(End::Spent) => outcome.is_complete = false,
@@ -354,39 +255,57 @@ impl<'a> Examiner<'a> {
         outcome
     }
 
-    /// Examine the moments for one class. `is_possible` says whether those before the instruction and after it are
-    /// known to be possible.
+    /// Examine the moment for one class. `is_possible` says whether it is known to be possible at all.
     fn examine_class(
         &mut self,
         query: Query,
-        is_possible: [bool; 2],
+        is_possible: bool,
+        others: &[InstrId],
         outcome: &mut Outcome,
         effort: &mut Effort,
     ) -> Result<(), End> {
-        (self.is_around, self.next_to) = (false, None);
-        for &moment in query.moments {
-            if !is_possible[usize::from(moment.is_after)] {
-                self.start(query, moment, outcome, effort)?;
+        let mut is_started = false;
+        if !is_possible {
+            self.start(query, outcome, effort)?;
+            is_started = true;
+        }
+        for &y in others {
+            if self.is_settled(query.x, y) {
+                continue;
             }
-            for &y in query.others.mixed {
-                if self.is_settled(query.x, y, moment) {
+            if !is_started {
+                self.start(query, outcome, effort)?;
+                is_started = true;
+                if self.is_settled(query.x, y) {
                     continue;
                 }
-                self.start(query, moment, outcome, effort)?;
-                // (The start may have settled it.)
-                if !self.is_settled(query.x, y, moment) {
-                    self.examine_pair(query, moment, y, outcome, effort)?;
-                }
             }
+            self.examine_pair(query, y, outcome, effort)?;
         }
         Ok(())
     }
 
-    /// Find out whether an order can pass a moment if another instruction is done then, or not.
+    /// Find the flow for the moment without another instruction: all cuts of pairs start from it.
+    fn start(&mut self, query: Query, outcome: &mut Outcome, effort: &mut Effort) -> Result<(), End> {
+        if effort.is_spent() {
+            return Err(End::Spent);
+        }
+        self.place(query, None, effort);
+        let cut = &mut self.cuts[query.number];
+        match cut.min(&self.sides, query.excess, effort) {
+            Minimum::Exact(_) => {}
+            Minimum::AtLeast(least) if least < query.excess => return Err(End::Spent),
+            Minimum::AtLeast(_) => return Err(End::Impossible),
+        }
+        cut.keep();
+        self.note(query, outcome, effort);
+        Ok(())
+    }
+
+    /// Find out whether an order can pass the moment if another instruction is done then.
     fn examine_pair(
         &mut self,
         query: Query,
-        moment: Moment,
         y: InstrId,
         outcome: &mut Outcome,
         effort: &mut Effort,
@@ -394,124 +313,54 @@ impl<'a> Examiner<'a> {
         if effort.is_spent() {
             return Err(End::Spent);
         }
-        self.place(query, Some(moment), Some(y), effort);
-        match self.cuts[query.number].min_beyond(NEXT_TO, &self.sides, query.excess, effort) {
-            Minimum::Exact(_) => self.note(query, moment, outcome, effort),
+        self.place(query, Some(y), effort);
+        match self.cuts[query.number].min_beyond(&self.sides, query.excess, effort) {
+            Minimum::Exact(_) => self.note(query, outcome, effort),
             Minimum::AtLeast(least) if least < query.excess => return Err(End::Spent),
-            Minimum::AtLeast(_) if moment.is_other_done => {
+            Minimum::AtLeast(_) => {
                 outcome.found.push((query.x, y));
                 self.after.unite(query.closure.descendants(y));
                 self.after.insert(y);
             }
-            Minimum::AtLeast(_) => {
-                outcome.found.push((y, query.x));
-                self.before.unite(query.closure.ancestors(y));
-                self.before.insert(y);
-            }
         }
         Ok(())
     }
 
-    /// Find the flow for a moment without another instruction, if it is not kept already: all cuts of pairs start from it.
-    fn start(
-        &mut self,
-        query: Query,
-        moment: Moment,
-        outcome: &mut Outcome,
-        effort: &mut Effort,
-    ) -> Result<(), End> {
-        if self.next_to == Some(moment.is_after) {
-            return Ok(());
-        }
-        let is_exact = |least: Minimum| match least {
-            Minimum::Exact(_) => Ok(()),
-            Minimum::AtLeast(least) if least < query.excess => Err(End::Spent),
-            Minimum::AtLeast(_) => Err(End::Impossible),
-        };
-        if query.has_both_sides() && !self.is_around {
-            if effort.is_spent() {
-                return Err(End::Spent);
-            }
-            self.place(query, None, None, effort);
-            is_exact(self.cuts[query.number].min(&self.sides, query.excess, effort))?;
-            self.cuts[query.number].keep(AROUND);
-            self.is_around = true;
-        }
-        if effort.is_spent() {
-            return Err(End::Spent);
-        }
-        self.place(query, Some(moment), None, effort);
-        let cut = &mut self.cuts[query.number];
-        is_exact(match self.is_around {
-            true => cut.min_beyond(AROUND, &self.sides, query.excess, effort),
-            false => cut.min(&self.sides, query.excess, effort),
-        })?;
-        cut.keep(NEXT_TO);
-        self.next_to = Some(moment.is_after);
-        for &other in query.moments.iter().filter(|other| other.is_after == moment.is_after) {
-            self.note(query, other, outcome, effort);
-        }
-        Ok(())
-    }
-
-    /// Find out from witnesses and known orders which pairs are possible. Return whether the moments before the
-    /// instruction and after it are possible at all.
-    fn recall(&mut self, pairs: &Pairs, limited: &Limited, x: InstrId, effort: &mut Effort) -> [bool; 2] {
-        // In a known order, all that come before x are done just before it and just after it. All others are not.
-        let seen = pairs.seen.row(x);
-        let mut is_possible = [!seen.is_empty(); 2];
-        self.set.copy_from(seen);
-        if !seen.is_empty() {
-            self.set.complement();
-        }
-        for [not_done, done] in &mut self.possible {
-            done.copy_from(seen);
-            not_done.copy_from(&self.set);
-        }
+    /// Find out from witnesses and known orders which pairs are possible. Return whether the moment is possible at
+    /// all.
+    fn recall(&mut self, pairs: &Pairs, limited: &Limited, x: InstrId, effort: &mut Effort) -> bool {
+        // In a known order, all that come before x are done just before it.
+        self.possible.copy_from(pairs.seen.row(x));
+        let mut is_possible = !self.possible.is_empty();
         effort.spend(limited.witnesses.count() as u64);
-        for (is_after, witness) in limited.witnesses.next_to(x, self.before.bits(), self.after.bits()) {
-            let [not_done, done] = &mut self.possible[usize::from(is_after)];
-            done.unite(witness);
-            self.set.copy_from(witness);
-            self.set.complement();
-            not_done.unite(&self.set);
-            is_possible[usize::from(is_after)] = true;
+        for witness in limited.witnesses.before(x, self.before.bits()) {
+            self.possible.unite(witness);
+            is_possible = true;
         }
         is_possible
     }
 
-    /// Take note of a minimiser of the last cut, stretched as far as the limit allows.
-    fn note(&mut self, query: Query, moment: Moment, outcome: &mut Outcome, effort: &mut Effort) {
+    /// Take note of the largest minimiser of the last cut, stretched as far as the limit allows.
+    fn note(&mut self, query: Query, outcome: &mut Outcome, effort: &mut Effort) {
         if effort.is_spent() {
             return;
         }
         effort.spend(self.sides.len() as u64);
-        let cut = &mut self.cuts[query.number];
-        match moment.is_other_done {
-            true => cut.largest(&mut self.set),
-            false => cut.smallest(&mut self.set),
-        }
-        let [not_done, done] = &mut self.possible[usize::from(moment.is_after)];
-        let Examiner { before, after, .. } = self;
-        let settled = if moment.is_other_done { &*done } else { &*not_done };
+        self.cuts[query.number].largest(&mut self.set);
+        let Examiner { possible, before, after, .. } = self;
         let is_fixed =
-            |y: InstrId| y == query.x || settled.contains(y) || before.contains(y) || after.contains(y);
-        let probe = &mut self.probes[query.number];
-        let others = query.others.sorted;
-        probe.stretch(&mut self.set, query.closure, others, is_fixed, moment.is_other_done, effort);
+            |y: InstrId| y == query.x || possible.contains(y) || before.contains(y) || after.contains(y);
+        self.probes[query.number].stretch(&mut self.set, query.closure, is_fixed, effort);
         outcome.witnesses.push((query.number, self.set.clone()));
-        done.unite(&self.set);
-        self.set.complement();
-        not_done.unite(&self.set);
+        self.possible.unite(&self.set);
     }
 
-    fn is_settled(&self, x: InstrId, y: InstrId, moment: Moment) -> bool {
-        let possible = &self.possible[usize::from(moment.is_after)][usize::from(moment.is_other_done)];
-        y == x || possible.contains(y) || self.before.contains(y) || self.after.contains(y)
+    fn is_settled(&self, x: InstrId, y: InstrId) -> bool {
+        y == x || self.possible.contains(y) || self.before.contains(y) || self.after.contains(y)
     }
 
-    /// Place all instructions at a moment of x: done, ahead, or either. Without a moment, x itself can be either.
-    fn place(&mut self, query: Query, moment: Option<Moment>, other: Option<InstrId>, effort: &mut Effort) {
+    /// Place all instructions at the moment before x: done, ahead, or either.
+    fn place(&mut self, query: Query, other: Option<InstrId>, effort: &mut Effort) {
         effort.spend(self.sides.len() as u64);
         self.sides.fill(Side::Free);
         let mut mark = |related: Bits, side: Side| {
@@ -519,15 +368,10 @@ impl<'a> Examiner<'a> {
         };
         mark(self.before.bits(), Side::In);
         mark(self.after.bits(), Side::Out);
-        let Some(moment) = moment else { return };
-        self.sides[query.x.index()] = if moment.is_after { Side::In } else { Side::Out };
+        self.sides[query.x.index()] = Side::Out;
         let Some(y) = other else { return };
-        let (related, side) = match moment.is_other_done {
-            true => (query.closure.ancestors(y), Side::In),
-            false => (query.closure.descendants(y), Side::Out),
-        };
-        related.instrs().for_each(|instr| self.sides[instr.index()] = side);
-        self.sides[y.index()] = side;
+        query.closure.ancestors(y).instrs().for_each(|instr| self.sides[instr.index()] = Side::In);
+        self.sides[y.index()] = Side::In;
     }
 }
 
@@ -576,14 +420,10 @@ mod tests {
                     |(peak, limit): (&Peak, &Option<u32>)| limit.is_none_or(|limit| peak.between <= limit);
                 let known: &[&[InstrId]] =
                     if peaks.iter().zip(&limits).all(is_within) { &[&order] } else { &[] };
-                let instrs = random.chance(50).then(|| critical(&region, &limits, 2 + random.below(9)));
                 let find = |threads: usize| {
                     let (mut closure, mut effort) = (Closure::new(&region), Effort { steps, deadline: None });
                     let (graph, left) = (&mut closure, &mut effort);
-                    let found = match &instrs {
-                        Some(instrs) => forced_order_among(&region, graph, &limits, instrs, threads, left),
-                        None => forced_order(&region, graph, &limits, known, threads, left),
-                    };
+                    let found = forced_order(&region, graph, &limits, known, threads, left);
                     (found, closure, effort.steps)
                 };
                 let (found, closure, left) = find(1);

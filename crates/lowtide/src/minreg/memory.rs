@@ -373,7 +373,7 @@ mod tests {
             cuts: false,
             forced_order: false,
             superiority: false,
-            excerpts: false,
+            skeletons: false,
         };
         let (mut found, mut failed) = (0, 0);
         for region in regions(0..60, 9) {

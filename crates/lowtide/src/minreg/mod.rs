@@ -15,7 +15,7 @@
 //! | `race` | two searches of a part, from both ends of time |
 //! | `rounds`, `crew` | many searches of a part that share their failed states, and their threads |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
-//! | `excerpts` | bounds from some of the instructions alone |
+//! | `skeletons` | bounds from orders of the critical instructions alone |
 //! | `valleys` | an order through downsets of low pressure |
 //! | `windows` | orders with a lower peak, by searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
@@ -23,7 +23,6 @@
 mod crew;
 mod decide;
 pub mod exact;
-mod excerpts;
 pub(crate) mod forced_order;
 mod local_min;
 #[cfg(test)]
@@ -35,6 +34,7 @@ pub(crate) mod part;
 mod race;
 mod rounds;
 mod search;
+pub(crate) mod skeletons;
 mod solver;
 pub(crate) mod superiority;
 pub(crate) mod valleys;

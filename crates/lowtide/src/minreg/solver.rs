@@ -11,18 +11,19 @@
 //! # Questions
 //! For each part, harmless dependences are added first: by [`superiority`] and then, for the limit in
 //! question, by [`forced_order`]. If a cut shows that the graph has no order within the limit, this is the
-//! answer. Otherwise two searches [`race`], from both ends of time.
+//! answer. Otherwise two searches [`race`], from both ends of time. While the answer is open, [`skeletons`](super::skeletons) of critical
+//! instructions raise the bound.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::Rules;
-use super::excerpts::refute;
-use super::forced_order::{critical, forced_order, forced_order_among};
+use super::forced_order::forced_order;
 use super::memory::Memory;
 use super::options::Options;
 use super::part::Part;
 use super::race::race;
+use super::skeletons::skeleton;
 use super::superiority::superiority;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
@@ -32,6 +33,7 @@ use crate::bits::BitSet;
 use crate::budget::{Effort, is_over};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
+use crate::threads;
 use crate::verdict::Verdict;
 
 /// The most states that a search remembers: 128 MiB each for the searches from both ends.
@@ -40,13 +42,12 @@ const MOST_STATES: usize = 1 << 23;
 /// The time to make a part, for each instruction of the region.
 const NANOS_PER_VISIT: u64 = 10;
 
-/// The numbers of critical instructions: few at first, since pairs of more of them take longer. There are two stages for each number: the limit just
-/// below the peak, and lower ones.
-const CRITICAL: [usize; 4] = [16, 48, 128, 320];
+/// The numbers of critical instructions in skeletons: few at first, since those of more of them take longer.
+const CRITICAL: [usize; 4] = [48, 128, 320, 800];
 
-/// Before excerpts for a limit, pairs of so many critical instructions get one of so many parts of the effort that is left.
-const CRITICAL_FOR_EXCERPTS: usize = 128;
-const PARTS_FOR_PAIRS: u32 = 3;
+/// The effort for a skeleton just within the peak, and for one within a lower limit: one of so many parts of what is left.
+const PARTS_PER_SKELETON: u64 = 2;
+const PARTS_PER_LOWER_SKELETON: u32 = 4;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -59,8 +60,84 @@ struct Piece {
     memories: [Memory; 2],
     /// The limit for which the part has been tightened.
     tightened_for: Option<u32>,
-    /// The stages of a climb by pairs that are done for this peak.
-    stages: (u32, usize),
+    /// For each number of critical instructions, the lowest limit for which there is a skeleton.
+    possible: [u32; CRITICAL.len()],
+}
+
+impl Piece {
+    /// Return the numbers of critical instructions that are worth a skeleton, each with its place in the list.
+    fn numbers(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let count = self.part.region.len();
+        let is_more = move |(at, _): &(usize, usize)| *at == 0 || CRITICAL[at - 1] < count;
+        CRITICAL.into_iter().enumerate().filter(is_more)
+    }
+
+    /// Return whether there is no skeleton within the limits, for some number of critical instructions. `limit` is
+    /// the one on the class in question.
+    fn has_no_skeleton(
+        &mut self,
+        closure: &Closure,
+        limits: &[Option<u32>],
+        limit: u32,
+        threads: usize,
+        effort: &mut Effort,
+    ) -> bool {
+        let region = &self.part.region;
+        let open: Vec<(usize, usize)> = self.numbers().filter(|(at, _)| limit < self.possible[*at]).collect();
+        // The shares do not depend on results, so that all can be sought at the same time.
+        let share = |number: usize| effort.up_to(effort.steps / PARTS_PER_SKELETON.pow(number as u32 + 1));
+        let shares: Vec<Effort> = (0..open.len()).map(share).collect();
+        let seek = |number: usize| {
+            let mut left = shares[number];
+            let verdict = skeleton(region, closure, limits, open[number].1, &mut left);
+            (verdict, shares[number].steps - left.steps)
+        };
+        let together = if threads > 1 { open.len().max(1) } else { 1 };
+        for first in (0..open.len()).step_by(together) {
+            let verdicts = threads::map(threads, together, |number| seek(first + number));
+            for (number, (verdict, steps)) in verdicts.into_iter().enumerate() {
+                effort.spend(steps);
+                match verdict {
+                    Verdict::No(()) => return true,
+                    Verdict::Yes(_) => self.possible[open[first + number].0] = limit,
+                    Verdict::Unknown => {}
+                }
+            }
+        }
+        false
+    }
+
+    /// Raise a bound by skeletons within limits below `most`, by bisection. Return the new bound.
+    fn climb_below(
+        &mut self,
+        closure: &Closure,
+        class: ClassId,
+        limits: &mut [Option<u32>],
+        bound: u32,
+        most: u32,
+        effort: &mut Effort,
+    ) -> u32 {
+        let mut bound = bound;
+        for (at, count) in self.numbers() {
+            let mut above = most.min(self.possible[at]);
+            while bound < above && !effort.is_spent() {
+                let limit = bound.midpoint(above);
+                limits[class.index()] = Some(limit);
+                let region = &self.part.region;
+                let verdict = effort.with_share(PARTS_PER_LOWER_SKELETON, |share| {
+                    skeleton(region, closure, limits, count, share)
+                });
+                if verdict.is_yes() {
+                    self.possible[at] = limit;
+                }
+                match verdict {
+                    Verdict::No(()) => bound = limit + 1,
+                    _ => above = limit,
+                }
+            }
+        }
+        bound
+    }
 }
 
 pub(super) struct Solver<'a> {
@@ -101,7 +178,14 @@ impl<'a> Solver<'a> {
                 part = part.with(&found, &source).unwrap_or(part);
             }
             let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
-            Some(Piece { part, order, peaks, memories, tightened_for: None, stages: (0, 0) })
+            Some(Piece {
+                part,
+                order,
+                peaks,
+                memories,
+                tightened_for: None,
+                possible: [u32::MAX; CRITICAL.len()],
+            })
         });
         let pieces = pieces.collect();
         Solver { options, limits, pieces, states: 0 }
@@ -198,9 +282,8 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Raise a bound by pairs of more and more critical instructions, one stage after the other. A stage that the effort does not suffice
-    /// for starts again with the next climb.
-    pub(super) fn climb_by_pairs(
+    /// Raise a bound by skeletons: first those just within the peak, which would prove it, and then lower ones.
+    pub(super) fn climb_by_skeletons(
         &mut self,
         class: ClassId,
         bound: u32,
@@ -208,7 +291,7 @@ impl<'a> Solver<'a> {
         effort: &mut Effort,
     ) -> u32 {
         let mut bound = bound;
-        if !self.options.rules.forced_order {
+        if !self.options.rules.skeletons {
             return bound;
         }
         let threads = self.threads();
@@ -218,78 +301,11 @@ impl<'a> Solver<'a> {
             if fits(&piece.peaks, &limits) {
                 continue;
             }
-            if piece.stages.0 != peak {
-                piece.stages = (peak, 0);
+            let closure = Closure::new(&piece.part.region);
+            if piece.has_no_skeleton(&closure, &limits, peak - 1, threads, effort) {
+                return peak;
             }
-            while let Some(&count) = CRITICAL.get(piece.stages.1 / 2) {
-                let is_highest = piece.stages.1.is_multiple_of(2);
-                if bound == peak || effort.is_spent() {
-                    return bound;
-                }
-                limits[class.index()] = Some(peak - 1);
-                let region = &piece.part.region;
-                if is_highest {
-                    let instrs = critical(region, &limits, count);
-                    let closure = &mut Closure::new(region);
-                    let found = forced_order_among(region, closure, &limits, &instrs, threads, effort);
-                    let source: Vec<InstrId> = region.instrs().collect();
-                    let part = found.and_then(|found| piece.part.with(&found, &source));
-                    // All questions to come have this limit or a lower one, so the part keeps these dependences.
-                    let Some(part) = part else { return peak };
-                    piece.part = part;
-                } else {
-                    bound = climb_among(region, class, bound, &mut limits, count, threads, effort);
-                }
-                if effort.is_spent() {
-                    return bound;
-                }
-                piece.stages.1 += 1;
-            }
-        }
-        bound
-    }
-
-    /// Raise a bound by excerpts, one limit after the other.
-    pub(super) fn climb_by_excerpts(
-        &mut self,
-        class: ClassId,
-        bound: u32,
-        peak: u32,
-        effort: &mut Effort,
-    ) -> u32 {
-        let mut bound = bound;
-        if !self.options.rules.excerpts {
-            return bound;
-        }
-        let mut limits = self.limits.clone();
-        for piece in &self.pieces {
-            while bound < peak && !effort.is_spent() {
-                limits[class.index()] = Some(bound);
-                if fits(&piece.peaks, &limits) {
-                    break;
-                }
-                // Dependences that the limit forces make excerpts stronger.
-                let tighter = effort.with_share(PARTS_FOR_PAIRS, |share| {
-                    if !self.options.rules.forced_order {
-                        return Some(piece.part.clone());
-                    }
-                    let region = &piece.part.region;
-                    let source: Vec<InstrId> = region.instrs().collect();
-                    let instrs = critical(region, &limits, CRITICAL_FOR_EXCERPTS);
-                    let closure = &mut Closure::new(region);
-                    forced_order_among(region, closure, &limits, &instrs, self.threads(), share)
-                        .and_then(|found| piece.part.with(&found, &source))
-                });
-                let is_refuted = tighter.is_none_or(|part| {
-                    effort.with_share(2, |share| {
-                        refute(&part.region, class, bound, self.options, share, &mut self.states)
-                    })
-                });
-                if !is_refuted {
-                    break;
-                }
-                bound += 1;
-            }
+            bound = piece.climb_below(&closure, class, &mut limits, bound, peak - 1, effort);
         }
         bound
     }
@@ -350,33 +366,6 @@ impl Climber<'_> {
         }
         (bound, states)
     }
-}
-
-/// Raise a bound by pairs of critical instructions, below the limit on a class: by bisection, from above. Dependences for a limit
-/// hold for lower ones as well.
-fn climb_among(
-    region: &Region,
-    class: ClassId,
-    bound: u32,
-    limits: &mut [Option<u32>],
-    count: usize,
-    threads: usize,
-    effort: &mut Effort,
-) -> u32 {
-    let mut bound = bound;
-    let Some(mut above) = limits[class.index()] else { return bound };
-    let mut closure = Closure::new(region);
-    while bound < above && !effort.is_spent() {
-        let limit = bound.midpoint(above);
-        limits[class.index()] = Some(limit);
-        let instrs = critical(region, limits, count);
-        let mut tighter = closure.clone();
-        match forced_order_among(region, &mut tighter, limits, &instrs, threads, effort) {
-            None => bound = limit + 1,
-            Some(_) => (above, closure) = (limit, tighter),
-        }
-    }
-    bound
 }
 
 fn part_peaks(part: &Part, order: &[InstrId]) -> Vec<u32> {
@@ -512,10 +501,10 @@ mod tests {
             let (mut peak, mut bound) = (start_peaks[0], pressure_at_ends(&region)[0].0);
             limits[class.index()] = Some(peak);
             let is_on = [(); 7].map(|()| random.chance(50));
-            let [free_moves, commit, split, cuts, forced_order, superiority, excerpts] = is_on;
+            let [free_moves, commit, split, cuts, forced_order, superiority, skeletons] = is_on;
             let memory = region.len() > 8 || random.chance(50);
             let rules =
-                Rules { free_moves, commit, split, memory, cuts, forced_order, superiority, excerpts };
+                Rules { free_moves, commit, split, memory, cuts, forced_order, superiority, skeletons };
             let options = Options { rules, ..Options::new(Budget::default()) };
             let mut effort = Effort::UNBOUNDED;
             let mut solver = Solver::new(&region, &closure, limits, &start, options, &mut effort);
@@ -539,8 +528,7 @@ mod tests {
                         (bound, _) =
                             solver.climber().climb(class, bound, peak - 1, turn, &mut effort, &never);
                         let share = |steps: u64| Effort { steps, deadline: None };
-                        bound = solver.climb_by_pairs(class, bound, peak, &mut share(20 * turn));
-                        bound = solver.climb_by_excerpts(class, bound, peak, &mut share(4 * turn));
+                        bound = solver.climb_by_skeletons(class, bound, peak, &mut share(20 * turn));
                         turn += LEAST_EFFORT;
                     }
                 }

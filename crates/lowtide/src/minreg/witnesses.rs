@@ -1,13 +1,12 @@
 //! Witnesses: downsets within a limit, which make cuts needless.
 //!
-//! Is there a downset within the limit just before an instruction x, or just after it, with y done, or not? A
-//! minimum cut answers. Many of these questions have the same answer: a downset T within the limit passes just
-//! before all instructions that may follow it, and just after all that may be its last ones; and there y is done
-//! if it is in T. So the minimisers of earlier cuts are kept, and only questions that none of them answers need a
-//! cut.
+//! Is there a downset within the limit just before an instruction x, with y done? A minimum cut answers. Many of
+//! these questions have the same answer: a downset T within the limit passes just before all instructions that may
+//! follow it, and there y is done if it is in T. So the minimisers of earlier cuts are kept, and only questions that
+//! none of them answers need a cut.
 //!
 //! A minimiser has the least pressure, and often there is room up to the limit. So it is *stretched* first: more
-//! instructions are moved to the other side, together with their ancestors or descendants, while it stays within the limit.
+//! instructions are added, together with their ancestors, while it stays within the limit.
 
 use std::collections::VecDeque;
 
@@ -43,19 +42,9 @@ impl Witnesses {
         }
     }
 
-    /// Return all that pass just before an instruction, or just after it, and whether it is after it. `before` and
-    /// `after` are its ancestors and descendants.
-    pub(super) fn next_to<'s>(
-        &'s self,
-        x: InstrId,
-        before: Bits<'s>,
-        after: Bits<'s>,
-    ) -> impl Iterator<Item = (bool, &'s BitSet)> {
-        let sets = self.sets.iter().map(move |set| (set.contains(x), set));
-        sets.filter(move |&(is_after, set)| match is_after {
-            true => after.is_disjoint(set),
-            false => before.is_subset(set),
-        })
+    /// Return all that pass just before an instruction. `before` are its ancestors.
+    pub(super) fn before<'s>(&'s self, x: InstrId, before: Bits<'s>) -> impl Iterator<Item = &'s BitSet> {
+        self.sets.iter().filter(move |set| !set.contains(x) && before.is_subset(*set))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -86,41 +75,29 @@ impl<'a> Probe<'a> {
         Probe { region, class, limit, live: Live::new(region), set, moving }
     }
 
-    /// Stretch a downset: move as many of `others` as possible in (`is_in`) or out, within the limit. Those of
-    /// `fixed` stay.
+    /// Stretch a downset: add as many instructions as possible, within the limit. Those that are `fixed` stay outside.
     pub(super) fn stretch(
         &mut self,
         set: &mut BitSet,
         closure: &Closure,
-        others: &[InstrId],
         fixed: impl Fn(InstrId) -> bool,
-        is_in: bool,
         effort: &mut Effort,
     ) {
         self.go_to(set, effort);
-        for number in 0..others.len() {
-            // Those with the fewest instructions to move come first.
-            let y = others[if is_in { number } else { others.len() - 1 - number }];
-            if self.set.contains(y) == is_in || fixed(y) {
+        // Early instructions have the fewest ancestors to add.
+        for y in self.region.instrs() {
+            if self.set.contains(y) || fixed(y) {
                 continue;
             }
             if effort.is_spent() {
                 break;
             }
-            match is_in {
-                true => {
-                    self.moving.copy_from(closure.ancestors(y));
-                    self.moving.insert(y);
-                    self.moving.subtract(&self.set);
-                }
-                false => {
-                    self.moving.copy_common(closure.descendants(y), &self.set);
-                    self.moving.insert(y);
-                }
-            }
-            self.flip(is_in, effort);
+            self.moving.copy_from(closure.ancestors(y));
+            self.moving.insert(y);
+            self.moving.subtract(&self.set);
+            self.flip(true, effort);
             if self.live.now(self.class) > self.limit {
-                self.flip(!is_in, effort);
+                self.flip(false, effort);
             }
         }
         set.copy_from(&self.set);
@@ -162,7 +139,7 @@ mod tests {
     use crate::minreg::made::{Small, regions};
     use crate::random::Random;
 
-    /// A stretched set is a downset within the limit, has all it had before or nothing more, and keeps what is fixed.
+    /// A stretched set is a downset within the limit, has all it had before, and nothing that is fixed.
     #[test]
     fn stretched_sets_stay_within_the_limit() {
         let mut random = Random::new(4);
@@ -176,19 +153,17 @@ mod tests {
                 let start = random.pick(&small.on_the_way(&[]).into_iter().collect::<Vec<usize>>());
                 let limit = pressure(start).expect("a downset") + random.below(3) as u32;
                 let fixed = random.pick(&all);
-                // An instruction stays where it is if those that need it there do not move either.
-                let is_fixed = |y: InstrId| y == fixed || !closure.independent(y, fixed);
-                let is_in = random.chance(50);
+                // An instruction stays where it is if those that need it do not move either.
+                let is_fixed = |y: InstrId| y == fixed || closure.reaches(fixed, y);
                 let mut set =
                     BitSet::of(region.len(), all.iter().copied().filter(|instr| start >> instr.0 & 1 == 1));
                 let mut effort = Effort::UNBOUNDED;
                 let mut probe = Probe::new(&region, ClassId(0), limit);
-                probe.go_to(&set, &mut effort);
+                // From another set, which is not within the limit.
                 probe.go_to(&BitSet::full(region.len()), &mut effort);
-                probe.stretch(&mut set, &closure, &all, is_fixed, is_in, &mut effort);
+                probe.stretch(&mut set, &closure, is_fixed, &mut effort);
                 let end = set.instrs().fold(0, |end: usize, instr| end | 1 << instr.0);
-                let (inner, outer) = if is_in { (start, end) } else { (end, start) };
-                assert_eq!(inner & !outer, 0, "{}", region.name());
+                assert_eq!(start & !end, 0, "{}", region.name());
                 assert!(pressure(end).expect("a downset") <= limit, "{}", region.name());
                 assert_eq!((start ^ end) >> fixed.0 & 1, 0, "{}", region.name());
                 sets += 1;
@@ -199,9 +174,9 @@ mod tests {
         assert!(sets > 1_000 && moved > 500, "{sets} {moved}");
     }
 
-    /// A witness passes next to an instruction if its ancestors are done, and its descendants are not.
+    /// A witness passes just before an instruction if its ancestors are done, and it is not.
     #[test]
-    fn witnesses_answer_for_the_instructions_next_to_them() {
+    fn witnesses_answer_for_the_instructions_that_may_follow() {
         let mut answers = 0;
         for region in regions(0..50, 9) {
             let closure = Closure::new(&region);
@@ -212,14 +187,11 @@ mod tests {
                     .add(BitSet::of(region.len(), region.instrs().filter(|instr| set >> instr.0 & 1 == 1)));
             }
             for x in region.instrs() {
-                let next_to = witnesses.next_to(x, closure.ancestors(x), closure.descendants(x));
-                let found: Vec<usize> = next_to
-                    .map(|(is_after, set)| {
-                        assert_eq!(is_after, set.contains(x));
-                        set.instrs().fold(0, |all: usize, instr| all | 1 << instr.0)
-                    })
-                    .collect();
-                let expected = sets.iter().copied().filter(|set| sets.contains(&(set ^ 1 << x.0)));
+                let before = witnesses.before(x, closure.ancestors(x));
+                let number = |set: &BitSet| set.instrs().fold(0, |all: usize, instr| all | 1 << instr.0);
+                let found: Vec<usize> = before.map(number).collect();
+                let may_follow = |set: &usize| set >> x.0 & 1 == 0 && sets.contains(&(set | 1 << x.0));
+                let expected = sets.iter().copied().filter(may_follow);
                 assert_eq!(found, expected.collect::<Vec<usize>>(), "{} {x}", region.name());
                 answers += found.len();
             }
