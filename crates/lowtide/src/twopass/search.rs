@@ -37,7 +37,17 @@ struct Child {
     instr: u32,
     slot: u32,
     /// The urgency, for the order of the children.
-    latest: i64,
+    latest: u32,
+}
+
+/// The times of an instruction that every look at it needs, in one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    /// The first cycle in which the operands that have been issued are available.
+    available: u32,
+    /// The first and the last cycle for the current target.
+    earliest: u32,
+    latest: u32,
 }
 
 /// A state whose children are being tried.
@@ -66,14 +76,13 @@ pub(crate) struct Search<'g> {
     rules: Rules,
     walk: Walk<'g>,
     clock: Clock,
-    /// For each instruction, the first cycle in which the operands that have been issued are available.
-    available: Vec<u32>,
-    /// Values of `available` to restore.
+    times: Vec<Times>,
+    /// Values of [`Times::available`] to restore.
     log: Vec<(u32, u32)>,
-    /// The target length in cycles, and the first and last cycle of each instruction for it.
+    /// The remaining instructions with an operand that has been issued.
+    reached: BitSet,
+    /// The target length in cycles.
     target: u32,
-    earliest: Vec<u32>,
-    latest: Vec<i64>,
     /// The set of instructions as the sum of their numbers.
     set: u128,
     numbers: Vec<u128>,
@@ -101,11 +110,10 @@ impl<'g> Search<'g> {
             rules,
             walk: Walk::new(&graph.live),
             clock: Clock::new(graph),
-            available: vec![0; graph.len()],
+            times: vec![Times::default(); graph.len()],
             log: Vec::new(),
+            reached: BitSet::new(graph.len()),
             target: 0,
-            earliest: vec![0; graph.len()],
-            latest: vec![0; graph.len()],
             set: 0,
             numbers: (0..graph.len()).map(|_| number()).collect(),
             history: History::default(),
@@ -129,11 +137,10 @@ impl<'g> Search<'g> {
     /// time.
     pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
         self.target = target;
-        for instr in 0..self.graph.len() {
-            let (first, last) = (first[instr], last[instr]);
-            (self.earliest[instr], self.latest[instr]) = match self.graph.direction {
-                Direction::TopDown => (first, i64::from(last)),
-                Direction::BottomUp => (target - 1 - last, i64::from(target - 1 - first)),
+        for (times, (&first, &last)) in self.times.iter_mut().zip(first.iter().zip(last)) {
+            (times.earliest, times.latest) = match self.graph.direction {
+                Direction::TopDown => (first, last),
+                Direction::BottomUp => (target - 1 - last, target - 1 - first),
             };
         }
     }
@@ -158,8 +165,9 @@ impl<'g> Search<'g> {
         self.walk.restart();
         self.walk.forget_improved();
         self.clock.restart();
-        self.available.fill(0);
-        self.relaxed.restart(&self.earliest, &self.latest);
+        self.times.iter_mut().for_each(|times| times.available = 0);
+        self.reached.clear();
+        self.relaxed.restart(&self.times);
         self.solved_in_a_row = 0;
         self.log.clear();
         self.set = 0;
@@ -225,14 +233,16 @@ impl<'g> Search<'g> {
         let cycle = slot / graph.width;
         self.relaxed.issue(instr, cycle);
         self.set ^= self.numbers[instr as usize];
+        self.reached.remove(instr);
         let mut fits = true;
         for link in graph.next.row(instr as usize) {
-            let other = link.instr as usize;
+            let times = &mut self.times[link.instr as usize];
             let available = cycle + link.cycles;
-            if available > self.available[other] {
-                self.log.push((link.instr, self.available[other]));
-                self.available[other] = available;
-                fits &= i64::from(available) <= self.latest[other];
+            if available > times.available {
+                self.log.push((link.instr, times.available));
+                times.available = available;
+                fits &= available <= times.latest;
+                self.reached.insert(link.instr);
             }
         }
         fits
@@ -248,7 +258,13 @@ impl<'g> Search<'g> {
         self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
         for &(other, available) in self.log[log as usize..].iter().rev() {
-            self.available[other as usize] = available;
+            self.times[other as usize].available = available;
+            if available == 0 {
+                self.reached.remove(other);
+            }
+        }
+        if self.times[instr as usize].available > 0 {
+            self.reached.insert(instr);
         }
         self.log.truncate(log as usize);
     }
@@ -264,14 +280,13 @@ impl<'g> Search<'g> {
         let now = self.clock.slot / graph.width;
         // Ranges.
         for &instr in self.walk.ready() {
-            let available = self.available[instr as usize].max(now).max(self.earliest[instr as usize]);
-            if i64::from(available) > self.latest[instr as usize] {
+            let Times { available, earliest, latest } = self.times[instr as usize];
+            if available.max(earliest).max(now) > latest {
                 return Some(true);
             }
         }
         if self.rules.memory {
-            let (available, earliest, target, free) =
-                (&self.available, &self.earliest, self.target, self.clock.free());
+            let (times, target, free) = (&self.times, self.target, self.clock.free());
             let count = graph.len();
             let meter = &self.meter;
             let slack = |what: u32| {
@@ -280,7 +295,7 @@ impl<'g> Search<'g> {
                 }
                 let when = match (what as usize).checked_sub(count) {
                     Some(copy) => free[copy],
-                    None => available[what as usize].max(earliest[what as usize]),
+                    None => times[what as usize].available.max(times[what as usize].earliest),
                 };
                 target.saturating_sub(when.max(now))
             };
@@ -295,7 +310,7 @@ impl<'g> Search<'g> {
         // then.
         let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
         if self.rules.dynamic_bound && !is_pick && is_due {
-            match self.relaxed.solve(graph.width, now, &self.available, self.target) {
+            match self.relaxed.solve(graph.width, now, self.target) {
                 Some(first) => {
                     pick = first;
                     self.solved_in_a_row += 1;
@@ -330,8 +345,8 @@ impl<'g> Search<'g> {
         let mut idle = u32::MAX;
         let mut is_timed = false;
         for &instr in self.walk.ready() {
-            let available = self.available[instr as usize];
-            let slot = self.clock.first_slot(graph, instr, available.max(self.earliest[instr as usize]));
+            let Times { available, earliest, latest } = self.times[instr as usize];
+            let slot = self.clock.first_slot(graph, instr, available.max(earliest));
             let then = live + self.walk.delta(instr);
             if self.rules.no_idling && packing.fits(then, live) && !graph.needs_units(instr) {
                 idle = idle.min(slot);
@@ -342,8 +357,7 @@ impl<'g> Search<'g> {
             if self.meter.as_mut().is_some_and(|meter| !meter.allows(instr, live, then)) {
                 continue;
             }
-            let latest = self.latest[instr as usize];
-            if i64::from(slot / graph.width) > latest {
+            if slot / graph.width > latest {
                 is_timed = true;
                 continue;
             }
@@ -377,10 +391,10 @@ impl<'g> Search<'g> {
         }
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        for instr in self.relaxed.left() {
-            let available = self.available[instr as usize];
+        for instr in self.reached.iter() {
+            let available = self.times[instr].available;
             if available > now {
-                self.pending.push((instr, self.target.saturating_sub(available)));
+                self.pending.push((instr as u32, self.target.saturating_sub(available)));
             }
         }
         for (copy, &free) in self.clock.free().iter().enumerate() {
@@ -395,103 +409,87 @@ impl<'g> Search<'g> {
 /// Rim and Jain's relaxed problem of the remaining instructions: [`crate::analysis::length_bound`] has the
 /// proof.
 struct Relaxed {
-    /// The instructions in topological order, and the place of each.
-    topological: Vec<u32>,
-    place: Vec<u32>,
-    /// For each place, the places of the instructions to wait for. Dependences that follow from others are left out.
-    prev: Rows<Link>,
-    /// The remaining instructions by place.
-    left: BitSet,
-    /// For each place, the first and the last cycle.
-    windows: Vec<Window>,
-    /// The same instructions by their last cycles: the place, and the last cycle. The rank of each place.
-    by_latest: Vec<(u32, u32)>,
+    /// For each instruction, the instructions to wait for. Dependences that follow from others are left out.
+    needed: Rows<Link>,
+    /// The instructions by their last cycles, and the rank of each in this order. Whoever waits for an
+    /// instruction has a later rank.
+    by_latest: Vec<u32>,
     rank: Vec<u32>,
-    left_by_latest: BitSet,
-    /// For each place the first possible cycle of the remaining instructions, and the cycle of issue of the others.
+    /// The rest is by rank: the instructions, and their dependences on lower ranks.
+    jobs: Vec<Job>,
+    links: Vec<Link>,
+    /// The remaining instructions.
+    left: BitSet,
+    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others.
     release: Vec<u32>,
     /// The cycles from now on that have room, and the slots taken.
     room: Vec<u64>,
     taken: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
+/// An instruction of the relaxed problem: its first and last cycle, and its range of [`Relaxed::links`].
+#[derive(Clone, Copy, Debug)]
+struct Job {
     first: u32,
     last: u32,
+    start: u32,
+    end: u32,
 }
 
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
-        let topological: Vec<u32> = graph.topological().collect();
-        let mut place = vec![0; graph.len()];
-        for (own, &instr) in topological.iter().enumerate() {
-            place[instr as usize] = own as u32;
-        }
+        let needed = needed_links(graph);
         Relaxed {
-            prev: needed_links(graph, &topological, &place),
-            place,
-            left: BitSet::new(graph.len()),
-            windows: vec![Window::default(); graph.len()],
-            by_latest: (0..graph.len() as u32).map(|place| (place, 0)).collect(),
+            by_latest: graph.topological().collect(),
             rank: vec![0; graph.len()],
-            left_by_latest: BitSet::new(graph.len()),
+            jobs: Vec::with_capacity(graph.len()),
+            links: Vec::with_capacity(needed.items().len()),
+            needed,
+            left: BitSet::new(graph.len()),
             release: vec![0; graph.len()],
             room: Vec::new(),
             taken: Vec::new(),
-            topological,
         }
     }
 
     /// Set the first and last cycles. All instructions are open then.
-    fn restart(&mut self, earliest: &[u32], latest: &[i64]) {
-        for (window, &instr) in self.windows.iter_mut().zip(&self.topological) {
-            *window = Window { first: earliest[instr as usize], last: latest[instr as usize] as u32 };
+    fn restart(&mut self, times: &[Times]) {
+        // An instruction is never later than those that wait for it. Of equals, the first one stays first, so the
+        // order stays topological.
+        self.by_latest.sort_by_key(|&instr| times[instr as usize].latest);
+        for (rank, &instr) in self.by_latest.iter().enumerate() {
+            self.rank[instr as usize] = rank as u32;
         }
-        self.by_latest.iter_mut().for_each(|(place, last)| *last = self.windows[*place as usize].last);
-        self.by_latest.sort_by_key(|&(_, last)| last);
+        self.jobs.clear();
+        self.links.clear();
+        for (rank, &instr) in self.by_latest.iter().enumerate() {
+            let Times { earliest, latest, .. } = times[instr as usize];
+            let start = self.links.len() as u32;
+            for link in self.needed.row(instr as usize) {
+                let before = self.rank[link.instr as usize];
+                debug_assert!((before as usize) < rank, "{instr} before {}", link.instr);
+                self.links.push(Link { instr: before, cycles: link.cycles });
+            }
+            self.jobs.push(Job { first: earliest, last: latest, start, end: self.links.len() as u32 });
+        }
         self.left.fill();
-        self.left_by_latest.fill();
-        for (rank, &(place, _)) in self.by_latest.iter().enumerate() {
-            self.rank[place as usize] = rank as u32;
-        }
     }
 
     /// Mark an instruction as issued in a cycle.
     #[inline]
     fn issue(&mut self, instr: u32, cycle: u32) {
         self.flip(instr);
-        self.release[self.place[instr as usize] as usize] = cycle;
+        self.release[self.rank[instr as usize] as usize] = cycle;
     }
 
     /// Mark an instruction as issued, or as open again.
     #[inline]
     fn flip(&mut self, instr: u32) {
-        let place = self.place[instr as usize];
-        self.left.toggle(place);
-        self.left_by_latest.toggle(self.rank[place as usize]);
+        self.left.toggle(self.rank[instr as usize]);
     }
 
-    /// Return the remaining instructions.
-    fn left(&self) -> impl Iterator<Item = u32> + '_ {
-        self.left.iter().map(|place| self.topological[place])
-    }
-
-    /// Return the instruction that a solution issues first. `None` if there is no solution. `available` has the
-    /// first cycles in which the operands that have been issued are available.
-    fn solve(&mut self, width: u32, now: u32, available: &[u32], target: u32) -> Option<u32> {
-        for place in self.left.iter() {
-            let Window { first, last } = self.windows[place];
-            let mut release = available[self.topological[place] as usize].max(now).max(first);
-            // (If the other one has been issued, the operand is available in that cycle or later.)
-            for link in self.prev.row(place) {
-                release = release.max(self.release[link.instr as usize] + link.cycles);
-            }
-            if release > last {
-                return None;
-            }
-            self.release[place] = release;
-        }
+    /// Return the instruction that a solution issues first. `None` if there is no solution.
+    fn solve(&mut self, width: u32, now: u32, target: u32) -> Option<u32> {
         // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
@@ -501,14 +499,22 @@ impl Relaxed {
             self.taken.resize(cycles + 1, 0);
         }
         let mut pick = NONE;
-        for rank in self.left_by_latest.iter() {
-            let (place, last) = self.by_latest[rank];
-            let cycle = first_room(&self.room, self.release[place as usize] - now);
+        for rank in self.left.iter() {
+            let Job { first, last, start, end } = self.jobs[rank];
+            let mut release = first.max(now);
+            for link in &self.links[start as usize..end as usize] {
+                release = release.max(self.release[link.instr as usize] + link.cycles);
+            }
+            if release > last {
+                return None;
+            }
+            self.release[rank] = release;
+            let cycle = first_room(&self.room, release - now);
             if cycle + now > last {
                 return None;
             }
             if cycle == 0 && pick == NONE {
-                pick = self.topological[place as usize];
+                pick = self.by_latest[rank];
             }
             let is_full = width == 1 || {
                 self.taken[cycle as usize] += 1;
@@ -520,13 +526,13 @@ impl Relaxed {
     }
 }
 
-/// Return the dependences by place, without those that follow from two others.
-fn needed_links(graph: &Timed, topological: &[u32], place: &[u32]) -> Rows<Link> {
+/// Return the dependences without those that follow from two others.
+fn needed_links(graph: &Timed) -> Rows<Link> {
     let mut rows = Rows::with_capacity(graph.len(), graph.prev.items().len());
     // The most cycles by way of another instruction, for the instructions before the current one.
     let mut around: Vec<Option<u32>> = vec![None; graph.len()];
-    for &instr in topological {
-        let row = graph.prev.row(instr as usize);
+    for instr in 0..graph.len() {
+        let row = graph.prev.row(instr);
         let ways = |action: &mut dyn FnMut(u32, u32)| {
             for last in row {
                 for first in graph.prev.row(last.instr as usize) {
@@ -536,7 +542,7 @@ fn needed_links(graph: &Timed, topological: &[u32], place: &[u32]) -> Rows<Link>
         };
         ways(&mut |other, cycles| around[other as usize] = around[other as usize].max(Some(cycles)));
         for link in row.iter().filter(|link| around[link.instr as usize] < Some(link.cycles)) {
-            rows.push(Link { instr: place[link.instr as usize], cycles: link.cycles });
+            rows.push(*link);
         }
         rows.end_row();
         ways(&mut |other, _| around[other as usize] = None);
