@@ -48,6 +48,8 @@ struct Times {
     /// The first and the last cycle for the current target.
     earliest: u32,
     latest: u32,
+    /// The rank in the relaxed problem.
+    rank: u32,
 }
 
 /// A state whose children are being tried.
@@ -61,8 +63,47 @@ struct Frame {
     log: u32,
     /// Whether a state below was given up for lack of time.
     is_timed: bool,
-    /// The instruction that the relaxed problem issues next, if it was solved.
+    /// The instruction that the relaxed problem issues next, if it has a solution.
     pick: u32,
+    /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if negative.
+    margin: i64,
+    urgent: Urgent,
+}
+
+/// The known facts about the relaxed problem of a state.
+#[derive(Clone, Copy, Debug)]
+struct Relaxation {
+    /// Whether it was asked for and has a solution.
+    is_solved: bool,
+    /// As that of [`Frame`].
+    margin: i64,
+}
+
+/// The most urgent of the ready instructions, its last cycle, and the earliest last cycle of all others.
+#[derive(Clone, Copy, Debug)]
+struct Urgent {
+    instr: u32,
+    latest: u32,
+    latest_of_others: u32,
+}
+
+impl Urgent {
+    const NOTHING: Urgent = Urgent { instr: NONE, latest: u32::MAX, latest_of_others: u32::MAX };
+
+    #[inline]
+    fn add(&mut self, instr: u32, latest: u32) {
+        if latest < self.latest {
+            *self = Urgent { instr, latest, latest_of_others: self.latest };
+        } else {
+            self.latest_of_others = self.latest_of_others.min(latest);
+        }
+    }
+
+    /// Return the earliest last cycle of all but one instruction.
+    #[inline]
+    fn latest_without(&self, instr: u32) -> u32 {
+        if instr == self.instr { self.latest_of_others } else { self.latest }
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -138,6 +179,7 @@ impl<'g> Search<'g> {
     pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
         self.target = target;
         for (times, (&first, &last)) in self.times.iter_mut().zip(first.iter().zip(last)) {
+            debug_assert!(first <= last, "an empty window");
             (times.earliest, times.latest) = match self.graph.direction {
                 Direction::TopDown => (first, last),
                 Direction::BottomUp => (target - 1 - last, target - 1 - first),
@@ -150,12 +192,15 @@ impl<'g> Search<'g> {
         self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
-        let verdict = match self.open(0, 0, false) {
-            Some(is_timed) => {
+        let verdict = match self.examine(false, -1) {
+            Err(is_timed) => {
                 self.is_timed = is_timed;
                 Verdict::No(())
             }
-            None => self.go_on(end, effort),
+            Ok(relaxation) => {
+                self.expand(0, 0, relaxation);
+                self.go_on(end, effort)
+            }
         };
         effort.spend(self.nodes - before);
         verdict
@@ -167,7 +212,7 @@ impl<'g> Search<'g> {
         self.clock.restart();
         self.times.iter_mut().for_each(|times| times.available = 0);
         self.reached.clear();
-        self.relaxed.restart(&self.times);
+        self.relaxed.restart(&mut self.times);
         self.solved_in_a_row = 0;
         self.log.clear();
         self.set = 0;
@@ -183,25 +228,35 @@ impl<'g> Search<'g> {
             if (frame.next as usize) < self.children.len() {
                 let child = self.children[frame.next as usize];
                 frame.next += 1;
-                let pick = frame.pick;
+                let is_pick = child.instr == frame.pick;
+                let latest_of_others = frame.urgent.latest_without(child.instr);
+                let margin = frame.margin;
                 if self.nodes >= end || self.nodes.is_multiple_of(256) && effort.is_spent() {
                     return Verdict::Unknown;
                 }
                 self.nodes += 1;
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
-                let fits = self.issue(child.instr, child.slot);
-                if self.walk.is_complete() {
+                let fits = self.issue(child.instr, child.slot, latest_of_others);
+                if self.walk.trail().len() + 1 == self.graph.len() {
+                    self.walk.push(child.instr);
                     return Verdict::Yes(self.order());
                 }
-                let given_up = match fits {
-                    false => Some(true),
-                    true => self.open(slot, log, child.instr == pick),
-                };
-                if let Some(is_timed) = given_up {
-                    self.take_back(slot, log);
-                    if let Some(frame) = self.frames.last_mut() {
-                        frame.is_timed |= is_timed;
+                // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
+                let width = self.graph.width;
+                let margin = margin - i64::from(self.clock.slot / width - slot / width);
+                let examined = if fits { self.examine(is_pick, margin) } else { Err(true) };
+                match examined {
+                    Ok(relaxation) => {
+                        self.walk.push(child.instr);
+                        self.walk.forget_improved();
+                        self.expand(slot, log, relaxation);
+                    }
+                    Err(is_timed) => {
+                        self.take_back(child.instr, slot, log);
+                        if let Some(frame) = self.frames.last_mut() {
+                            frame.is_timed |= is_timed;
+                        }
                     }
                 }
             } else {
@@ -214,43 +269,49 @@ impl<'g> Search<'g> {
                     break;
                 };
                 parent.is_timed |= frame.is_timed;
-                self.take_back(frame.slot, frame.log);
+                if let Some(&instr) = self.walk.trail().last() {
+                    self.walk.pop();
+                    self.take_back(instr, frame.slot, frame.log);
+                }
             }
         }
         Verdict::No(())
     }
 
-    /// Issue an instruction. Return false if another one then has too little time.
-    fn issue(&mut self, instr: u32, slot: u32) -> bool {
+    /// Issue an instruction, without the walk. Return false if another one then has too little time (*ranges*).
+    /// `latest_of_others` is the earliest last cycle of the other ready instructions.
+    ///
+    /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of other
+    /// instructions change only for those that wait for this one. One of these that is not yet ready is out of
+    /// time only if one that it waits for is.
+    fn issue(&mut self, instr: u32, slot: u32, latest_of_others: u32) -> bool {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
-        let live = self.walk.live();
-        self.walk.push(instr);
-        self.walk.forget_improved();
         if let Some(meter) = &mut self.meter {
-            meter.issue(instr, live, self.walk.live());
+            let live = self.walk.live();
+            meter.issue(instr, live, live + self.walk.delta(instr));
         }
         let cycle = slot / graph.width;
         self.relaxed.issue(instr, cycle);
         self.set ^= self.numbers[instr as usize];
         self.reached.remove(instr);
-        let mut fits = true;
+        let now = self.clock.slot / graph.width;
+        let mut fits = now <= latest_of_others;
         for link in graph.next.row(instr as usize) {
             let times = &mut self.times[link.instr as usize];
             let available = cycle + link.cycles;
             if available > times.available {
                 self.log.push((link.instr, times.available));
                 times.available = available;
-                fits &= available <= times.latest;
                 self.reached.insert(link.instr);
             }
+            fits &= available.max(now) <= times.latest;
         }
         fits
     }
 
-    fn take_back(&mut self, slot: u32, log: u32) {
-        let Some(&instr) = self.walk.trail().last() else { return };
-        self.walk.pop();
+    /// Undo the last issue. The walk is already back.
+    fn take_back(&mut self, instr: u32, slot: u32, log: u32) {
         if let Some(meter) = &mut self.meter {
             meter.take_back(instr, self.walk.live());
         }
@@ -273,80 +334,81 @@ impl<'g> Search<'g> {
         self.target * self.graph.width - self.clock.slot.min(self.target * self.graph.width)
     }
 
-    /// Examine the current state. Push a frame and return `None` if it has to be searched. Otherwise return
-    /// whether it was given up for lack of time.
-    fn open(&mut self, slot: u32, log: u32, is_pick: bool) -> Option<bool> {
+    /// Return what is known of the relaxed problem if the current state has to be searched. Otherwise return
+    /// whether it is given up for lack of time.
+    ///
+    /// The relaxed problem has a solution if `margin` is not negative. *Proof.* Let d be the cycles that have passed since
+    /// the state before. The release of a remaining instruction is later by at most d: every release depends on the current
+    /// cycle and on the issue of the last instruction, and both are later by at most d than the releases before.
+    /// With all releases later by d, the solution of the state before, later by d, is one. So if all instructions
+    /// were early by m there, all are early by m - d or more. ∎
+    fn examine(&mut self, is_pick: bool, mut margin: i64) -> Result<Relaxation, bool> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        // Ranges.
-        for &instr in self.walk.ready() {
-            let Times { available, earliest, latest } = self.times[instr as usize];
-            if available.max(earliest).max(now) > latest {
-                return Some(true);
-            }
-        }
         if self.rules.memory {
             let (times, target, free) = (&self.times, self.target, self.clock.free());
-            let count = graph.len();
             let meter = &self.meter;
             let slack = |what: u32| {
-                if let Some(part) = what.checked_sub(COSTS) {
-                    return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
-                }
-                let when = match (what as usize).checked_sub(count) {
-                    Some(copy) => free[copy],
-                    None => times[what as usize].available.max(times[what as usize].earliest),
+                let when = match (times.get(what as usize), what.checked_sub(COSTS)) {
+                    (Some(times), _) => times.available.max(times.earliest),
+                    (None, None) => free[what as usize - times.len()],
+                    (None, Some(part)) => {
+                        return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
+                    }
                 };
                 target.saturating_sub(when.max(now))
             };
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
-                Known::TooLate => return Some(true),
-                Known::Dead => return Some(false),
+                Known::TooLate => return Err(true),
+                Known::Dead => return Err(false),
             }
         }
-        let mut pick = NONE;
         // The relaxed problem takes most of the time: after many solutions in a row, it is solved now and
         // then.
         let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
-        if self.rules.dynamic_bound && !is_pick && is_due {
-            match self.relaxed.solve(graph.width, now, self.target) {
-                Some(first) => {
-                    pick = first;
-                    self.solved_in_a_row += 1;
-                }
-                None => {
+        let is_solved = self.rules.dynamic_bound && !is_pick && is_due;
+        if is_solved {
+            if margin < 0 {
+                let Some(least) = self.relaxed.solve(graph.width, now, self.target) else {
                     self.solved_in_a_row = 0;
-                    return Some(true);
-                }
+                    return Err(true);
+                };
+                margin = i64::from(least);
             }
+            self.solved_in_a_row += 1;
         }
-        self.frames.push(Frame {
-            start: self.children.len() as u32,
-            next: self.children.len() as u32,
-            slot,
-            log,
-            is_timed: false,
-            pick,
-        });
-        let is_timed = self.add_children();
-        if let Some(frame) = self.frames.last_mut() {
-            frame.is_timed = is_timed;
-        }
-        None
+        Ok(Relaxation { is_solved, margin })
     }
 
-    /// Add the children of the current state. Return whether one was left out for lack of time.
-    fn add_children(&mut self) -> bool {
+    /// Push a frame with the children of the current state. `slot` and `log` are those of the state before.
+    fn expand(&mut self, slot: u32, log: u32, Relaxation { is_solved, margin }: Relaxation) {
+        let start = self.children.len() as u32;
+        let mut frame =
+            Frame { start, next: start, slot, log, is_timed: false, pick: NONE, margin, urgent: Urgent::NOTHING };
+        self.add_children(&mut frame, is_solved);
+        self.frames.push(frame);
+    }
+
+    /// Add the children of the current state.
+    fn add_children(&mut self, frame: &mut Frame, is_solved: bool) {
         let graph = self.graph;
+        let now = self.clock.slot / graph.width;
+        let mut lowest_rank = if is_solved { u32::MAX } else { 0 };
         let packing = graph.live.packing();
         let live = self.walk.live();
         let first = self.children.len();
         let mut idle = u32::MAX;
-        let mut is_timed = false;
         for &instr in self.walk.ready() {
-            let Times { available, earliest, latest } = self.times[instr as usize];
-            let slot = self.clock.first_slot(graph, instr, available.max(earliest));
+            let Times { available, earliest, latest, rank } = self.times[instr as usize];
+            frame.urgent.add(instr, latest);
+            let from = available.max(earliest);
+            // The relaxed problem issues the first one by rank that can issue now. (One that waits for another has a
+            // higher rank than that.)
+            if from <= now && rank < lowest_rank {
+                (lowest_rank, frame.pick) = (rank, instr);
+            }
+            let slot = self.clock.first_slot(graph, instr, from);
             let then = live + self.walk.delta(instr);
             if self.rules.no_idling && packing.fits(then, live) && !graph.needs_units(instr) {
                 idle = idle.min(slot);
@@ -358,7 +420,7 @@ impl<'g> Search<'g> {
                 continue;
             }
             if slot / graph.width > latest {
-                is_timed = true;
+                frame.is_timed = true;
                 continue;
             }
             self.children.push(Child { instr, slot, latest });
@@ -373,7 +435,6 @@ impl<'g> Search<'g> {
         }
         self.children.truncate(kept);
         self.children[first..].sort_unstable_by_key(|child| (child.slot, child.latest, child.instr));
-        is_timed
     }
 
     /// Remember that the current state has failed.
@@ -402,6 +463,8 @@ impl<'g> Search<'g> {
                 self.pending.push(((graph.len() + copy) as u32, self.target.saturating_sub(free)));
             }
         }
+        // What becomes available last is the most likely to be available earlier in a similar state.
+        self.pending.sort_unstable_by_key(|&(_, slack)| slack);
         self.history.too_late(self.set, self.slots_left(), &self.pending);
     }
 }
@@ -411,30 +474,37 @@ impl<'g> Search<'g> {
 struct Relaxed {
     /// For each instruction, the instructions to wait for. Dependences that follow from others are left out.
     needed: Rows<Link>,
-    /// The instructions by their last cycles, and the rank of each in this order. Whoever waits for an
-    /// instruction has a later rank.
+    /// The instructions by their last cycles. The rank of each is its place in this order. Whoever waits for an
+    /// instruction has a higher rank.
     by_latest: Vec<u32>,
     rank: Vec<u32>,
-    /// The rest is by rank: the instructions, and their dependences on lower ranks.
+    /// The rest is by rank: the instructions, and their dependences on lower ranks that have no room in [`Job`].
     jobs: Vec<Job>,
     links: Vec<Link>,
     /// The remaining instructions.
     left: BitSet,
-    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others.
+    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others. The last one is 0.
     release: Vec<u32>,
     /// The cycles from now on that have room, and the slots taken.
     room: Vec<u64>,
     taken: Vec<u32>,
 }
 
-/// An instruction of the relaxed problem: its first and last cycle, and its range of [`Relaxed::links`].
+/// An instruction of the relaxed problem.
 #[derive(Clone, Copy, Debug)]
 struct Job {
+    /// Its first and last cycle.
     first: u32,
     last: u32,
+    /// The first dependences, here because loops of few turns are slow. If there are fewer, the others are on a rank
+    /// beyond all instructions that is always released.
+    near: [Link; NEAR],
+    /// The range of the others in [`Relaxed::links`].
     start: u32,
     end: u32,
 }
+
+const NEAR: usize = 3;
 
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
@@ -446,31 +516,38 @@ impl Relaxed {
             links: Vec::with_capacity(needed.items().len()),
             needed,
             left: BitSet::new(graph.len()),
-            release: vec![0; graph.len()],
+            release: vec![0; graph.len() + 1],
             room: Vec::new(),
             taken: Vec::new(),
         }
     }
 
     /// Set the first and last cycles. All instructions are open then.
-    fn restart(&mut self, times: &[Times]) {
+    fn restart(&mut self, times: &mut [Times]) {
         // An instruction is never later than those that wait for it. Of equals, the first one stays first, so the
         // order stays topological.
         self.by_latest.sort_by_key(|&instr| times[instr as usize].latest);
         for (rank, &instr) in self.by_latest.iter().enumerate() {
             self.rank[instr as usize] = rank as u32;
+            times[instr as usize].rank = rank as u32;
         }
         self.jobs.clear();
         self.links.clear();
         for (rank, &instr) in self.by_latest.iter().enumerate() {
             let Times { earliest, latest, .. } = times[instr as usize];
             let start = self.links.len() as u32;
-            for link in self.needed.row(instr as usize) {
+            let mut near = [Link { instr: self.rank.len() as u32, cycles: 0 }; NEAR];
+            for (number, link) in self.needed.row(instr as usize).iter().enumerate() {
                 let before = self.rank[link.instr as usize];
                 debug_assert!((before as usize) < rank, "{instr} before {}", link.instr);
-                self.links.push(Link { instr: before, cycles: link.cycles });
+                let link = Link { instr: before, cycles: link.cycles };
+                match near.get_mut(number) {
+                    Some(place) => *place = link,
+                    None => self.links.push(link),
+                }
             }
-            self.jobs.push(Job { first: earliest, last: latest, start, end: self.links.len() as u32 });
+            let end = self.links.len() as u32;
+            self.jobs.push(Job { first: earliest, last: latest, near, start, end });
         }
         self.left.fill();
     }
@@ -488,7 +565,8 @@ impl Relaxed {
         self.left.toggle(self.rank[instr as usize]);
     }
 
-    /// Return the instruction that a solution issues first. `None` if there is no solution.
+    /// Return the least number of cycles by which an instruction of the solution is early. `None` if there is no
+    /// solution.
     fn solve(&mut self, width: u32, now: u32, target: u32) -> Option<u32> {
         // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
@@ -498,10 +576,13 @@ impl Relaxed {
             self.taken.clear();
             self.taken.resize(cycles + 1, 0);
         }
-        let mut pick = NONE;
+        let mut margin = u32::MAX;
         for rank in self.left.iter() {
-            let Job { first, last, start, end } = self.jobs[rank];
+            let Job { first, last, near, start, end } = self.jobs[rank];
             let mut release = first.max(now);
+            for link in near {
+                release = release.max(self.release[link.instr as usize] + link.cycles);
+            }
             for link in &self.links[start as usize..end as usize] {
                 release = release.max(self.release[link.instr as usize] + link.cycles);
             }
@@ -510,19 +591,14 @@ impl Relaxed {
             }
             self.release[rank] = release;
             let cycle = first_room(&self.room, release - now);
-            if cycle + now > last {
-                return None;
-            }
-            if cycle == 0 && pick == NONE {
-                pick = self.by_latest[rank];
-            }
+            margin = margin.min(last.checked_sub(cycle + now)?);
             let is_full = width == 1 || {
                 self.taken[cycle as usize] += 1;
                 self.taken[cycle as usize] == width
             };
             self.room[cycle as usize / 64] &= !(u64::from(is_full) << (cycle % 64));
         }
-        Some(pick)
+        Some(margin)
     }
 }
 
