@@ -337,11 +337,11 @@ impl<'g> Search<'g> {
     /// Return what is known of the relaxed problem if the current state has to be searched. Otherwise return
     /// whether it is given up for lack of time.
     ///
-    /// The relaxed problem has a solution if `margin` is not negative. *Proof.* Let d be the cycles that have passed since
-    /// the state before. The release of a remaining instruction is later by at most d: every release depends on the current
-    /// cycle and on the issue of the last instruction, and both are later by at most d than the releases before.
-    /// With all releases later by d, the solution of the state before, later by d, is one. So if all instructions
-    /// were early by m there, all are early by m - d or more. ∎
+    /// The relaxed problem has a solution if `margin` is not negative. *Proof.* Let d be the cycles that have
+    /// passed since the state before. Every release depends on the current cycle and on the issue of the last
+    /// instruction. Both are later by at most d than the releases before, and so is every release. If all
+    /// instructions were early by m in a solution of the state before, the same solution, later by d, is one
+    /// here, in which all are early by m - d or more. ∎
     fn examine(&mut self, is_pick: bool, mut margin: i64) -> Result<Relaxation, bool> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
@@ -384,8 +384,16 @@ impl<'g> Search<'g> {
     /// Push a frame with the children of the current state. `slot` and `log` are those of the state before.
     fn expand(&mut self, slot: u32, log: u32, Relaxation { is_solved, margin }: Relaxation) {
         let start = self.children.len() as u32;
-        let mut frame =
-            Frame { start, next: start, slot, log, is_timed: false, pick: NONE, margin, urgent: Urgent::NOTHING };
+        let mut frame = Frame {
+            start,
+            next: start,
+            slot,
+            log,
+            is_timed: false,
+            pick: NONE,
+            margin,
+            urgent: Urgent::NOTHING,
+        };
         self.add_children(&mut frame, is_solved);
         self.frames.push(frame);
     }
@@ -463,8 +471,6 @@ impl<'g> Search<'g> {
                 self.pending.push(((graph.len() + copy) as u32, self.target.saturating_sub(free)));
             }
         }
-        // What becomes available last is the most likely to be available earlier in a similar state.
-        self.pending.sort_unstable_by_key(|&(_, slack)| slack);
         self.history.too_late(self.set, self.slots_left(), &self.pending);
     }
 }
