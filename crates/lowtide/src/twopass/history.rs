@@ -52,17 +52,25 @@ pub(crate) enum Known {
 
 impl History {
     /// Look up a state. `slack` returns the cycles before the target at which a resource is available.
-    pub(crate) fn look_up(&self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
+    ///
+    /// A set can have hundreds of records. A pending resource by which a record does not apply comes to its front:
+    /// the next similar state will most likely differ in the same one.
+    pub(crate) fn look_up(&mut self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
         let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
-            let [next, slots] = [0, 1].map(|part| self.records[record as usize + part]);
-            if slots_left > slots {
+            let [next, slots, count, rest @ ..] = &mut self.records[record as usize..] else { break };
+            if slots_left > *slots {
                 break;
             }
-            if self.pending(record).all(|(what, known)| slack(what) <= known) {
-                return if slots == NEVER { Known::Dead } else { Known::TooLate };
+            let pending = &mut rest[..2 * *count as usize];
+            let Some(place) = pending.chunks_exact(2).position(|pair| slack(pair[0]) > pair[1]) else {
+                return if *slots == NEVER { Known::Dead } else { Known::TooLate };
+            };
+            if place > 0 {
+                pending.swap(0, 2 * place);
+                pending.swap(1, 2 * place + 1);
             }
-            record = next;
+            record = *next;
         }
         Known::Nothing
     }
@@ -134,7 +142,7 @@ mod tests {
         }
     }
 
-    fn look_up(history: &History, set: u128, slots_left: u32, pending: &[Pending]) -> Known {
+    fn look_up(history: &mut History, set: u128, slots_left: u32, pending: &[Pending]) -> Known {
         history.look_up(set, slots_left, slack(pending, slots_left))
     }
 
@@ -153,18 +161,18 @@ mod tests {
     #[test]
     fn what_is_no_better_placed_is_too_late() {
         let mut history = History::default();
-        assert_eq!(look_up(&history, 7, 0, &[]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 7, 0, &[]), Known::Nothing);
         history.too_late(7, 10, &[(1, 6), (2, 8)]);
         // The same; fewer slots; something later; one more thing to wait for.
-        assert_eq!(look_up(&history, 7, 10, &[(1, 6), (2, 8)]), Known::TooLate);
-        assert_eq!(look_up(&history, 7, 9, &[(1, 6), (2, 8)]), Known::TooLate);
-        assert_eq!(look_up(&history, 7, 10, &[(1, 5), (2, 8), (3, 1)]), Known::TooLate);
-        assert_eq!(look_up(&history, 7, 6, &[]), Known::TooLate, "nothing can be earlier than now");
+        assert_eq!(look_up(&mut history, 7, 10, &[(1, 6), (2, 8)]), Known::TooLate);
+        assert_eq!(look_up(&mut history, 7, 9, &[(1, 6), (2, 8)]), Known::TooLate);
+        assert_eq!(look_up(&mut history, 7, 10, &[(1, 5), (2, 8), (3, 1)]), Known::TooLate);
+        assert_eq!(look_up(&mut history, 7, 6, &[]), Known::TooLate, "nothing can be earlier than now");
         // A slot more; something earlier; something available; another set.
-        assert_eq!(look_up(&history, 7, 11, &[(1, 6), (2, 8)]), Known::Nothing);
-        assert_eq!(look_up(&history, 7, 10, &[(1, 7), (2, 8)]), Known::Nothing);
-        assert_eq!(look_up(&history, 7, 10, &[(1, 6)]), Known::Nothing);
-        assert_eq!(look_up(&history, 8, 10, &[(1, 6), (2, 8)]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 7, 11, &[(1, 6), (2, 8)]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 7, 10, &[(1, 7), (2, 8)]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 7, 10, &[(1, 6)]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 8, 10, &[(1, 6), (2, 8)]), Known::Nothing);
     }
 
     #[test]
@@ -181,8 +189,8 @@ mod tests {
         assert_eq!(count(&history, 7), 3, "that with the earlier 2 has gone, and that with both");
         history.dead(7, &[]);
         assert_eq!(count(&history, 7), 1);
-        assert_eq!(look_up(&history, 7, u32::MAX - 1, &[]), Known::Dead);
-        assert_eq!(look_up(&history, 8, 0, &[]), Known::Nothing);
+        assert_eq!(look_up(&mut history, 7, u32::MAX - 1, &[]), Known::Dead);
+        assert_eq!(look_up(&mut history, 8, 0, &[]), Known::Nothing);
     }
 
     /// A plain list of all recorded states gives the same answers.
@@ -202,7 +210,7 @@ mod tests {
                         random.chance(40).then_some((what, slack))
                     })
                     .collect();
-                let known = look_up(&history, set, slots_left, &pending);
+                let known = look_up(&mut history, set, slots_left, &pending);
                 let slack = slack(&pending, slots_left);
                 let same: Vec<_> = all.iter().filter(|record| record.0 == set).collect();
                 let is_dead = same.iter().any(|record| record.1 == NEVER);

@@ -37,7 +37,19 @@ struct Child {
     instr: u32,
     slot: u32,
     /// The urgency, for the order of the children.
-    latest: i64,
+    latest: u32,
+}
+
+/// The times of an instruction that every look at it needs, in one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    /// The first cycle in which the operands that have been issued are available.
+    available: u32,
+    /// The first and the last cycle for the current target.
+    earliest: u32,
+    latest: u32,
+    /// The rank in the relaxed problem.
+    rank: u32,
 }
 
 /// A state whose children are being tried.
@@ -51,8 +63,47 @@ struct Frame {
     log: u32,
     /// Whether a state below was given up for lack of time.
     is_timed: bool,
-    /// The instruction that the relaxed problem issues next, if it was solved.
+    /// The instruction that the relaxed problem issues next, if it has a solution.
     pick: u32,
+    /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if negative.
+    margin: i64,
+    urgent: Urgent,
+}
+
+/// The known facts about the relaxed problem of a state.
+#[derive(Clone, Copy, Debug)]
+struct Relaxation {
+    /// Whether it was asked for and has a solution.
+    is_solved: bool,
+    /// As that of [`Frame`].
+    margin: i64,
+}
+
+/// The most urgent of the ready instructions, its last cycle, and the earliest last cycle of all others.
+#[derive(Clone, Copy, Debug)]
+struct Urgent {
+    instr: u32,
+    latest: u32,
+    latest_of_others: u32,
+}
+
+impl Urgent {
+    const NOTHING: Urgent = Urgent { instr: NONE, latest: u32::MAX, latest_of_others: u32::MAX };
+
+    #[inline]
+    fn add(&mut self, instr: u32, latest: u32) {
+        if latest < self.latest {
+            *self = Urgent { instr, latest, latest_of_others: self.latest };
+        } else {
+            self.latest_of_others = self.latest_of_others.min(latest);
+        }
+    }
+
+    /// Return the earliest last cycle of all but one instruction.
+    #[inline]
+    fn latest_without(&self, instr: u32) -> u32 {
+        if instr == self.instr { self.latest_of_others } else { self.latest }
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -66,14 +117,13 @@ pub(crate) struct Search<'g> {
     rules: Rules,
     walk: Walk<'g>,
     clock: Clock,
-    /// For each instruction, the first cycle in which the operands that have been issued are available.
-    available: Vec<u32>,
-    /// Values of `available` to restore.
+    times: Vec<Times>,
+    /// Values of [`Times::available`] to restore.
     log: Vec<(u32, u32)>,
-    /// The target length in cycles, and the first and last cycle of each instruction for it.
+    /// The remaining instructions with an operand that has been issued.
+    reached: BitSet,
+    /// The target length in cycles.
     target: u32,
-    earliest: Vec<u32>,
-    latest: Vec<i64>,
     /// The set of instructions as the sum of their numbers.
     set: u128,
     numbers: Vec<u128>,
@@ -101,11 +151,10 @@ impl<'g> Search<'g> {
             rules,
             walk: Walk::new(&graph.live),
             clock: Clock::new(graph),
-            available: vec![0; graph.len()],
+            times: vec![Times::default(); graph.len()],
             log: Vec::new(),
+            reached: BitSet::new(graph.len()),
             target: 0,
-            earliest: vec![0; graph.len()],
-            latest: vec![0; graph.len()],
             set: 0,
             numbers: (0..graph.len()).map(|_| number()).collect(),
             history: History::default(),
@@ -129,11 +178,11 @@ impl<'g> Search<'g> {
     /// time.
     pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
         self.target = target;
-        for instr in 0..self.graph.len() {
-            let (first, last) = (first[instr], last[instr]);
-            (self.earliest[instr], self.latest[instr]) = match self.graph.direction {
-                Direction::TopDown => (first, i64::from(last)),
-                Direction::BottomUp => (target - 1 - last, i64::from(target - 1 - first)),
+        for (times, (&first, &last)) in self.times.iter_mut().zip(first.iter().zip(last)) {
+            debug_assert!(first <= last, "an empty window");
+            (times.earliest, times.latest) = match self.graph.direction {
+                Direction::TopDown => (first, last),
+                Direction::BottomUp => (target - 1 - last, target - 1 - first),
             };
         }
     }
@@ -143,12 +192,15 @@ impl<'g> Search<'g> {
         self.restart();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
-        let verdict = match self.open(0, 0, false) {
-            Some(is_timed) => {
+        let verdict = match self.examine(false, -1) {
+            Err(is_timed) => {
                 self.is_timed = is_timed;
                 Verdict::No(())
             }
-            None => self.go_on(end, effort),
+            Ok(relaxation) => {
+                self.expand(0, 0, relaxation);
+                self.go_on(end, effort)
+            }
         };
         effort.spend(self.nodes - before);
         verdict
@@ -158,8 +210,9 @@ impl<'g> Search<'g> {
         self.walk.restart();
         self.walk.forget_improved();
         self.clock.restart();
-        self.available.fill(0);
-        self.relaxed.restart(&self.earliest, &self.latest);
+        self.times.iter_mut().for_each(|times| times.available = 0);
+        self.reached.clear();
+        self.relaxed.restart(&mut self.times);
         self.solved_in_a_row = 0;
         self.log.clear();
         self.set = 0;
@@ -175,25 +228,35 @@ impl<'g> Search<'g> {
             if (frame.next as usize) < self.children.len() {
                 let child = self.children[frame.next as usize];
                 frame.next += 1;
-                let pick = frame.pick;
+                let is_pick = child.instr == frame.pick;
+                let latest_of_others = frame.urgent.latest_without(child.instr);
+                let margin = frame.margin;
                 if self.nodes >= end || self.nodes.is_multiple_of(256) && effort.is_spent() {
                     return Verdict::Unknown;
                 }
                 self.nodes += 1;
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
-                let fits = self.issue(child.instr, child.slot);
-                if self.walk.is_complete() {
+                let fits = self.issue(child.instr, child.slot, latest_of_others);
+                if self.walk.trail().len() + 1 == self.graph.len() {
+                    self.walk.push(child.instr);
                     return Verdict::Yes(self.order());
                 }
-                let given_up = match fits {
-                    false => Some(true),
-                    true => self.open(slot, log, child.instr == pick),
-                };
-                if let Some(is_timed) = given_up {
-                    self.take_back(slot, log);
-                    if let Some(frame) = self.frames.last_mut() {
-                        frame.is_timed |= is_timed;
+                // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
+                let width = self.graph.width;
+                let margin = margin - i64::from(self.clock.slot / width - slot / width);
+                let examined = if fits { self.examine(is_pick, margin) } else { Err(true) };
+                match examined {
+                    Ok(relaxation) => {
+                        self.walk.push(child.instr);
+                        self.walk.forget_improved();
+                        self.expand(slot, log, relaxation);
+                    }
+                    Err(is_timed) => {
+                        self.take_back(child.instr, slot, log);
+                        if let Some(frame) = self.frames.last_mut() {
+                            frame.is_timed |= is_timed;
+                        }
                     }
                 }
             } else {
@@ -206,41 +269,49 @@ impl<'g> Search<'g> {
                     break;
                 };
                 parent.is_timed |= frame.is_timed;
-                self.take_back(frame.slot, frame.log);
+                if let Some(&instr) = self.walk.trail().last() {
+                    self.walk.pop();
+                    self.take_back(instr, frame.slot, frame.log);
+                }
             }
         }
         Verdict::No(())
     }
 
-    /// Issue an instruction. Return false if another one then has too little time.
-    fn issue(&mut self, instr: u32, slot: u32) -> bool {
+    /// Issue an instruction, without the walk. Return false if another one then has too little time (*ranges*).
+    /// `latest_of_others` is the earliest last cycle of the other ready instructions.
+    ///
+    /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of other
+    /// instructions change only for those that wait for this one. One of these that is not yet ready is out of
+    /// time only if one that it waits for is.
+    fn issue(&mut self, instr: u32, slot: u32, latest_of_others: u32) -> bool {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
-        let live = self.walk.live();
-        self.walk.push(instr);
-        self.walk.forget_improved();
         if let Some(meter) = &mut self.meter {
-            meter.issue(instr, live, self.walk.live());
+            let live = self.walk.live();
+            meter.issue(instr, live, live + self.walk.delta(instr));
         }
         let cycle = slot / graph.width;
         self.relaxed.issue(instr, cycle);
         self.set ^= self.numbers[instr as usize];
-        let mut fits = true;
+        self.reached.remove(instr);
+        let now = self.clock.slot / graph.width;
+        let mut fits = now <= latest_of_others;
         for link in graph.next.row(instr as usize) {
-            let other = link.instr as usize;
+            let times = &mut self.times[link.instr as usize];
             let available = cycle + link.cycles;
-            if available > self.available[other] {
-                self.log.push((link.instr, self.available[other]));
-                self.available[other] = available;
-                fits &= i64::from(available) <= self.latest[other];
+            if available > times.available {
+                self.log.push((link.instr, times.available));
+                times.available = available;
+                self.reached.insert(link.instr);
             }
+            fits &= available.max(now) <= times.latest;
         }
         fits
     }
 
-    fn take_back(&mut self, slot: u32, log: u32) {
-        let Some(&instr) = self.walk.trail().last() else { return };
-        self.walk.pop();
+    /// Undo the last issue. The walk is already back.
+    fn take_back(&mut self, instr: u32, slot: u32, log: u32) {
         if let Some(meter) = &mut self.meter {
             meter.take_back(instr, self.walk.live());
         }
@@ -248,7 +319,13 @@ impl<'g> Search<'g> {
         self.relaxed.flip(instr);
         self.set ^= self.numbers[instr as usize];
         for &(other, available) in self.log[log as usize..].iter().rev() {
-            self.available[other as usize] = available;
+            self.times[other as usize].available = available;
+            if available == 0 {
+                self.reached.remove(other);
+            }
+        }
+        if self.times[instr as usize].available > 0 {
+            self.reached.insert(instr);
         }
         self.log.truncate(log as usize);
     }
@@ -257,81 +334,89 @@ impl<'g> Search<'g> {
         self.target * self.graph.width - self.clock.slot.min(self.target * self.graph.width)
     }
 
-    /// Examine the current state. Push a frame and return `None` if it has to be searched. Otherwise return
-    /// whether it was given up for lack of time.
-    fn open(&mut self, slot: u32, log: u32, is_pick: bool) -> Option<bool> {
+    /// Return what is known of the relaxed problem if the current state has to be searched. Otherwise return
+    /// whether it is given up for lack of time.
+    ///
+    /// The relaxed problem has a solution if `margin` is not negative. *Proof.* Let d be the cycles that have
+    /// passed since the state before. Every release depends on the current cycle and on the issue of the last
+    /// instruction. Both are later by at most d than the releases before, and so is every release. If all
+    /// instructions were early by m in a solution of the state before, the same solution, later by d, is one
+    /// here, in which all are early by m - d or more. ∎
+    fn examine(&mut self, is_pick: bool, mut margin: i64) -> Result<Relaxation, bool> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        // Ranges.
-        for &instr in self.walk.ready() {
-            let available = self.available[instr as usize].max(now).max(self.earliest[instr as usize]);
-            if i64::from(available) > self.latest[instr as usize] {
-                return Some(true);
-            }
-        }
         if self.rules.memory {
-            let (available, earliest, target, free) =
-                (&self.available, &self.earliest, self.target, self.clock.free());
-            let count = graph.len();
+            let (times, target, free) = (&self.times, self.target, self.clock.free());
             let meter = &self.meter;
             let slack = |what: u32| {
-                if let Some(part) = what.checked_sub(COSTS) {
-                    return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
-                }
-                let when = match (what as usize).checked_sub(count) {
-                    Some(copy) => free[copy],
-                    None => available[what as usize].max(earliest[what as usize]),
+                let when = match (times.get(what as usize), what.checked_sub(COSTS)) {
+                    (Some(times), _) => times.available.max(times.earliest),
+                    (None, None) => free[what as usize - times.len()],
+                    (None, Some(part)) => {
+                        return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
+                    }
                 };
                 target.saturating_sub(when.max(now))
             };
             match self.history.look_up(self.set, self.slots_left(), slack) {
                 Known::Nothing => {}
-                Known::TooLate => return Some(true),
-                Known::Dead => return Some(false),
+                Known::TooLate => return Err(true),
+                Known::Dead => return Err(false),
             }
         }
-        let mut pick = NONE;
         // The relaxed problem takes most of the time: after many solutions in a row, it is solved now and
         // then.
         let is_due = self.solved_in_a_row < PATIENCE || self.nodes.is_multiple_of(8);
-        if self.rules.dynamic_bound && !is_pick && is_due {
-            match self.relaxed.solve(graph.width, now, &self.available, self.target) {
-                Some(first) => {
-                    pick = first;
-                    self.solved_in_a_row += 1;
-                }
-                None => {
+        let is_solved = self.rules.dynamic_bound && !is_pick && is_due;
+        if is_solved {
+            if margin < 0 {
+                let Some(least) = self.relaxed.solve(graph.width, now, self.target) else {
                     self.solved_in_a_row = 0;
-                    return Some(true);
-                }
+                    return Err(true);
+                };
+                margin = i64::from(least);
             }
+            self.solved_in_a_row += 1;
         }
-        self.frames.push(Frame {
-            start: self.children.len() as u32,
-            next: self.children.len() as u32,
+        Ok(Relaxation { is_solved, margin })
+    }
+
+    /// Push a frame with the children of the current state. `slot` and `log` are those of the state before.
+    fn expand(&mut self, slot: u32, log: u32, Relaxation { is_solved, margin }: Relaxation) {
+        let start = self.children.len() as u32;
+        let mut frame = Frame {
+            start,
+            next: start,
             slot,
             log,
             is_timed: false,
-            pick,
-        });
-        let is_timed = self.add_children();
-        if let Some(frame) = self.frames.last_mut() {
-            frame.is_timed = is_timed;
-        }
-        None
+            pick: NONE,
+            margin,
+            urgent: Urgent::NOTHING,
+        };
+        self.add_children(&mut frame, is_solved);
+        self.frames.push(frame);
     }
 
-    /// Add the children of the current state. Return whether one was left out for lack of time.
-    fn add_children(&mut self) -> bool {
+    /// Add the children of the current state.
+    fn add_children(&mut self, frame: &mut Frame, is_solved: bool) {
         let graph = self.graph;
+        let now = self.clock.slot / graph.width;
+        let mut lowest_rank = if is_solved { u32::MAX } else { 0 };
         let packing = graph.live.packing();
         let live = self.walk.live();
         let first = self.children.len();
         let mut idle = u32::MAX;
-        let mut is_timed = false;
         for &instr in self.walk.ready() {
-            let available = self.available[instr as usize];
-            let slot = self.clock.first_slot(graph, instr, available.max(self.earliest[instr as usize]));
+            let Times { available, earliest, latest, rank } = self.times[instr as usize];
+            frame.urgent.add(instr, latest);
+            let from = available.max(earliest);
+            // The relaxed problem issues the first one by rank that can issue now. (One that waits for another has a
+            // higher rank than that.)
+            if from <= now && rank < lowest_rank {
+                (lowest_rank, frame.pick) = (rank, instr);
+            }
+            let slot = self.clock.first_slot(graph, instr, from);
             let then = live + self.walk.delta(instr);
             if self.rules.no_idling && packing.fits(then, live) && !graph.needs_units(instr) {
                 idle = idle.min(slot);
@@ -342,9 +427,8 @@ impl<'g> Search<'g> {
             if self.meter.as_mut().is_some_and(|meter| !meter.allows(instr, live, then)) {
                 continue;
             }
-            let latest = self.latest[instr as usize];
-            if i64::from(slot / graph.width) > latest {
-                is_timed = true;
+            if slot / graph.width > latest {
+                frame.is_timed = true;
                 continue;
             }
             self.children.push(Child { instr, slot, latest });
@@ -359,7 +443,6 @@ impl<'g> Search<'g> {
         }
         self.children.truncate(kept);
         self.children[first..].sort_unstable_by_key(|child| (child.slot, child.latest, child.instr));
-        is_timed
     }
 
     /// Remember that the current state has failed.
@@ -377,10 +460,10 @@ impl<'g> Search<'g> {
         }
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
-        for instr in self.relaxed.left() {
-            let available = self.available[instr as usize];
+        for instr in self.reached.iter() {
+            let available = self.times[instr].available;
             if available > now {
-                self.pending.push((instr, self.target.saturating_sub(available)));
+                self.pending.push((instr as u32, self.target.saturating_sub(available)));
             }
         }
         for (copy, &free) in self.clock.free().iter().enumerate() {
@@ -395,103 +478,102 @@ impl<'g> Search<'g> {
 /// Rim and Jain's relaxed problem of the remaining instructions: [`crate::analysis::length_bound`] has the
 /// proof.
 struct Relaxed {
-    /// The instructions in topological order, and the place of each.
-    topological: Vec<u32>,
-    place: Vec<u32>,
-    /// For each place, the places of the instructions to wait for. Dependences that follow from others are left out.
-    prev: Rows<Link>,
-    /// The remaining instructions by place.
-    left: BitSet,
-    /// For each place, the first and the last cycle.
-    windows: Vec<Window>,
-    /// The same instructions by their last cycles: the place, and the last cycle. The rank of each place.
-    by_latest: Vec<(u32, u32)>,
+    /// For each instruction, the instructions to wait for. Dependences that follow from others are left out.
+    needed: Rows<Link>,
+    /// The instructions by their last cycles. The rank of each is its place in this order. Whoever waits for an
+    /// instruction has a higher rank.
+    by_latest: Vec<u32>,
     rank: Vec<u32>,
-    left_by_latest: BitSet,
-    /// For each place the first possible cycle of the remaining instructions, and the cycle of issue of the others.
+    /// The rest is by rank: the instructions, and their dependences on lower ranks that have no room in [`Job`].
+    jobs: Vec<Job>,
+    links: Vec<Link>,
+    /// The remaining instructions.
+    left: BitSet,
+    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others. The last one is 0.
     release: Vec<u32>,
     /// The cycles from now on that have room, and the slots taken.
     room: Vec<u64>,
     taken: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
+/// An instruction of the relaxed problem.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    /// Its first and last cycle.
     first: u32,
     last: u32,
+    /// The first dependences, here because loops of few turns are slow. If there are fewer, the others are on a rank
+    /// beyond all instructions that is always released.
+    near: [Link; NEAR],
+    /// The range of the others in [`Relaxed::links`].
+    start: u32,
+    end: u32,
 }
+
+const NEAR: usize = 3;
 
 impl Relaxed {
     fn new(graph: &Timed) -> Self {
-        let topological: Vec<u32> = graph.topological().collect();
-        let mut place = vec![0; graph.len()];
-        for (own, &instr) in topological.iter().enumerate() {
-            place[instr as usize] = own as u32;
-        }
+        let needed = needed_links(graph);
         Relaxed {
-            prev: needed_links(graph, &topological, &place),
-            place,
-            left: BitSet::new(graph.len()),
-            windows: vec![Window::default(); graph.len()],
-            by_latest: (0..graph.len() as u32).map(|place| (place, 0)).collect(),
+            by_latest: graph.topological().collect(),
             rank: vec![0; graph.len()],
-            left_by_latest: BitSet::new(graph.len()),
-            release: vec![0; graph.len()],
+            jobs: Vec::with_capacity(graph.len()),
+            links: Vec::with_capacity(needed.items().len()),
+            needed,
+            left: BitSet::new(graph.len()),
+            release: vec![0; graph.len() + 1],
             room: Vec::new(),
             taken: Vec::new(),
-            topological,
         }
     }
 
     /// Set the first and last cycles. All instructions are open then.
-    fn restart(&mut self, earliest: &[u32], latest: &[i64]) {
-        for (window, &instr) in self.windows.iter_mut().zip(&self.topological) {
-            *window = Window { first: earliest[instr as usize], last: latest[instr as usize] as u32 };
+    fn restart(&mut self, times: &mut [Times]) {
+        // An instruction is never later than those that wait for it. Of equals, the first one stays first, so the
+        // order stays topological.
+        self.by_latest.sort_by_key(|&instr| times[instr as usize].latest);
+        for (rank, &instr) in self.by_latest.iter().enumerate() {
+            self.rank[instr as usize] = rank as u32;
+            times[instr as usize].rank = rank as u32;
         }
-        self.by_latest.iter_mut().for_each(|(place, last)| *last = self.windows[*place as usize].last);
-        self.by_latest.sort_by_key(|&(_, last)| last);
+        self.jobs.clear();
+        self.links.clear();
+        for (rank, &instr) in self.by_latest.iter().enumerate() {
+            let Times { earliest, latest, .. } = times[instr as usize];
+            let start = self.links.len() as u32;
+            let mut near = [Link { instr: self.rank.len() as u32, cycles: 0 }; NEAR];
+            for (number, link) in self.needed.row(instr as usize).iter().enumerate() {
+                let before = self.rank[link.instr as usize];
+                debug_assert!((before as usize) < rank, "{instr} before {}", link.instr);
+                let link = Link { instr: before, cycles: link.cycles };
+                match near.get_mut(number) {
+                    Some(place) => *place = link,
+                    None => self.links.push(link),
+                }
+            }
+            let end = self.links.len() as u32;
+            self.jobs.push(Job { first: earliest, last: latest, near, start, end });
+        }
         self.left.fill();
-        self.left_by_latest.fill();
-        for (rank, &(place, _)) in self.by_latest.iter().enumerate() {
-            self.rank[place as usize] = rank as u32;
-        }
     }
 
     /// Mark an instruction as issued in a cycle.
     #[inline]
     fn issue(&mut self, instr: u32, cycle: u32) {
         self.flip(instr);
-        self.release[self.place[instr as usize] as usize] = cycle;
+        self.release[self.rank[instr as usize] as usize] = cycle;
     }
 
     /// Mark an instruction as issued, or as open again.
     #[inline]
     fn flip(&mut self, instr: u32) {
-        let place = self.place[instr as usize];
-        self.left.toggle(place);
-        self.left_by_latest.toggle(self.rank[place as usize]);
+        self.left.toggle(self.rank[instr as usize]);
     }
 
-    /// Return the remaining instructions.
-    fn left(&self) -> impl Iterator<Item = u32> + '_ {
-        self.left.iter().map(|place| self.topological[place])
-    }
-
-    /// Return the instruction that a solution issues first. `None` if there is no solution. `available` has the
-    /// first cycles in which the operands that have been issued are available.
-    fn solve(&mut self, width: u32, now: u32, available: &[u32], target: u32) -> Option<u32> {
-        for place in self.left.iter() {
-            let Window { first, last } = self.windows[place];
-            let mut release = available[self.topological[place] as usize].max(now).max(first);
-            // (If the other one has been issued, the operand is available in that cycle or later.)
-            for link in self.prev.row(place) {
-                release = release.max(self.release[link.instr as usize] + link.cycles);
-            }
-            if release > last {
-                return None;
-            }
-            self.release[place] = release;
-        }
+    /// Return the least number of cycles by which an instruction of the solution is early. `None` if there is no
+    /// solution.
+    fn solve(&mut self, width: u32, now: u32, target: u32) -> Option<u32> {
         // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
@@ -500,33 +582,39 @@ impl Relaxed {
             self.taken.clear();
             self.taken.resize(cycles + 1, 0);
         }
-        let mut pick = NONE;
-        for rank in self.left_by_latest.iter() {
-            let (place, last) = self.by_latest[rank];
-            let cycle = first_room(&self.room, self.release[place as usize] - now);
-            if cycle + now > last {
+        let mut margin = u32::MAX;
+        for rank in self.left.iter() {
+            let Job { first, last, near, start, end } = self.jobs[rank];
+            let mut release = first.max(now);
+            for link in near {
+                release = release.max(self.release[link.instr as usize] + link.cycles);
+            }
+            for link in &self.links[start as usize..end as usize] {
+                release = release.max(self.release[link.instr as usize] + link.cycles);
+            }
+            if release > last {
                 return None;
             }
-            if cycle == 0 && pick == NONE {
-                pick = self.topological[place as usize];
-            }
+            self.release[rank] = release;
+            let cycle = first_room(&self.room, release - now);
+            margin = margin.min(last.checked_sub(cycle + now)?);
             let is_full = width == 1 || {
                 self.taken[cycle as usize] += 1;
                 self.taken[cycle as usize] == width
             };
             self.room[cycle as usize / 64] &= !(u64::from(is_full) << (cycle % 64));
         }
-        Some(pick)
+        Some(margin)
     }
 }
 
-/// Return the dependences by place, without those that follow from two others.
-fn needed_links(graph: &Timed, topological: &[u32], place: &[u32]) -> Rows<Link> {
+/// Return the dependences without those that follow from two others.
+fn needed_links(graph: &Timed) -> Rows<Link> {
     let mut rows = Rows::with_capacity(graph.len(), graph.prev.items().len());
     // The most cycles by way of another instruction, for the instructions before the current one.
     let mut around: Vec<Option<u32>> = vec![None; graph.len()];
-    for &instr in topological {
-        let row = graph.prev.row(instr as usize);
+    for instr in 0..graph.len() {
+        let row = graph.prev.row(instr);
         let ways = |action: &mut dyn FnMut(u32, u32)| {
             for last in row {
                 for first in graph.prev.row(last.instr as usize) {
@@ -536,7 +624,7 @@ fn needed_links(graph: &Timed, topological: &[u32], place: &[u32]) -> Rows<Link>
         };
         ways(&mut |other, cycles| around[other as usize] = around[other as usize].max(Some(cycles)));
         for link in row.iter().filter(|link| around[link.instr as usize] < Some(link.cycles)) {
-            rows.push(Link { instr: place[link.instr as usize], cycles: link.cycles });
+            rows.push(*link);
         }
         rows.end_row();
         ways(&mut |other, _| around[other as usize] = None);
