@@ -108,7 +108,7 @@ mod tests {
         let target = Target::builtin("gfx906").expect("a built-in target");
         for threads in [1, 4] {
             // Wide layers have many orders and weak bounds.
-            let region = layered(400, 40, 7);
+            let region = layered(1200, 120, 7);
             let kernel = Kernel::new("k", vec![region.clone()]);
             let budget = Budget { threads, ..Budget::UNLIMITED };
             let options = Options::default().with_goal(Goal::MinReg).with_budget(budget);

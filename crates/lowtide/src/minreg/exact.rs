@@ -63,7 +63,7 @@ const SHARE_OF_WINDOWS: u32 = 32;
 const SHARE_OF_VALLEYS: u32 = 12;
 
 /// After each open turn, skeletons have so many times its steps.
-const TURNS_FOR_SKELETONS: u64 = 16;
+const TURNS_FOR_SKELETONS: u64 = 8;
 
 /// The part of a turn for a window, and the least number of steps.
 const STEP_OF_WINDOW: u64 = 64;

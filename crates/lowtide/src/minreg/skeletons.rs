@@ -33,7 +33,7 @@ use crate::verdict::Verdict;
 const MOST_WITNESSES: usize = 24;
 
 /// The least effort that is worth a search, for each critical instruction and each instruction.
-const LEAST_STEPS: u64 = 16;
+const LEAST_STEPS: u64 = 4;
 
 /// Return a skeleton of a number of critical instructions, or of fewer, with all moments within the limits. The answer is no if
 /// there is none.

@@ -33,7 +33,6 @@ use crate::bits::BitSet;
 use crate::budget::{Effort, is_over};
 use crate::index::{ClassId, InstrId};
 use crate::region::Region;
-use crate::threads;
 use crate::verdict::Verdict;
 
 /// The most states that a search remembers: 128 MiB each for the searches from both ends.
@@ -46,7 +45,7 @@ const NANOS_PER_VISIT: u64 = 10;
 const CRITICAL: [usize; 4] = [48, 128, 320, 800];
 
 /// The effort for a skeleton just within the peak, and for one within a lower limit: one of so many parts of what is left.
-const PARTS_PER_SKELETON: u64 = 2;
+const PARTS_PER_SKELETON: u32 = 2;
 const PARTS_PER_LOWER_SKELETON: u32 = 4;
 
 /// A part of the region with its state of knowledge.
@@ -79,29 +78,19 @@ impl Piece {
         closure: &Closure,
         limits: &[Option<u32>],
         limit: u32,
-        threads: usize,
         effort: &mut Effort,
     ) -> bool {
-        let region = &self.part.region;
-        let open: Vec<(usize, usize)> = self.numbers().filter(|(at, _)| limit < self.possible[*at]).collect();
-        // The shares do not depend on results, so that all can be sought at the same time.
-        let share = |number: usize| effort.up_to(effort.steps / PARTS_PER_SKELETON.pow(number as u32 + 1));
-        let shares: Vec<Effort> = (0..open.len()).map(share).collect();
-        let seek = |number: usize| {
-            let mut left = shares[number];
-            let verdict = skeleton(region, closure, limits, open[number].1, &mut left);
-            (verdict, shares[number].steps - left.steps)
-        };
-        let together = if threads > 1 { open.len().max(1) } else { 1 };
-        for first in (0..open.len()).step_by(together) {
-            let verdicts = threads::map(threads, together, |number| seek(first + number));
-            for (number, (verdict, steps)) in verdicts.into_iter().enumerate() {
-                effort.spend(steps);
-                match verdict {
-                    Verdict::No(()) => return true,
-                    Verdict::Yes(_) => self.possible[open[first + number].0] = limit,
-                    Verdict::Unknown => {}
-                }
+        for (at, count) in self.numbers() {
+            if limit >= self.possible[at] {
+                continue;
+            }
+            let region = &self.part.region;
+            let verdict = effort
+                .with_share(PARTS_PER_SKELETON, |share| skeleton(region, closure, limits, count, share));
+            match verdict {
+                Verdict::No(()) => return true,
+                Verdict::Yes(_) => self.possible[at] = limit,
+                Verdict::Unknown => {}
             }
         }
         false
@@ -294,7 +283,6 @@ impl<'a> Solver<'a> {
         if !self.options.rules.skeletons {
             return bound;
         }
-        let threads = self.threads();
         let mut limits = self.limits.clone();
         for piece in &mut self.pieces {
             limits[class.index()] = Some(peak - 1);
@@ -302,7 +290,7 @@ impl<'a> Solver<'a> {
                 continue;
             }
             let closure = Closure::new(&piece.part.region);
-            if piece.has_no_skeleton(&closure, &limits, peak - 1, threads, effort) {
+            if piece.has_no_skeleton(&closure, &limits, peak - 1, effort) {
                 return peak;
             }
             bound = piece.climb_below(&closure, class, &mut limits, bound, peak - 1, effort);
