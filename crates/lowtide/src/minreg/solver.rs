@@ -44,9 +44,9 @@ const NANOS_PER_VISIT: u64 = 10;
 /// The numbers of critical instructions in skeletons: few at first, since those of more of them take longer.
 const CRITICAL: [usize; 4] = [48, 128, 320, 800];
 
-/// The effort for a skeleton just within the peak, and for one within a lower limit: one of so many parts of what is left.
+/// The effort for a skeleton: one of so many parts of what is left. Those within lower limits have a part of this part.
 const PARTS_PER_SKELETON: u32 = 2;
-const PARTS_PER_LOWER_SKELETON: u32 = 4;
+const PARTS_PER_LOWER_SKELETON: u32 = 2;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -71,34 +71,33 @@ impl Piece {
         CRITICAL.into_iter().enumerate().filter(is_more)
     }
 
-    /// Return whether there is no skeleton within the limits, for some number of critical instructions. `limit` is
-    /// the one on the class in question.
+    /// Return whether a number of critical instructions has no skeleton within the limits. `limit` is the one on the class in
+    /// question.
     fn has_no_skeleton(
         &mut self,
+        (at, count): (usize, usize),
         closure: &Closure,
         limits: &[Option<u32>],
         limit: u32,
         effort: &mut Effort,
     ) -> bool {
-        for (at, count) in self.numbers() {
-            if limit >= self.possible[at] {
-                continue;
-            }
-            let region = &self.part.region;
-            let verdict = effort
-                .with_share(PARTS_PER_SKELETON, |share| skeleton(region, closure, limits, count, share));
-            match verdict {
-                Verdict::No(()) => return true,
-                Verdict::Yes(_) => self.possible[at] = limit,
-                Verdict::Unknown => {}
-            }
+        if limit >= self.possible[at] {
+            return false;
         }
-        false
+        let region = &self.part.region;
+        let verdict =
+            effort.with_share(PARTS_PER_SKELETON, |share| skeleton(region, closure, limits, count, share));
+        if verdict.is_yes() {
+            self.possible[at] = limit;
+        }
+        verdict.is_no()
     }
 
     /// Raise a bound by skeletons within limits below `most`, by bisection. Return the new bound.
+    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
     fn climb_below(
         &mut self,
+        number: (usize, usize),
         closure: &Closure,
         class: ClassId,
         limits: &mut [Option<u32>],
@@ -106,23 +105,16 @@ impl Piece {
         most: u32,
         effort: &mut Effort,
     ) -> u32 {
-        let mut bound = bound;
-        for (at, count) in self.numbers() {
-            let mut above = most.min(self.possible[at]);
-            while bound < above && !effort.is_spent() {
-                let limit = bound.midpoint(above);
-                limits[class.index()] = Some(limit);
-                let region = &self.part.region;
-                let verdict = effort.with_share(PARTS_PER_LOWER_SKELETON, |share| {
-                    skeleton(region, closure, limits, count, share)
-                });
-                if verdict.is_yes() {
-                    self.possible[at] = limit;
-                }
-                match verdict {
-                    Verdict::No(()) => bound = limit + 1,
-                    _ => above = limit,
-                }
+        let (mut bound, mut above) = (bound, most.min(self.possible[number.0]));
+        while bound < above && !effort.is_spent() {
+            let limit = bound.midpoint(above);
+            limits[class.index()] = Some(limit);
+            let is_refuted = effort.with_share(PARTS_PER_LOWER_SKELETON, |share| {
+                self.has_no_skeleton(number, closure, limits, limit, share)
+            });
+            match is_refuted {
+                true => bound = limit + 1,
+                false => above = limit,
             }
         }
         bound
@@ -290,10 +282,19 @@ impl<'a> Solver<'a> {
                 continue;
             }
             let closure = Closure::new(&piece.part.region);
-            if piece.has_no_skeleton(&closure, &limits, peak - 1, effort) {
-                return peak;
+            for number in piece.numbers() {
+                if piece.has_no_skeleton(number, &closure, &limits, peak - 1, effort) {
+                    return peak;
+                }
+                // Those of a few instructions raise the bound fast, so that no time is lost if the peak stays open.
+                if number.0 == 0 {
+                    bound = piece.climb_below(number, &closure, class, &mut limits, bound, peak - 1, effort);
+                    limits[class.index()] = Some(peak - 1);
+                }
             }
-            bound = piece.climb_below(&closure, class, &mut limits, bound, peak - 1, effort);
+            for number in piece.numbers().skip(1) {
+                bound = piece.climb_below(number, &closure, class, &mut limits, bound, peak - 1, effort);
+            }
         }
         bound
     }
