@@ -74,7 +74,7 @@ pub struct Rules {
     pub forced_order: bool,
     /// Of two equivalent pieces of code, let one go ahead.
     pub superiority: bool,
-    /// Search some of the instructions alone: they need no more registers than all of them.
+    /// Search for an order of the critical instructions alone: if there is none, there is none of all.
     pub skeletons: bool,
 }
 
