@@ -344,6 +344,8 @@ pub struct DownsetMin<'a> {
     /// [`Arcs::room_back`] with a (nearly always maximal) flow without bounds, and that flow.
     free_room: Vec<u32>,
     free_flow: u32,
+    /// [`Arcs::room_back`] without a flow.
+    empty_room: Vec<u32>,
     kept: Kept,
     /// The weight that is live at every boundary.
     constant: u32,
@@ -445,6 +447,7 @@ impl<'a> DownsetMin<'a> {
         let mut network = builder.build(nodes as usize);
         network.sides[SOURCE as usize] = Side::In;
         network.sides[SINK as usize] = Side::Out;
+        let empty_room = network.arcs.room_back.clone();
         // Any flow is a valid start, so an early stop is safe.
         let mut effort = Effort { steps: 64 * u64::from(nodes), deadline: None };
         let (free_flow, _) = network.augment(UNLIMITED - 1, &mut effort);
@@ -455,6 +458,7 @@ impl<'a> DownsetMin<'a> {
             node_of,
             free_room,
             free_flow,
+            empty_room,
             kept: Kept::default(),
             constant,
             sides: vec![Side::Free; region.len()],
@@ -551,6 +555,25 @@ impl<'a> DownsetMin<'a> {
                 node => self.network.reached[node as usize],
             };
             set.insert_if(instr, inside);
+        }
+    }
+
+    /// Find the instructions where the flow of the last query starts and ends. With only these on their sides, it is still a flow.
+    pub(crate) fn ends(&self, starts: &mut BitSet, ends: &mut BitSet) {
+        starts.clear();
+        ends.clear();
+        for instr in self.region.instrs() {
+            let node = self.node_of[instr.index()];
+            if self.sides[instr.index()] == Side::Free || node == LEFT_OUT {
+                continue;
+            }
+            // What an arc carries is what its opposite direction has gained.
+            let arcs = self.network.arcs_of(node);
+            let carried =
+                |arc: usize| i64::from(self.network.arcs.room_back[arc]) - i64::from(self.empty_room[arc]);
+            let net: i64 = arcs.map(carried).sum();
+            starts.insert_if(instr, net > 0);
+            ends.insert_if(instr, net < 0);
         }
     }
 

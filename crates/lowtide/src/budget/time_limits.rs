@@ -17,7 +17,8 @@ use crate::minreg::Rules;
 use crate::minreg::exact::{self, Decision, minimise, within};
 use crate::minreg::forced_order::forced_order;
 use crate::minreg::made::{Made, fits};
-use crate::minreg::skeletons::skeleton;
+use crate::minreg::part::Part;
+use crate::minreg::skeletons::{Best, Learned, judge_by_skeletons};
 use crate::minreg::superiority::superiority;
 use crate::minreg::valleys::divide;
 use crate::multipass::check::check_passes;
@@ -140,7 +141,7 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
     // The most that a cut, a comparison of two instructions, a forced order, a skeleton and a valley may take for each
     // instruction.
-    let allowed = [4, 32, 4, 8, 4];
+    let allowed = [4, 32, 4, 4, 4];
     let mut all = [0; 5];
     for region in &regions {
         let closure = &Closure::new(region);
@@ -148,11 +149,15 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
         let limits: Vec<_> =
             peaks(region, &start).into_iter().map(|peak| Some(peak.saturating_sub(2))).collect();
         let limit = limits[0].expect("a limit");
+        let part = Part::with_dependences(region, &[], &start).expect("no cycle");
         let searches: [&dyn Fn(&mut Effort); 5] = [
             &|effort| drop(Seeker::new(region, class, closure).judge(&start, 0, region.len(), limit, effort)),
             &|effort| drop(superiority(region, &mut closure.clone(), effort)),
             &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], 1, effort)),
-            &|effort| drop(skeleton(region, closure, &limits, 128, effort)),
+            &|effort| {
+                let (mut learned, mut best) = (Learned::default(), Best::within(&limits, class));
+                judge_by_skeletons(&part, closure, (class, &limits), &mut learned, &mut best, effort);
+            },
             &|effort| drop(divide(region, closure, class, effort)),
         ];
         for ((search, most), allowed) in searches.into_iter().zip(&mut all).zip(allowed) {

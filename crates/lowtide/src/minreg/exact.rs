@@ -14,6 +14,7 @@ pub(crate) use super::decide::decide;
 pub use super::decide::{Decision, within};
 pub use super::options::Options;
 
+use super::Rules;
 use super::decide::MOST_FOR_SEARCH;
 use super::race::{FIRST_STRIDE, GROWTH};
 use super::solver::{Solver, bound_by_cuts};
@@ -62,8 +63,9 @@ const SHARE_OF_WINDOWS: u32 = 32;
 /// The part of the effort for an order through valleys, after the first open turn.
 const SHARE_OF_VALLEYS: u32 = 12;
 
-/// After each open turn, skeletons have so many times its steps.
-const TURNS_FOR_SKELETONS: u64 = 8;
+/// After each open turn, skeletons have so many times its steps, and so many more for each instruction.
+const TURNS_FOR_SKELETONS: u64 = 64;
+const STEPS_FOR_SKELETONS: u64 = 8_000;
 
 /// The part of a turn for a window, and the least number of steps.
 const STEP_OF_WINDOW: u64 = 64;
@@ -183,13 +185,8 @@ pub(super) fn minimise_within(
                         solver.adopt(class, &answer.order);
                     }
                 }
-                let half = effort.steps / 2;
-                let bound = effort.with_steps(half.min(turn * TURNS_FOR_SKELETONS), |share| {
-                    solver.climb_by_skeletons(class, answer.bound, answer.peak, share)
-                });
-                if bound > answer.bound {
-                    (answer.bound, answer.reason) = (bound, by_search(&solver));
-                }
+                let steps = turn * TURNS_FOR_SKELETONS + region.len() as u64 * STEPS_FOR_SKELETONS;
+                climb_by_skeletons(&mut solver, class, &mut answer, steps, options.rules, effort);
                 turn *= GROWTH;
                 if windows.are_possible() && answer.peak - answer.bound >= LEAST_GAP {
                     let steps = (turn / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
@@ -207,6 +204,31 @@ pub(super) fn minimise_within(
     }
     answer.nodes += solver.states;
     answer
+}
+
+/// Raise the bound by skeletons, in a number of steps, and lower the peak where they lead to a better order. Each new order has a
+/// number of steps again.
+fn climb_by_skeletons(
+    solver: &mut Solver,
+    class: ClassId,
+    answer: &mut Answer,
+    steps: u64,
+    rules: Rules,
+    effort: &mut Effort,
+) {
+    let mut is_better = true;
+    while is_better && answer.peak > answer.bound && !effort.is_spent() {
+        let most = steps.min(effort.steps / 2);
+        let bound = effort
+            .with_steps(most, |share| solver.climb_by_skeletons(class, answer.bound, answer.peak, share));
+        if bound > answer.bound {
+            (answer.bound, answer.reason) = (bound, Reason::Search { rules, nodes: solver.states });
+        }
+        is_better = solver.peak(class) < answer.peak;
+        if is_better {
+            (answer.order, answer.peak) = (solver.order(), solver.peak(class));
+        }
+    }
 }
 
 /// Order the region through its valleys. Return whether this lowers the peak.

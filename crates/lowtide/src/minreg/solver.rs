@@ -23,7 +23,7 @@ use super::memory::Memory;
 use super::options::Options;
 use super::part::Part;
 use super::race::race;
-use super::skeletons::skeleton;
+use super::skeletons::{Best, Learned, judge_by_skeletons};
 use super::superiority::superiority;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
@@ -41,12 +41,10 @@ const MOST_STATES: usize = 1 << 23;
 /// The time to make a part, for each instruction of the region.
 const NANOS_PER_VISIT: u64 = 10;
 
-/// The numbers of critical instructions in skeletons: few at first, since those of more of them take longer.
-const CRITICAL: [usize; 4] = [48, 128, 320, 800];
-
-/// The effort for a skeleton: one of so many parts of what is left. Those within lower limits have a part of this part.
-const PARTS_PER_SKELETON: u32 = 2;
-const PARTS_PER_LOWER_SKELETON: u32 = 2;
+/// Of the effort for skeletons, one of so many parts is for lower limits than the highest. Each of them has one of so many parts
+/// of what is left.
+const PARTS_PER_LOWER_LIMITS: u32 = 3;
+const PARTS_PER_LOWER_LIMIT: u32 = 2;
 
 /// A part of the region with its state of knowledge.
 struct Piece {
@@ -59,63 +57,52 @@ struct Piece {
     memories: [Memory; 2],
     /// The limit for which the part has been tightened.
     tightened_for: Option<u32>,
-    /// For each number of critical instructions, the lowest limit for which there is a skeleton.
-    possible: [u32; CRITICAL.len()],
+    /// What is known about skeletons.
+    learned: Learned,
 }
 
 impl Piece {
-    /// Return the numbers of critical instructions that are worth a skeleton, each with its place in the list.
-    fn numbers(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let count = self.part.region.len();
-        let is_more = move |(at, _): &(usize, usize)| *at == 0 || CRITICAL[at - 1] < count;
-        CRITICAL.into_iter().enumerate().filter(is_more)
+    /// Take over an order, by the numbers of the part. It is the guide from now on, as near to it as the dependences allow.
+    fn take_over(&mut self, order: &[InstrId]) {
+        self.order = self.part.in_whole(order);
+        self.peaks = peaks(&self.part.region, order);
+        if let Some(part) = self.part.with(&[], order) {
+            self.part = part;
+        }
     }
 
-    /// Return whether a number of critical instructions has no skeleton within the limits. `limit` is the one on the class in
-    /// question.
-    fn has_no_skeleton(
+    /// Raise a bound by skeletons: first those within the highest limit, and then lower ones.
+    fn climb_by_skeletons(
         &mut self,
-        (at, count): (usize, usize),
-        closure: &Closure,
-        limits: &[Option<u32>],
-        limit: u32,
-        effort: &mut Effort,
-    ) -> bool {
-        if limit >= self.possible[at] {
-            return false;
-        }
-        let region = &self.part.region;
-        let verdict =
-            effort.with_share(PARTS_PER_SKELETON, |share| skeleton(region, closure, limits, count, share));
-        if verdict.is_yes() {
-            self.possible[at] = limit;
-        }
-        verdict.is_no()
-    }
-
-    /// Raise a bound by skeletons within limits below `most`, by bisection. Return the new bound.
-    #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
-    fn climb_below(
-        &mut self,
-        number: (usize, usize),
-        closure: &Closure,
         class: ClassId,
-        limits: &mut [Option<u32>],
+        limits: &[Option<u32>],
         bound: u32,
-        most: u32,
+        highest: u32,
         effort: &mut Effort,
     ) -> u32 {
-        let (mut bound, mut above) = (bound, most.min(self.possible[number.0]));
-        while bound < above && !effort.is_spent() {
-            let limit = bound.midpoint(above);
+        let closure = Closure::new(&self.part.region);
+        let mut best = Best::within(limits, class);
+        let mut limits = limits.to_vec();
+        let mut judge = |limit: u32, share: &mut Effort| {
             limits[class.index()] = Some(limit);
-            let is_refuted = effort.with_share(PARTS_PER_LOWER_SKELETON, |share| {
-                self.has_no_skeleton(number, closure, limits, limit, share)
-            });
-            match is_refuted {
-                true => bound = limit + 1,
-                false => above = limit,
+            judge_by_skeletons(&self.part, &closure, (class, &limits), &mut self.learned, &mut best, share)
+        };
+        if effort.with_all_but(PARTS_PER_LOWER_LIMITS, |share| judge(highest, share)).is_no() {
+            return highest + 1;
+        }
+        let (mut bound, mut step) = (bound, 1);
+        while bound < highest && step > 0 && !effort.is_spent() {
+            let limit = (bound + step).min(highest) - 1;
+            match effort.with_share(PARTS_PER_LOWER_LIMIT, |share| judge(limit, share)) {
+                Verdict::No(()) => {
+                    bound = limit + 1;
+                    step *= 2;
+                }
+                _ => step /= 2,
             }
+        }
+        if let Some(order) = best.order {
+            self.take_over(&order);
         }
         bound
     }
@@ -159,14 +146,7 @@ impl<'a> Solver<'a> {
                 part = part.with(&found, &source).unwrap_or(part);
             }
             let memories = [(); 2].map(|()| Memory::new(MOST_STATES));
-            Some(Piece {
-                part,
-                order,
-                peaks,
-                memories,
-                tightened_for: None,
-                possible: [u32::MAX; CRITICAL.len()],
-            })
+            Some(Piece { part, order, peaks, memories, tightened_for: None, learned: Learned::default() })
         });
         let pieces = pieces.collect();
         Solver { options, limits, pieces, states: 0 }
@@ -195,7 +175,7 @@ impl<'a> Solver<'a> {
         self.options.budget.threads = threads;
     }
 
-    fn order(&self) -> Vec<InstrId> {
+    pub(super) fn order(&self) -> Vec<InstrId> {
         self.pieces.iter().flat_map(|piece| piece.order.iter().copied()).collect()
     }
 
@@ -206,12 +186,7 @@ impl<'a> Solver<'a> {
             let numbered = piece.part.in_part(order);
             let new = peaks(&piece.part.region, &numbered);
             if new[class.index()] < piece.peaks[class.index()] && fits(&new, &self.limits) {
-                piece.order = piece.part.in_whole(&numbered);
-                piece.peaks = new;
-                // The new order is the guide, as near to it as the new dependences allow.
-                if let Some(part) = piece.part.with(&[], &numbered) {
-                    piece.part = part;
-                }
+                piece.take_over(&numbered);
             }
         }
     }
@@ -245,14 +220,7 @@ impl<'a> Solver<'a> {
                 verdict = tighten(&mut piece.part, &self.limits, self.options, 2 * turn, effort);
             }
             match verdict {
-                Verdict::Yes(order) => {
-                    piece.order = piece.part.in_whole(&order);
-                    piece.peaks = peaks(&piece.part.region, &order);
-                    // The new order is the guide from now on.
-                    if let Some(part) = piece.part.with(&[], &order) {
-                        piece.part = part;
-                    }
-                }
+                Verdict::Yes(order) => piece.take_over(&order),
                 Verdict::No(()) => return Verdict::No(()),
                 Verdict::Unknown => is_open = true,
             }
@@ -263,7 +231,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Raise a bound by skeletons: first those just within the peak, which would prove it, and then lower ones.
+    /// Raise a bound by skeletons, which can also lead to better orders.
     pub(super) fn climb_by_skeletons(
         &mut self,
         class: ClassId,
@@ -276,24 +244,10 @@ impl<'a> Solver<'a> {
             return bound;
         }
         let mut limits = self.limits.clone();
+        limits[class.index()] = Some(peak - 1);
         for piece in &mut self.pieces {
-            limits[class.index()] = Some(peak - 1);
-            if fits(&piece.peaks, &limits) {
-                continue;
-            }
-            let closure = Closure::new(&piece.part.region);
-            for number in piece.numbers() {
-                if piece.has_no_skeleton(number, &closure, &limits, peak - 1, effort) {
-                    return peak;
-                }
-                // Those of a few instructions raise the bound fast, so that no time is lost if the peak stays open.
-                if number.0 == 0 {
-                    bound = piece.climb_below(number, &closure, class, &mut limits, bound, peak - 1, effort);
-                    limits[class.index()] = Some(peak - 1);
-                }
-            }
-            for number in piece.numbers().skip(1) {
-                bound = piece.climb_below(number, &closure, class, &mut limits, bound, peak - 1, effort);
+            if bound < peak && !fits(&piece.peaks, &limits) {
+                bound = piece.climb_by_skeletons(class, &limits, bound, peak - 1, effort);
             }
         }
         bound
