@@ -63,9 +63,10 @@ const SHARE_OF_WINDOWS: u32 = 32;
 /// The part of the effort for an order through valleys, after the first open turn.
 const SHARE_OF_VALLEYS: u32 = 12;
 
-/// After each open turn, skeletons have so many times its steps, and so many more for each instruction.
-const TURNS_FOR_SKELETONS: u64 = 64;
-const STEPS_FOR_SKELETONS: u64 = 8_000;
+/// After each open turn, skeletons have this part of its steps for each instruction, and so many steps for each pair of instructions:
+/// the larger a region, the less do other searches achieve.
+const TURN_PER_SKELETON: u64 = 16;
+const STEPS_FOR_SKELETONS: u64 = 4;
 
 /// The part of a turn for a window, and the least number of steps.
 const STEP_OF_WINDOW: u64 = 64;
@@ -185,11 +186,8 @@ pub(super) fn minimise_within(
                         solver.adopt(class, &answer.order);
                     }
                 }
-                let steps = turn * TURNS_FOR_SKELETONS + region.len() as u64 * STEPS_FOR_SKELETONS;
-                climb_by_skeletons(&mut solver, class, &mut answer, steps, options.rules, effort);
-                turn *= GROWTH;
                 if windows.are_possible() && answer.peak - answer.bound >= LEAST_GAP {
-                    let steps = (turn / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
+                    let steps = (turn * GROWTH / STEP_OF_WINDOW).max(LEAST_STEP_OF_WINDOW);
                     let is_lower = effort.with_share(SHARE_OF_WINDOWS, |share| {
                         lower_peak(&mut windows, &limits, steps, share, &mut answer)
                     });
@@ -197,6 +195,10 @@ pub(super) fn minimise_within(
                         solver.adopt(class, &answer.order);
                     }
                 }
+                let count = region.len() as u64;
+                let steps = count * (turn / TURN_PER_SKELETON + count * STEPS_FOR_SKELETONS);
+                climb_by_skeletons(&mut solver, class, &mut answer, steps, options.rules, effort);
+                turn *= GROWTH;
             }
         }
         watch.proved(solver.states, answer.bound);
