@@ -302,7 +302,7 @@ mod tests {
             judge_by_skeletons(&part, &closure, (class, &limits), &mut learned, &mut best, effort);
             let free = |&(first, second): &(InstrId, InstrId)| closure.independent(first, second);
             let pairs = region.instrs().flat_map(|first| region.instrs().map(move |second| (first, second)));
-            let Some(pair) = pairs.filter(free).last() else { continue };
+            let Some(pair) = pairs.rev().find(free) else { continue };
             let Some(tighter) = part.with(&[pair], &order) else { continue };
             let count = learned.downsets.len();
             learned.adapt(&tighter);
