@@ -172,7 +172,7 @@ impl Failed for View<'_> {
 /// The states that searches work on, with the number of states below them that were expanded in the last round.
 /// Threads can add states at the same time. Their order makes no difference.
 pub(crate) struct Taken {
-    /// The upper half of the key, or 0.
+    /// [`Taken::mark`] of a key, or 0 for a free place.
     keys: Vec<AtomicU64>,
     counts: Vec<AtomicU64>,
 }
@@ -189,6 +189,11 @@ impl Taken {
         all.for_each(|number| number.store(0, Ordering::Relaxed));
     }
 
+    /// Return what stands for a key: its upper half, but never 0. (The key of the empty state is 0.)
+    fn mark(key: u128) -> u64 {
+        ((key >> 64) as u64).max(1)
+    }
+
     /// Return the places for a key, from the first one on.
     fn places(&self, key: u64) -> impl Iterator<Item = usize> + '_ {
         let mask = self.keys.len() - 1;
@@ -197,7 +202,7 @@ impl Taken {
 
     /// Return the number of states for a key, or 0 if it is not in the set.
     pub(crate) fn count(&self, key: u128) -> u64 {
-        let key = (key >> 64) as u64;
+        let key = Self::mark(key);
         for place in self.places(key) {
             match self.keys[place].load(Ordering::Relaxed) {
                 0 => return 0,
@@ -210,7 +215,7 @@ impl Taken {
 
     /// Add a state, with at least one state below it. Return whether it is new.
     pub(crate) fn insert(&self, key: u128, states: u64) -> bool {
-        let key = (key >> 64) as u64;
+        let key = Self::mark(key);
         for place in self.places(key) {
             let old = self.keys[place].compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
             if old.is_ok() || old == Err(key) {
@@ -347,7 +352,8 @@ mod tests {
         let mut random = Random::new(3);
         let taken = Taken::new(300);
         for round in 0..20 {
-            let keys = keys(300, &mut random);
+            let mut keys = keys(300, &mut random);
+            keys[random.below(300)] = 0;
             let (inside, outside) = keys.split_at(random.below(300));
             let new: usize = std::thread::scope(|scope| {
                 let insert = || inside.iter().filter(|key| taken.insert(**key, 5)).count();
