@@ -128,7 +128,8 @@ impl NetworkBuilder {
             distance: vec![UNREACHED; nodes],
             current: vec![0; nodes],
             reached: vec![false; nodes],
-            queue: Vec::with_capacity(nodes),
+            nearest: vec![UNREACHED; nodes],
+            queue: vec![0; nodes + 1],
             sinks: Vec::with_capacity(nodes),
             sources: Vec::with_capacity(nodes),
             path: Vec::with_capacity(nodes),
@@ -173,6 +174,9 @@ struct Network {
     current: Vec<u32>,
     /// Nodes that a source reaches; see [`Network::find_reached`].
     reached: Vec<bool>,
+    /// The distances before the search: 0 for sinks, and [`UNREACHED`].
+    nearest: Vec<u32>,
+    /// All nodes and one more.
     queue: Vec<u32>,
     /// Sinks with a neighbour that is no sink.
     sinks: Vec<u32>,
@@ -193,6 +197,9 @@ impl Network {
         self.sinks.clear();
         self.sinks
             .extend((0..self.sides.len() as u32).filter(|&node| self.sides[node as usize] == Side::Out));
+        for (distance, &side) in self.nearest.iter_mut().zip(&self.sides) {
+            *distance = if side == Side::Out { 0 } else { UNREACHED };
+        }
         self.drop_inner_sinks();
         let mut total = 0;
         while total < limit && !effort.is_spent() {
@@ -215,36 +222,31 @@ impl Network {
 
     /// Search breadth-first from the sinks against the residual arcs, up to the sources and not beyond.
     fn measure_distances(&mut self, effort: &mut Effort) {
-        self.distance.fill(UNREACHED);
-        self.sources.clear();
-        self.queue.clear();
-        for &node in &self.sinks {
-            self.distance[node as usize] = 0;
-        }
-        self.queue.extend_from_slice(&self.sinks);
-        let mut head = 0;
-        while head < self.queue.len() {
-            let node = self.queue[head];
+        let Network { first, arcs, sides, distance, queue, sources, .. } = self;
+        distance.copy_from_slice(&self.nearest);
+        self.current.copy_from_slice(&first[..sides.len()]);
+        sources.clear();
+        queue[..self.sinks.len()].copy_from_slice(&self.sinks);
+        let (mut head, mut tail) = (0, self.sinks.len());
+        while head < tail {
+            let node = queue[head] as usize;
             head += 1;
-            let next = self.distance[node as usize] + 1;
-            let range = self.arcs_of(node);
-            let arcs = self.arcs.heads[range.clone()].iter().zip(&self.arcs.room_back[range]);
-            for (&head, &room) in arcs {
-                let neighbour = head as usize;
-                // (One condition, as both parts are hard to predict.)
-                if (self.distance[neighbour] != UNREACHED) | (room == 0) {
-                    continue;
-                }
-                match self.sides[neighbour] {
-                    Side::Free => self.queue.push(head),
-                    Side::In => self.sources.push(head),
-                    Side::Out => continue,
-                }
-                self.distance[neighbour] = next;
-                self.current[neighbour] = self.first[neighbour];
+            if sides[node] == Side::In {
+                sources.push(node as u32);
+                continue;
+            }
+            let next = distance[node] + 1;
+            let range = first[node] as usize..first[node + 1] as usize;
+            for (&neighbour, &room) in arcs.heads[range.clone()].iter().zip(&arcs.room_back[range]) {
+                // (Without a branch, as it would be hard to predict.)
+                let distance = &mut distance[neighbour as usize];
+                let is_new = (*distance == UNREACHED) & (room > 0);
+                *distance = if is_new { next } else { *distance };
+                queue[tail] = neighbour;
+                tail += usize::from(is_new);
             }
         }
-        effort.spend(head as u64);
+        effort.spend((head - sources.len()) as u64);
     }
 
     /// Push from all sources along arcs to smaller distances until no such path is left.
@@ -306,23 +308,24 @@ impl Network {
     /// Mark in `reached` exactly the nodes that a source reaches.
     fn find_reached(&mut self) {
         self.reached.fill(false);
-        self.queue.clear();
+        let mut tail = 0;
         for node in 0..self.sides.len() {
             if self.sides[node] == Side::In {
                 self.reached[node] = true;
-                self.queue.push(node as u32);
+                self.queue[tail] = node as u32;
+                tail += 1;
             }
         }
         let mut head = 0;
-        while head < self.queue.len() {
+        while head < tail {
             let node = self.queue[head];
             head += 1;
             for arc in self.arcs_of(node) {
                 let head = self.arcs.heads[arc];
-                if !self.reached[head as usize] && self.arcs.room(arc as u32) > 0 {
-                    self.reached[head as usize] = true;
-                    self.queue.push(head);
-                }
+                let is_new = !self.reached[head as usize] & (self.arcs.room(arc as u32) > 0);
+                self.reached[head as usize] |= is_new;
+                self.queue[tail] = head;
+                tail += usize::from(is_new);
             }
         }
     }
@@ -530,7 +533,6 @@ impl<'a> DownsetMin<'a> {
                     self.sides[instr.index()] != Side::Out
                         && self.region.preds(instr).iter().all(|edge| set.contains(edge.instr))
                 }
-                // (No distances are kept for sinks that only sinks surround.)
                 node => {
                     self.sides[instr.index()] != Side::Out
                         && (self.sides[instr.index()] == Side::In

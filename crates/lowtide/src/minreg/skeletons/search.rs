@@ -711,24 +711,19 @@ impl<'a> Skeletons<'a> {
             return self.remember(Vec::new());
         }
         self.limited[moment.class].cut.keep();
+        // About half of the pairs can be left out, so there is no gain in trying several at a time.
         let mut rest = Vec::with_capacity(reason.len());
-        let mut size = reason.len() / 2;
-        while size > 0 && !effort.is_spent() {
-            let mut start = 0;
-            while start < reason.len() {
-                let end = (start + size).min(reason.len());
-                rest.clear();
-                rest.extend(reason[..start].iter().chain(&reason[end..]));
-                if self.is_too_high(moment, &rest, true, effort) {
-                    std::mem::swap(&mut reason, &mut rest);
-                    self.drop_idle(moment, &mut reason);
-                    // Pairs before this place may be gone, too.
-                    start = start.min(reason.len());
-                } else {
-                    start = end;
-                }
+        let mut at = 0;
+        while at < reason.len() && !effort.is_spent() {
+            rest.clear();
+            rest.extend(reason[..at].iter().chain(&reason[at + 1..]));
+            if self.is_too_high(moment, &rest, true, effort) {
+                std::mem::swap(&mut reason, &mut rest);
+                // (Pairs before this place may be gone, too.)
+                self.drop_idle(moment, &mut reason);
+            } else {
+                at += 1;
             }
-            size /= 2;
         }
         self.remember(reason)
     }
