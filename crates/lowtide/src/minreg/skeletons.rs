@@ -19,6 +19,7 @@
 //! Nogoods (pairs that do not hold together) are valid for lower limits as well, and downsets for higher ones. Both
 //! are kept for the next search.
 
+mod choice;
 mod search;
 
 use rustc_hash::FxHashMap;

@@ -12,6 +12,7 @@
 //! disagree: each has the other one done, or neither has. The more conflicts they were part of, the better. When
 //! the witnesses of all moments agree with one order, it is a skeleton.
 
+use super::choice::{Choice, Spent, Undecided};
 use super::{Downset, Learned, MOST_DOWNSETS, Nogood};
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side};
@@ -123,6 +124,7 @@ pub(super) struct Skeletons<'a> {
     witnesses: Vec<Witnesses>,
     /// The instructions whose moments need another look.
     changed: BitSet,
+    choice: Choice,
     conflicts: u64,
     /// The number of nogoods that earlier searches have learned.
     recalled: usize,
@@ -174,6 +176,7 @@ impl<'a> Skeletons<'a> {
             sides: vec![Side::Free; region.len()],
             done: BitSet::new(region.len()),
             ahead: BitSet::new(region.len()),
+            choice: Choice::default(),
             conflicts: 0,
         }
     }
@@ -730,64 +733,32 @@ impl<'a> Skeletons<'a> {
 
     /// Return the critical instructions in an order with which all witnesses agree, or else an undecided pair. The witnesses of
     /// its two instructions disagree, if possible.
-    fn choose(&self, effort: &mut Effort) -> Verdict<Vec<u32>, Pair> {
+    fn choose(&mut self, effort: &mut Effort) -> Verdict<Vec<u32>, Pair> {
         let count = self.instrs.len();
         effort.spend(count as u64 * (1 + self.changed.words() as u64 / 8));
-        // Those that are done in all witnesses of an instruction, and those in any.
-        let (mut all, mut any) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for x in 0..count {
-            let (mut in_all, mut in_any) = (BitSet::full(count), BitSet::new(count));
+        let mut choice = std::mem::take(&mut self.choice);
+        choice.look_at(count, |x, visit| {
             for class in 0..self.limited.len() {
                 for is_after in [false, true] {
-                    let set = &self.witness(Moment { class, x, is_after }).critical;
-                    in_all.intersect(set);
-                    in_any.unite(set);
+                    visit(&self.witness(Moment { class, x, is_after }).critical);
                 }
             }
-            in_any.remove(x);
-            all.push(in_all);
-            any.push(in_any);
-        }
-        let mut order: Vec<u32> = (0..count as u32).collect();
-        order.sort_by_cached_key(|&x| all[x as usize].count());
-        let mut before = BitSet::new(count);
-        let agrees = order.iter().all(|&x| {
-            let agrees = all[x as usize] == before && any[x as usize] == before;
-            before.insert(x);
-            agrees
         });
-        if agrees {
-            return Verdict::Yes(order);
-        }
-        let mut most_active: Vec<usize> = (0..count).collect();
-        most_active.sort_by_key(|&x| std::cmp::Reverse(self.activity[x]));
-        let agree = |x: usize, y: usize| {
-            all[x].contains(y) && !any[y].contains(x) || all[y].contains(x) && !any[x].contains(y)
+        choice.rank(&self.activity);
+        let decided = |x: usize| (&self.before[x], &self.after[x]);
+        let pair = match choice.first_pair(decided, effort) {
+            Ok(pair) => pair,
+            Err(Spent) => return Verdict::Unknown,
         };
-        let pair = |x: usize, y: usize| {
-            let (first, second) = if self.instrs[x] < self.instrs[y] { (x, y) } else { (y, x) };
-            Pair { first: first as u32, second: second as u32 }
-        };
-        let mut undecided = None;
-        for (number, &x) in most_active.iter().enumerate() {
-            effort.spend(1 + count as u64 / 8);
-            if effort.is_spent() {
-                return Verdict::Unknown;
+        let order = pair.is_none_or(|pair| pair.agrees).then(|| choice.order()).flatten();
+        self.choice = choice;
+        match (order, pair) {
+            (Some(order), _) => Verdict::Yes(order),
+            (None, Some(Undecided { x, y, .. })) => {
+                let (first, second) = if self.instrs[x] < self.instrs[y] { (x, y) } else { (y, x) };
+                Verdict::No(Pair { first: first as u32, second: second as u32 })
             }
-            for &y in &most_active[number + 1..] {
-                if self.before[x].contains(y) || self.after[x].contains(y) {
-                    continue;
-                }
-                undecided.get_or_insert((x, y));
-                if !agree(x, y) {
-                    return Verdict::No(pair(x, y));
-                }
-            }
-        }
-        // The witnesses agree on each pair, but not on an order.
-        match undecided {
-            Some((x, y)) => Verdict::No(pair(x, y)),
-            None => Verdict::Yes(self.in_order()),
+            (None, None) => Verdict::Yes(self.in_order()),
         }
     }
 
