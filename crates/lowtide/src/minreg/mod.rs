@@ -15,7 +15,7 @@
 //! | `race` | two searches of a part, from both ends of time |
 //! | `rounds`, `crew` | many searches of a part that share their failed states, and their threads |
 //! | `search` | the search itself: states, free moves, commit, memory, cuts |
-//! | `skeletons` | bounds from orders of the critical instructions alone |
+//! | `skeletons` | bounds from orders of the critical instructions alone, and orders of the region from these |
 //! | `valleys` | an order through downsets of low pressure |
 //! | `windows` | orders with a lower peak, by searches of stretches of the best order |
 //! | `local_min`, `memory` | minima between two states, and the states that have failed |
