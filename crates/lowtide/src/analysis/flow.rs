@@ -176,7 +176,8 @@ struct Network {
     reached: Vec<bool>,
     /// The distances before the search: 0 for sinks, and [`UNREACHED`].
     nearest: Vec<u32>,
-    /// All nodes and one more.
+    /// The nodes that a search has reached, in their order. There is one place more than nodes, since a search writes a
+    /// node before it knows whether it is new.
     queue: Vec<u32>,
     /// Sinks with a neighbour that is no sink.
     sinks: Vec<u32>,
