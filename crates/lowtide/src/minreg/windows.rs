@@ -9,11 +9,17 @@
 //! Each question to a window is the one to the region: is there an order with a peak below the best? A window
 //! lies at random around one of the places with the highest pressure. Its ends are boundaries of low pressure,
 //! since many good orders pass through such downsets. Windows are small at first, and grow while they bring
-//! nothing. They end when they have brought nothing for some time. Several windows are chosen at a time, and each
-//! thread searches another one. The first success counts, so the result does not depend on the number of threads.
+//! nothing. They end when they have brought nothing for some time.
+//!
+//! Windows are chosen in batches, and each thread searches another one. Successes count in the order of the batch. A window that
+//! overlaps one with a success is left out, since it was chosen for another order; the others stay right. So the result does not
+//! depend on the number of threads.
 //!
 //! Windows find orders and prove nothing: a window without a better order says nothing about the region. The
 //! random numbers depend on the region's size only, so the result is the same on every machine.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::decide::decide_within;
 use super::options::Options;
@@ -42,7 +48,7 @@ const MOST_SIZES: usize = 7;
 const TRIALS_PER_SIZE: usize = 20;
 
 /// Windows that are chosen at the same time, and searched on all threads.
-const BATCH: usize = 16;
+const BATCH: usize = 64;
 
 /// The steps without success after which windows end, as a multiple of the steps for a window: before the first
 /// success, and after it. In many regions no window helps.
@@ -93,35 +99,35 @@ impl<'a> Windows<'a> {
                 (1..=BATCH).map(|next| choose(&mut self.random, &pressure, peak, failures + next)).collect();
             limits[self.class.index()] = Some(peak - 1);
             let share = effort.up_to(turn);
-            let (threads, together) = match self.options.budget.threads {
-                1 => (1, 1),
-                threads => (threads, BATCH),
-            };
-            // The first success of the batch counts. Those after it are for another order.
-            let mut success = None;
-            'batch: for some in batch.chunks(together) {
-                let searched = threads::map(threads, some.len(), |number| {
-                    some[number].map(|(from, to)| (from, to, self.search(&order, from, to, &limits, share)))
-                });
-                for found in searched {
-                    if is_over(effort, last_success, patience) {
-                        break 'batch;
-                    }
-                    failures += 1;
-                    // To make the part, all instructions are visited.
-                    effort.spend(self.region.len() as u64);
-                    let Some((from, to, Searched { better, steps, expanded })) = found else { continue };
-                    effort.spend(steps);
-                    *states += expanded;
-                    if let Some(better) = better {
-                        success = Some((from, to, better));
-                        break 'batch;
-                    }
+            let left = (patience * turn).saturating_sub(last_success - effort.steps);
+            let mut searched = self.search_ahead(&batch, &order, &limits, share, left);
+            let mut better: Vec<(Window, Vec<InstrId>)> = Vec::new();
+            for (window, searched) in batch.into_iter().zip(&mut searched) {
+                if is_over(effort, last_success, patience) {
+                    break;
+                }
+                if window.is_some_and(|window| better.iter().any(|(other, _)| window.overlaps(*other))) {
+                    continue;
+                }
+                failures += 1;
+                // To make the part, all instructions are visited.
+                effort.spend(self.region.len() as u64);
+                let Some(window) = window else { continue };
+                let searched =
+                    searched.take().unwrap_or_else(|| self.search(&order, window, &limits, share));
+                effort.spend(searched.steps);
+                *states += searched.expanded;
+                if let Some(found) = searched.better {
+                    better.push((window, found));
+                    (failures, last_success, patience) = (0, effort.steps, PATIENCE);
                 }
             }
-            let Some((from, to, better)) = success else { continue };
-            order.splice(from..to, better);
-            (failures, last_success, patience) = (0, effort.steps, PATIENCE);
+            if better.is_empty() {
+                continue;
+            }
+            for (window, found) in better {
+                order.splice(window.from..window.to, found);
+            }
             pressure = pressure_along(self.region, self.class, &order);
             if highest(&pressure) < peak {
                 peak = highest(&pressure);
@@ -131,17 +137,45 @@ impl<'a> Windows<'a> {
         best
     }
 
-    /// Look for an order of a window within the limits.
-    fn search(
+    /// Search windows of a batch ahead of time if there are several threads. Those that are probably not needed are left out: after
+    /// `left` steps without success, and around an order that has been found.
+    fn search_ahead(
         &self,
+        batch: &[Option<Window>],
         order: &[InstrId],
-        from: usize,
-        to: usize,
         limits: &[Option<u32>],
         share: Effort,
-    ) -> Searched {
+        left: u64,
+    ) -> Vec<Option<Searched>> {
+        let threads = self.options.budget.threads;
+        if threads < 2 {
+            return batch.iter().map(|_| None).collect();
+        }
+        let steps = AtomicU64::new(0);
+        let better: Mutex<Vec<Window>> = Mutex::default();
+        let found = || better.lock().unwrap_or_else(PoisonError::into_inner);
+        threads::map(threads, batch.len(), |number| {
+            let window = batch[number]?;
+            let is_needless = match found() {
+                found if found.is_empty() => steps.load(Ordering::Relaxed) >= left,
+                found => found.iter().any(|other| window.overlaps(*other)),
+            };
+            if is_needless || share.is_spent() {
+                return None;
+            }
+            let searched = self.search(order, window, limits, share);
+            steps.fetch_add(searched.steps + self.region.len() as u64, Ordering::Relaxed);
+            if searched.better.is_some() {
+                found().push(window);
+            }
+            Some(searched)
+        })
+    }
+
+    /// Look for an order of a window within the limits.
+    fn search(&self, order: &[InstrId], window: Window, limits: &[Option<u32>], share: Effort) -> Searched {
         let [lower, upper] =
-            [from, to].map(|end| BitSet::of(self.region.len(), order[..end].iter().copied()));
+            [window.from, window.to].map(|end| BitSet::of(self.region.len(), order[..end].iter().copied()));
         let mut left = share;
         let mut searched = Searched { better: None, steps: 0, expanded: 0 };
         let Some(part) = Part::between(self.region, &lower, &upper, order) else { return searched };
@@ -169,14 +203,27 @@ struct Searched {
     expanded: u64,
 }
 
+/// The places of an order between two boundaries.
+#[derive(Clone, Copy)]
+struct Window {
+    from: usize,
+    to: usize,
+}
+
+impl Window {
+    fn overlaps(self, other: Window) -> bool {
+        self.from < other.to && other.from < self.to
+    }
+}
+
 /// Choose a window: two boundaries with less than the peak, one before a place with the peak, one after it.
 /// After more `failures`, windows are larger.
-pub(super) fn choose(
+fn choose(
     random: &mut Random,
     pressure: &[u32],
     peak: u32,
     failures: usize,
-) -> Option<(usize, usize)> {
+) -> Option<Window> {
     let places: Vec<usize> = (0..pressure.len()).filter(|&place| pressure[place] == peak).collect();
     let place = random.pick(&places);
     let sizes = (FIRST_SIZES + failures / TRIALS_PER_SIZE).min(MOST_SIZES);
@@ -186,15 +233,15 @@ pub(super) fn choose(
     let least = |from: usize, to: usize| (from..=to).min_by_key(|&place| pressure[place]);
     let from = least(place.saturating_sub(2 * before), place.saturating_sub(before))?;
     let to = least((place + after).min(last), (place + 2 * after).min(last))?;
-    (pressure[from] < peak && pressure[to] < peak).then_some((from, to))
+    (pressure[from] < peak && pressure[to] < peak).then_some(Window { from, to })
 }
 
-pub(super) fn highest(pressure: &[u32]) -> u32 {
+fn highest(pressure: &[u32]) -> u32 {
     pressure.iter().copied().max().unwrap_or(0)
 }
 
 /// Return the pressure at every boundary of an order.
-pub(super) fn pressure_along(region: &Region, class: ClassId, order: &[InstrId]) -> Vec<u32> {
+fn pressure_along(region: &Region, class: ClassId, order: &[InstrId]) -> Vec<u32> {
     let mut tracker = Tracker::new(region);
     let start = tracker.now(class);
     let after = order.iter().map(|&instr| {
