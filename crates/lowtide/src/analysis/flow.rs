@@ -350,7 +350,6 @@ pub struct DownsetMin<'a> {
     free_flow: u32,
     /// [`Arcs::room_back`] without a flow.
     empty_room: Vec<u32>,
-    kept: Kept,
     /// The weight that is live at every boundary.
     constant: u32,
     /// The last query, its flow, and whether its answer was exact.
@@ -361,7 +360,7 @@ pub struct DownsetMin<'a> {
 
 /// The flow of a query that was kept: [`Arcs::room_back`] with it, and the sides of the query.
 #[derive(Clone, Debug, Default)]
-struct Kept {
+pub(crate) struct Kept {
     room: Vec<u32>,
     flow: u32,
     sides: Vec<Side>,
@@ -463,7 +462,6 @@ impl<'a> DownsetMin<'a> {
             free_room,
             free_flow,
             empty_room,
-            kept: Kept::default(),
             constant,
             sides: vec![Side::Free; region.len()],
             last_flow: 0,
@@ -483,22 +481,25 @@ impl<'a> DownsetMin<'a> {
     }
 
     /// Keep the flow of the last query, for [`DownsetMin::min_beyond`].
-    pub(crate) fn keep(&mut self) {
-        let kept = &mut self.kept;
+    pub(crate) fn keep(&self, kept: &mut Kept) {
         kept.room.clone_from(&self.network.arcs.room_back);
         kept.sides.clone_from(&self.sides);
         kept.flow = self.last_flow;
     }
 
-    /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept. Its flow is
+    /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept, in an equal network. Its flow is
     /// feasible for the new query as well, so the work starts from there.
-    pub(crate) fn min_beyond(&mut self, sides: &[Side], limit: u32, effort: &mut Effort) -> Minimum {
-        let kept = &self.kept;
+    pub(crate) fn min_beyond(
+        &mut self,
+        kept: &Kept,
+        sides: &[Side],
+        limit: u32,
+        effort: &mut Effort,
+    ) -> Minimum {
         debug_assert!(kept.sides.iter().zip(sides).all(|(old, new)| *old == Side::Free || old == new));
         self.network.arcs.room_back.copy_from_slice(&kept.room);
-        let flow = kept.flow;
         self.take_sides(sides);
-        self.augment_from(flow, limit, effort)
+        self.augment_from(kept.flow, limit, effort)
     }
 
     fn take_sides(&mut self, sides: &[Side]) {

@@ -156,7 +156,7 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
             &|effort| drop(forced_order(region, &mut closure.clone(), &limits, &[], 1, effort)),
             &|effort| {
                 let (mut learned, mut best) = (Learned::default(), Best::within(&limits, class));
-                judge_by_skeletons(&part, closure, (class, &limits), &mut learned, &mut best, effort);
+                judge_by_skeletons(&part, closure, (class, &limits), &mut learned, &mut best, 1, effort);
             },
             &|effort| drop(divide(region, closure, class, effort)),
         ];

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::witnesses::{Probe, Witnesses, is_closed};
 use crate::analysis::closure::Closure;
-use crate::analysis::flow::{DownsetMin, Minimum, Side};
+use crate::analysis::flow::{DownsetMin, Kept, Minimum, Side};
 use crate::bits::{BitMatrix, BitSet, Bits};
 use crate::budget::Effort;
 use crate::index::{ClassId, InstrId};
@@ -204,6 +204,8 @@ enum End {
 struct Examiner<'a> {
     /// For each class with a limit.
     cuts: Vec<DownsetMin<'a>>,
+    /// The flow for the moment alone.
+    kept: Kept,
     probes: Vec<Probe<'a>>,
     sides: Vec<Side>,
     set: BitSet,
@@ -220,6 +222,7 @@ impl<'a> Examiner<'a> {
         let probe = |limited: &Limited| Probe::new(pairs.region, limited.class, limited.limit);
         Examiner {
             cuts: pairs.limited.iter().map(|limited| limited.cut.clone()).collect(),
+            kept: Kept::default(),
             probes: pairs.limited.iter().map(probe).collect(),
             sides: vec![Side::Free; pairs.region.len()],
             set: empty(),
@@ -297,7 +300,7 @@ impl<'a> Examiner<'a> {
             Minimum::AtLeast(least) if least < query.excess => return Err(End::Spent),
             Minimum::AtLeast(_) => return Err(End::Impossible),
         }
-        cut.keep();
+        cut.keep(&mut self.kept);
         self.note(query, outcome, effort);
         Ok(())
     }
@@ -314,7 +317,7 @@ impl<'a> Examiner<'a> {
             return Err(End::Spent);
         }
         self.place(query, Some(y), effort);
-        match self.cuts[query.number].min_beyond(&self.sides, query.excess, effort) {
+        match self.cuts[query.number].min_beyond(&self.kept, &self.sides, query.excess, effort) {
             Minimum::Exact(_) => self.note(query, outcome, effort),
             Minimum::AtLeast(least) if least < query.excess => return Err(End::Spent),
             Minimum::AtLeast(_) => {

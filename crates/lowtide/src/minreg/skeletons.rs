@@ -20,10 +20,12 @@
 //! are kept for the next search.
 
 mod choice;
+mod cuts;
 mod search;
 
 use rustc_hash::FxHashMap;
 
+use self::cuts::with_cuts;
 use self::search::Skeletons;
 use super::part::Part;
 use crate::analysis::closure::Closure;
@@ -146,6 +148,7 @@ pub(crate) fn judge_by_skeletons(
     (class, limits): (ClassId, &[Option<u32>]),
     learned: &mut Learned,
     best: &mut Best,
+    threads: usize,
     effort: &mut Effort,
 ) -> Verdict {
     let region = &part.region;
@@ -158,30 +161,32 @@ pub(crate) fn judge_by_skeletons(
         let order: Vec<InstrId> = region.instrs().collect();
         highest(&order, &heights(region, limits, &order), FIRST_CRITICAL)
     });
-    let verdict = loop {
-        effort.spend((instrs.len() * instrs.len()) as u64 / 16);
-        let mut search = Skeletons::new(region, closure, limits, &instrs);
-        let verdict = match search.recall(learned, limit, effort) {
-            true => search.search(effort),
-            false => Verdict::No(()),
-        };
-        let order = match &verdict {
-            Verdict::Yes(skeleton) => Some(search.order_along(skeleton, class, effort)),
-            _ => None,
-        };
-        search.keep(learned, limit);
-        let Some(order) = order else { break verdict.map_yes(|_| ()) };
-        let order_peaks = peaks(region, &order);
-        best.note(&order, &order_peaks);
-        if fits(&order_peaks, limits) {
-            break Verdict::Yes(());
+    let verdict = with_cuts(region, closure, limits, threads, |cuts| {
+        loop {
+            effort.spend((instrs.len() * instrs.len()) as u64 / 16);
+            let mut search = Skeletons::new(region, closure, cuts, &instrs);
+            let verdict = match search.recall(learned, limit, effort) {
+                true => search.search(effort),
+                false => Verdict::No(()),
+            };
+            let order = match &verdict {
+                Verdict::Yes(skeleton) => Some(search.order_along(skeleton, class, effort)),
+                _ => None,
+            };
+            search.keep(learned, limit);
+            let Some(order) = order else { break verdict.map_yes(|_| ()) };
+            let order_peaks = peaks(region, &order);
+            best.note(&order, &order_peaks);
+            if fits(&order_peaks, limits) {
+                break Verdict::Yes(());
+            }
+            let new = new_critical(region, limits, &order, &instrs);
+            if new.is_empty() || instrs.len() + new.len() > MOST_CRITICAL {
+                break Verdict::Unknown;
+            }
+            instrs.extend(new);
         }
-        let new = new_critical(region, limits, &order, &instrs);
-        if new.is_empty() || instrs.len() + new.len() > MOST_CRITICAL {
-            break Verdict::Unknown;
-        }
-        instrs.extend(new);
-    };
+    });
     learned.critical.insert(limit, instrs);
     verdict
 }
@@ -259,9 +264,16 @@ mod tests {
                 let closure = Closure::new(&part.region);
                 let mut best = Best::within(&limits, class);
                 let mut effort = Effort { steps: random.pick(&[2_000, 10_000, u64::MAX]), deadline: None };
-                let question = (class, &limits[..]);
-                let verdict =
-                    judge_by_skeletons(&part, &closure, question, &mut learned, &mut best, &mut effort);
+                let (question, threads) = ((class, &limits[..]), 1 + random.below(3));
+                let verdict = judge_by_skeletons(
+                    &part,
+                    &closure,
+                    question,
+                    &mut learned,
+                    &mut best,
+                    threads,
+                    &mut effort,
+                );
                 match verdict {
                     Verdict::No(()) => {
                         refuted += 1;
@@ -300,7 +312,7 @@ mod tests {
             limits[0] = Some(peaks(&region, &order)[0]);
             let (mut learned, mut best) = (Learned::default(), Best::within(&limits, class));
             let effort = &mut Effort::UNBOUNDED.clone();
-            judge_by_skeletons(&part, &closure, (class, &limits), &mut learned, &mut best, effort);
+            judge_by_skeletons(&part, &closure, (class, &limits), &mut learned, &mut best, 1, effort);
             let free = |&(first, second): &(InstrId, InstrId)| closure.independent(first, second);
             let pairs = region.instrs().flat_map(|first| region.instrs().map(move |second| (first, second)));
             let Some(pair) = pairs.rev().find(free) else { continue };

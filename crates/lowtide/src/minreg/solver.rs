@@ -78,6 +78,7 @@ impl Piece {
         limits: &[Option<u32>],
         bound: u32,
         highest: u32,
+        threads: usize,
         effort: &mut Effort,
     ) -> u32 {
         let closure = Closure::new(&self.part.region);
@@ -85,7 +86,8 @@ impl Piece {
         let mut limits = limits.to_vec();
         let mut judge = |limit: u32, share: &mut Effort| {
             limits[class.index()] = Some(limit);
-            judge_by_skeletons(&self.part, &closure, (class, &limits), &mut self.learned, &mut best, share)
+            let (learned, question) = (&mut self.learned, (class, &limits[..]));
+            judge_by_skeletons(&self.part, &closure, question, learned, &mut best, threads, share)
         };
         if effort.with_all_but(PARTS_PER_LOWER_LIMITS, |share| judge(highest, share)).is_no() {
             return highest + 1;
@@ -243,11 +245,12 @@ impl<'a> Solver<'a> {
         if !self.options.rules.skeletons {
             return bound;
         }
+        let threads = self.threads();
         let mut limits = self.limits.clone();
         limits[class.index()] = Some(peak - 1);
         for piece in &mut self.pieces {
             if bound < peak && !fits(&piece.peaks, &limits) {
-                bound = piece.climb_by_skeletons(class, &limits, bound, peak - 1, effort);
+                bound = piece.climb_by_skeletons(class, &limits, bound, peak - 1, threads, effort);
             }
         }
         bound

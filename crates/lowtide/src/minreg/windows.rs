@@ -113,8 +113,7 @@ impl<'a> Windows<'a> {
                 // To make the part, all instructions are visited.
                 effort.spend(self.region.len() as u64);
                 let Some(window) = window else { continue };
-                let searched =
-                    searched.take().unwrap_or_else(|| self.search(&order, window, &limits, share));
+                let searched = searched.take().unwrap_or_else(|| self.search(&order, window, &limits, share));
                 effort.spend(searched.steps);
                 *states += searched.expanded;
                 if let Some(found) = searched.better {
@@ -218,12 +217,7 @@ impl Window {
 
 /// Choose a window: two boundaries with less than the peak, one before a place with the peak, one after it.
 /// After more `failures`, windows are larger.
-fn choose(
-    random: &mut Random,
-    pressure: &[u32],
-    peak: u32,
-    failures: usize,
-) -> Option<Window> {
+fn choose(random: &mut Random, pressure: &[u32], peak: u32, failures: usize) -> Option<Window> {
     let places: Vec<usize> = (0..pressure.len()).filter(|&place| pressure[place] == peak).collect();
     let place = random.pick(&places);
     let sizes = (FIRST_SIZES + failures / TRIALS_PER_SIZE).min(MOST_SIZES);

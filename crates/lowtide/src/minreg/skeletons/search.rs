@@ -13,9 +13,10 @@
 //! the witnesses of all moments agree with one order, it is a skeleton.
 
 use super::choice::{Choice, Spent, Undecided};
+use super::cuts::{Answer, Cuts, Question};
 use super::{Downset, Learned, MOST_DOWNSETS, Nogood};
 use crate::analysis::closure::Closure;
-use crate::analysis::flow::{DownsetMin, Minimum, Side};
+use crate::analysis::flow::Minimum;
 use crate::analysis::pressure::Live;
 use crate::bits::{BitSet, Bits};
 use crate::budget::Effort;
@@ -28,6 +29,9 @@ const MOST_WITNESSES: usize = 24;
 
 /// After so many conflicts, the decisions are made anew, by what the conflicts have shown.
 const CONFLICTS_PER_START: u64 = 32;
+
+/// The most pairs of a reason that are tried at the same time.
+const MOST_TRIALS: usize = 8;
 
 /// The first instruction comes before the second one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,13 +86,6 @@ struct Witnesses {
     oldest: usize,
 }
 
-/// A class with a limit: its cuts, and the least pressure above the limit.
-struct Limited<'a> {
-    class: ClassId,
-    cut: DownsetMin<'a>,
-    excess: u32,
-}
-
 /// Why a partial order is not continued.
 enum End {
     /// A nogood that it is against.
@@ -97,11 +94,13 @@ enum End {
 }
 
 /// The critical instructions have numbers here.
-pub(super) struct Skeletons<'a> {
+pub(super) struct Skeletons<'a, 'c> {
     region: &'a Region,
     closure: &'a Closure,
     instrs: &'a [InstrId],
-    limited: Vec<Limited<'a>>,
+    cuts: Cuts<'a, 'c>,
+    /// The answers to questions at other moments, with their places.
+    foreseen: Vec<(usize, Answer)>,
     /// The partial order: for each instruction, those before it and those after it.
     before: Vec<BitSet>,
     after: Vec<BitSet>,
@@ -128,23 +127,15 @@ pub(super) struct Skeletons<'a> {
     conflicts: u64,
     /// The number of nogoods that earlier searches have learned.
     recalled: usize,
-    sides: Vec<Side>,
-    done: BitSet,
-    ahead: BitSet,
 }
 
-impl<'a> Skeletons<'a> {
+impl<'a, 'c> Skeletons<'a, 'c> {
     pub(super) fn new(
         region: &'a Region,
         closure: &'a Closure,
-        limits: &[Option<u32>],
+        cuts: Cuts<'a, 'c>,
         instrs: &'a [InstrId],
     ) -> Self {
-        let limited = region.class_ids().filter_map(|class| {
-            let limit = limits[class.index()]?;
-            Some(Limited { class, cut: DownsetMin::new(region, class, closure), excess: limit + 1 })
-        });
-        let limited: Vec<Limited> = limited.collect();
         let count = instrs.len();
         let is_critical = BitSet::of(region.len(), instrs.iter().copied());
         let mut numbers = vec![0; region.len()];
@@ -168,14 +159,12 @@ impl<'a> Skeletons<'a> {
             waiting: vec![Vec::new(); count],
             activity: vec![0; count],
             weight: 1 << 8,
-            witnesses: vec![Witnesses::default(); 2 * count * limited.len()],
-            limited,
+            witnesses: vec![Witnesses::default(); 2 * count * cuts.limited.len()],
+            cuts,
+            foreseen: Vec::new(),
             changed: BitSet::full(count),
             recalled: 0,
             downsets: Vec::new(),
-            sides: vec![Side::Free; region.len()],
-            done: BitSet::new(region.len()),
-            ahead: BitSet::new(region.len()),
             choice: Choice::default(),
             conflicts: 0,
         }
@@ -221,7 +210,7 @@ impl<'a> Skeletons<'a> {
             effort.spend(1 + self.instrs.len() as u64 / 8);
             let downset = &mut self.downsets[number];
             downset.number(self.instrs);
-            if downset.pressure < self.limited[downset.class].excess {
+            if downset.pressure < self.cuts.limited[downset.class].excess {
                 self.note(number);
             }
             if effort.is_spent() {
@@ -497,141 +486,127 @@ impl<'a> Skeletons<'a> {
 
     /// Find a witness for each moment that has none any more.
     fn find_witnesses(&mut self, effort: &mut Effort) -> Result<(), End> {
+        self.foreseen.clear();
         while let Some(x) = self.changed.bits().next_from(0usize) {
-            for class in 0..self.limited.len() {
-                for is_after in [false, true] {
-                    self.find_witness(Moment { class, x, is_after }, effort)?;
-                }
+            for moment in self.moments_of(x) {
+                self.find_witness(moment, effort)?;
             }
             self.changed.remove(x);
         }
         Ok(())
     }
 
+    fn moments_of(&self, x: usize) -> impl Iterator<Item = Moment> + use<> {
+        let classes = 0..self.cuts.limited.len();
+        classes.flat_map(move |class| [false, true].map(|is_after| Moment { class, x, is_after }))
+    }
+
+    /// Return whether a downset fits the partial order at the moments of an instruction.
+    fn is_witness(&self, x: usize, number: u32) -> bool {
+        let set = &self.downsets[number as usize].critical;
+        self.before[x].bits().is_subset(set) && self.after[x].bits().is_disjoint(set)
+    }
+
     fn find_witness(&mut self, moment: Moment, effort: &mut Effort) -> Result<(), End> {
         let Moment { class, x, .. } = moment;
         let place = self.place_of(moment);
-        let (before, after) = (&self.before[x], &self.after[x]);
-        let downsets = &self.downsets;
-        let fits = |number: &u32| {
-            let set = &downsets[*number as usize].critical;
-            before.bits().is_subset(set) && after.bits().is_disjoint(set)
-        };
-        let Witnesses { sets, current, .. } = &mut self.witnesses[place];
-        if sets.get(*current).is_some_and(fits) {
+        let Witnesses { sets, current, .. } = &self.witnesses[place];
+        if sets.get(*current).is_some_and(|&number| self.is_witness(x, number)) {
             return Ok(());
         }
         effort.spend(1 + sets.len() as u64 / 2);
-        if let Some(other) = sets.iter().position(fits) {
-            *current = other;
+        if let Some(other) = sets.iter().position(|&number| self.is_witness(x, number)) {
+            self.witnesses[place].current = other;
             return Ok(());
         }
         if effort.is_spent() {
             return Err(End::Spent);
         }
-        let number = |other: usize| other as u32;
-        let others = before.iter().map(|other| Pair { first: number(other), second: number(x) });
-        let others = others.chain(after.iter().map(|other| Pair { first: number(x), second: number(other) }));
-        let others: Vec<Pair> = others.collect();
-        let excess = self.limited[class].excess;
-        match self.least(moment, &others, None, excess, effort) {
+        let answer = self.look_at(moment, *effort);
+        effort.spend(answer.steps);
+        match answer.least {
+            _ if effort.is_spent() => Err(End::Spent),
             Minimum::Exact(pressure) => {
                 // Until there are conflicts, the highest moments count.
                 self.activity[x] = self.activity[x].max(pressure.into());
                 effort.spend((self.region.len() + self.instrs.len()) as u64 / 2);
-                self.limited[class].cut.largest(&mut self.done);
-                let mut downset = Downset::new(class, pressure, self.done.clone());
+                let mut downset = Downset::new(class, pressure, answer.done);
                 downset.number(self.instrs);
                 self.downsets.push(downset);
                 self.note(self.downsets.len() - 1);
                 self.forget();
                 Ok(())
             }
-            Minimum::AtLeast(pressure) if pressure < excess => Err(End::Spent),
-            Minimum::AtLeast(_) => Err(End::Impossible(self.learn(moment, effort))),
+            Minimum::AtLeast(_) => Err(End::Impossible(self.learn(moment, answer, effort))),
         }
     }
 
-    /// Find the least pressure at a moment, up to a limit. Only some pairs with its instruction count. What has been `reached` is
-    /// also done.
-    fn least(
-        &mut self,
-        moment: Moment,
-        pairs: &[Pair],
-        reached: Option<&BitSet>,
-        limit: u32,
-        effort: &mut Effort,
-    ) -> Minimum {
-        self.place(moment, pairs, reached, effort);
-        self.limited[moment.class].cut.min(&self.sides, limit, effort)
-    }
-
-    /// Return whether some pairs make a moment too high. The search for a flow can start from the one that was kept.
-    fn is_too_high(&mut self, moment: Moment, pairs: &[Pair], is_kept: bool, effort: &mut Effort) -> bool {
-        self.place(moment, pairs, None, effort);
-        let Limited { cut, excess, .. } = &mut self.limited[moment.class];
-        let least = match is_kept {
-            true => cut.min_beyond(&self.sides, *excess, effort),
-            false => cut.min(&self.sides, *excess, effort),
+    /// Find the least pressure at a moment without a witness. If there are threads for it, look at the next such moments, too.
+    fn look_at(&mut self, moment: Moment, effort: Effort) -> Answer {
+        let place = self.place_of(moment);
+        if let Some(at) = self.foreseen.iter().position(|(foreseen, _)| *foreseen == place) {
+            return self.foreseen.swap_remove(at).1;
+        }
+        let mut moments = vec![moment];
+        let others = self.changed.iter().flat_map(|x| self.moments_of(x));
+        let is_next = |other: &Moment| {
+            let other_place = self.place_of(*other);
+            let sets = &self.witnesses[other_place].sets;
+            (other.x, other_place) > (moment.x, place)
+                && !sets.iter().any(|&number| self.is_witness(other.x, number))
         };
-        matches!(least, Minimum::AtLeast(least) if least == *excess)
+        moments.extend(others.filter(is_next).take(self.cuts.at_once() - 1));
+        let questions = moments.iter().map(|&moment| {
+            let names = |numbers: &BitSet| numbers.iter().map(|number| self.instrs[number]).collect();
+            self.question(moment, names(&self.before[moment.x]), names(&self.after[moment.x]))
+        });
+        let mut answers = self.cuts.answer(questions, effort);
+        let places = moments.iter().skip(1).map(|&other| self.place_of(other));
+        let foreseen: Vec<(usize, Answer)> = places.zip(answers.drain(1..)).collect();
+        self.foreseen.extend(foreseen);
+        answers.remove(0)
     }
 
-    /// Drop pairs that the flow of the last cut does not need: all its sources and sinks come from others.
-    fn drop_idle(&mut self, moment: Moment, pairs: &mut Vec<Pair>) {
+    fn question(&self, moment: Moment, before: Vec<InstrId>, after: Vec<InstrId>) -> Question {
+        let Moment { class, x, is_after } = moment;
+        Question { class, x: self.instrs[x], is_after, before, after, is_beyond: false }
+    }
+
+    /// Return the question at a moment if some pairs with its instruction hold.
+    fn question_with(&self, moment: Moment, pairs: impl Iterator<Item = Pair>) -> Question {
+        let mut question = self.question(moment, Vec::new(), Vec::new());
+        for Pair { first, second } in pairs {
+            match second as usize == moment.x {
+                true => question.before.push(self.instrs[first as usize]),
+                false => question.after.push(self.instrs[second as usize]),
+            }
+        }
+        question
+    }
+
+    /// Drop pairs that the flow of a cut does not need: all its sources and sinks come from others.
+    fn drop_idle(&self, moment: Moment, answer: Answer, pairs: &mut Vec<Pair>) {
         let x = self.instrs[moment.x];
-        self.limited[moment.class].cut.ends(&mut self.done, &mut self.ahead);
-        self.done.subtract(self.closure.ancestors(x));
-        self.done.remove(x);
-        self.ahead.subtract(self.closure.descendants(x));
-        self.ahead.remove(x);
+        let Answer { mut done, mut ahead, .. } = answer;
+        done.subtract(self.closure.ancestors(x));
+        done.remove(x);
+        ahead.subtract(self.closure.descendants(x));
+        ahead.remove(x);
         let mut kept = Vec::new();
         for &pair in pairs.iter().rev() {
             let [first, second] = [pair.first, pair.second].map(|number| self.instrs[number as usize]);
-            let is_used = if second == x {
-                let is_used =
-                    self.done.contains(first) || !self.closure.ancestors(first).is_disjoint(&self.done);
-                self.done.subtract(self.closure.ancestors(first));
-                self.done.remove(first);
-                is_used
-            } else {
-                let is_used =
-                    self.ahead.contains(second) || !self.closure.descendants(second).is_disjoint(&self.ahead);
-                self.ahead.subtract(self.closure.descendants(second));
-                self.ahead.remove(second);
-                is_used
+            let (end, related, left) = match second == x {
+                true => (first, self.closure.ancestors(first), &mut done),
+                false => (second, self.closure.descendants(second), &mut ahead),
             };
-            if is_used {
+            if left.contains(end) || !related.is_disjoint(&*left) {
                 kept.push(pair);
             }
+            left.subtract(related);
+            left.remove(end);
         }
         kept.reverse();
         *pairs = kept;
-    }
-
-    /// Place all instructions at a moment: done, ahead, or either.
-    fn place(&mut self, moment: Moment, pairs: &[Pair], reached: Option<&BitSet>, effort: &mut Effort) {
-        effort.spend(self.region.len() as u64);
-        let x = self.instrs[moment.x];
-        self.done.copy_from(self.closure.ancestors(x));
-        self.ahead.copy_from(self.closure.descendants(x));
-        for pair in pairs {
-            let [first, second] = [pair.first, pair.second].map(|number| self.instrs[number as usize]);
-            if second == x {
-                self.done.unite(self.closure.ancestors(first));
-                self.done.insert(first);
-            } else {
-                self.ahead.unite(self.closure.descendants(second));
-                self.ahead.insert(second);
-            }
-        }
-        if let Some(reached) = reached {
-            self.done.unite(reached);
-        }
-        self.sides.fill(Side::Free);
-        self.done.instrs().for_each(|instr| self.sides[instr.index()] = Side::In);
-        self.ahead.instrs().for_each(|instr| self.sides[instr.index()] = Side::Out);
-        self.sides[x.index()] = if moment.is_after { Side::In } else { Side::Out };
     }
 
     /// Take note of a downset within the limit on its class, for all moments that it passes.
@@ -693,8 +668,8 @@ impl<'a> Skeletons<'a> {
         });
     }
 
-    /// Find a few pairs that are the reason why a moment is too high, and remember them.
-    fn learn(&mut self, moment: Moment, effort: &mut Effort) -> u32 {
+    /// Find a few pairs that are the reason why a moment is too high, and remember them. `answer` is the cut that shows it.
+    fn learn(&mut self, moment: Moment, answer: Answer, effort: &mut Effort) -> u32 {
         // The latest pairs are left out first, so that the reason lies in early decisions.
         let x = moment.x as u32;
         let steps = self.trail.iter().rev().map(|step| step.pair);
@@ -709,22 +684,35 @@ impl<'a> Skeletons<'a> {
         let is_needed = |pair: &Pair| !all.iter().any(|other| follows(pair, other));
         effort.spend((all.len() * all.len()) as u64 / 4);
         let mut reason: Vec<Pair> = all.iter().copied().filter(is_needed).collect();
-        self.drop_idle(moment, &mut reason);
-        if self.is_too_high(moment, &[], false, effort) {
+        self.drop_idle(moment, answer, &mut reason);
+        let excess = self.cuts.limited[moment.class].excess;
+        let is_too_high = |answer: &Answer| answer.least == Minimum::AtLeast(excess);
+        let without_pairs = self.cuts.answer([self.question_with(moment, [].into_iter())], *effort);
+        effort.spend(without_pairs[0].steps);
+        if is_too_high(&without_pairs[0]) && !effort.is_spent() {
             return self.remember(Vec::new());
         }
-        self.limited[moment.class].cut.keep();
-        // About half of the pairs can be left out, so there is no gain in trying several at a time.
-        let mut rest = Vec::with_capacity(reason.len());
+        self.cuts.keep();
+        // About half of the pairs can be left out, so there is no gain in trying several of them together. Where there are threads
+        // for it, the next pairs are tried at the same time, as if those before them were needed.
         let mut at = 0;
         while at < reason.len() && !effort.is_spent() {
-            rest.clear();
-            rest.extend(reason[..at].iter().chain(&reason[at + 1..]));
-            if self.is_too_high(moment, &rest, true, effort) {
-                std::mem::swap(&mut reason, &mut rest);
-                // (Pairs before this place may be gone, too.)
-                self.drop_idle(moment, &mut reason);
-            } else {
+            let last = (at + self.cuts.at_once().min(MOST_TRIALS)).min(reason.len());
+            let trials = (at..last).map(|left_out| {
+                let rest = (0..reason.len()).filter(|&other| other != left_out).map(|other| reason[other]);
+                Question { is_beyond: true, ..self.question_with(moment, rest) }
+            });
+            for answer in self.cuts.answer(trials, *effort) {
+                effort.spend(answer.steps);
+                if effort.is_spent() {
+                    break;
+                }
+                if is_too_high(&answer) {
+                    reason.remove(at);
+                    // (Pairs before this place may be gone, too.)
+                    self.drop_idle(moment, answer, &mut reason);
+                    break;
+                }
                 at += 1;
             }
         }
@@ -738,11 +726,7 @@ impl<'a> Skeletons<'a> {
         effort.spend(count as u64 * (1 + self.changed.words() as u64 / 8));
         let mut choice = std::mem::take(&mut self.choice);
         choice.look_at(count, |x, visit| {
-            for class in 0..self.limited.len() {
-                for is_after in [false, true] {
-                    visit(&self.witness(Moment { class, x, is_after }).critical);
-                }
-            }
+            self.moments_of(x).for_each(|moment| visit(&self.witness(moment).critical));
         });
         choice.rank(&self.activity);
         let decided = |x: usize| (&self.before[x], &self.after[x]);
@@ -770,14 +754,13 @@ impl<'a> Skeletons<'a> {
     }
 
     /// Make an order of the region with a skeleton, from witness to witness of a class.
-    pub(super) fn order_along(&mut self, skeleton: &[u32], id: ClassId, effort: &mut Effort) -> Vec<InstrId> {
-        let class = self.limited.iter().position(|limited| limited.class == id).unwrap_or(0);
-        let limit = self.limited[class].excess - 1;
+    pub(super) fn order_along(&self, skeleton: &[u32], id: ClassId, effort: &mut Effort) -> Vec<InstrId> {
+        let class = self.cuts.limited.iter().position(|limited| limited.class == id).unwrap_or(0);
+        let limit = self.cuts.limited[class].excess - 1;
         let mut live = Live::new(self.region);
         let mut reached = BitSet::new(self.region.len());
         let mut order = Vec::with_capacity(self.region.len());
         let mut next = BitSet::new(self.region.len());
-        let mut earlier: Vec<u32> = Vec::new();
         for (place, &x) in skeleton.iter().enumerate() {
             for is_after in [false, true] {
                 let moment = Moment { class, x: x as usize, is_after };
@@ -787,14 +770,13 @@ impl<'a> Skeletons<'a> {
                 if live.now(id) > limit && !effort.is_spent() {
                     let back: Vec<InstrId> = next.instrs().collect();
                     back.iter().rev().for_each(|&instr| live.take_back(instr));
-                    let pairs: Vec<Pair> = earlier
-                        .iter()
-                        .map(|&first| Pair { first, second: x })
-                        .chain(skeleton[place + 1..].iter().map(|&second| Pair { first: x, second }))
-                        .collect();
-                    if let Minimum::Exact(_) = self.least(moment, &pairs, Some(&reached), u32::MAX, effort) {
-                        self.limited[class].cut.smallest(&mut self.done);
-                        next.copy_from(&self.done);
+                    let names = |numbers: &[u32]| {
+                        numbers.iter().map(|&number| self.instrs[number as usize]).collect()
+                    };
+                    let question =
+                        self.question(moment, names(&skeleton[..place]), names(&skeleton[place + 1..]));
+                    if let Some(smallest) = self.cuts.smallest(question, &reached, effort) {
+                        next = smallest;
                         next.subtract(&reached);
                     }
                     next.instrs().for_each(|instr| live.schedule(instr, &mut []));
@@ -802,7 +784,6 @@ impl<'a> Skeletons<'a> {
                 order.extend(next.instrs());
                 reached.unite(&next);
             }
-            earlier.push(x);
         }
         order.extend(self.region.instrs().filter(|&instr| !reached.contains(instr)));
         order
@@ -816,6 +797,7 @@ mod tests {
     use crate::check::check_order;
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
+    use crate::minreg::skeletons::cuts::with_cuts;
 
     /// All orders within the limits are tried here.
     #[test]
@@ -841,14 +823,16 @@ mod tests {
                 // They may have any order.
                 (1..instrs.len()).for_each(|at| instrs.swap(at, random.below(at + 1)));
                 let steps = if random.chance(20) { random.below(3_000) as u64 } else { u64::MAX };
-                let search = || {
+                let search = |threads: usize| {
                     let mut effort = Effort { steps, deadline: None };
-                    let verdict = Skeletons::new(&region, &closure, &limits, &instrs).search(&mut effort);
+                    let verdict = with_cuts(&region, &closure, &limits, threads, |cuts| {
+                        Skeletons::new(&region, &closure, cuts, &instrs).search(&mut effort)
+                    });
                     let name = |skeleton: Vec<u32>| skeleton.iter().map(|&x| instrs[x as usize]).collect();
                     (verdict.map_yes(name), effort.steps)
                 };
-                let (verdict, left): (Verdict<Vec<InstrId>>, u64) = search();
-                assert_eq!(search(), (verdict.clone(), left), "{}", region.name());
+                let (verdict, left): (Verdict<Vec<InstrId>>, u64) = search(1);
+                assert_eq!(search(1 + random.below(4)), (verdict.clone(), left), "{}", region.name());
                 let exists = !small.on_the_way(&limits).is_empty();
                 match verdict {
                     Verdict::No(()) => {
