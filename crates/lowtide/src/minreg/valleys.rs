@@ -11,6 +11,8 @@
 //! Valleys find orders and prove nothing: the best order need not pass through them. The random numbers depend on
 //! the region's size only.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::exact::minimise_within;
 use super::options::Options;
 use super::part::Part;
@@ -22,6 +24,7 @@ use crate::index::{ClassId, InstrId};
 use crate::progress::Watch;
 use crate::random::Random;
 use crate::region::Region;
+use crate::threads;
 
 /// A part of at least so many instructions is divided, if there is a valley.
 const FEWEST_TO_DIVIDE: usize = 120;
@@ -51,10 +54,12 @@ pub(super) fn order_through_valleys(
     effort: &mut Effort,
     states: &mut u64,
 ) -> Option<Vec<InstrId>> {
-    let borders = effort.with_share(2, |share| divide(region, closure, class, share))?;
+    let threads = options.budget.threads;
+    let borders = effort.with_share(2, |share| divide(region, closure, class, threads, share))?;
     let mut order = Vec::with_capacity(region.len());
-    // What is known of the region, and its log, are not those of a part.
-    let options = Options { known_bound: None, watch: Watch::default(), ..options };
+    // What is known of the region, and its log, are not those of a part. And a part is too small for several threads.
+    let mut options = Options { known_bound: None, watch: Watch::default(), ..options };
+    options.budget.threads = 1;
     for (number, pair) in borders.windows(2).enumerate() {
         let Some(part) = Part::between(region, &pair[0], &pair[1], guide) else { continue };
         let source: Vec<InstrId> = part.region.instrs().collect();
@@ -79,58 +84,107 @@ pub(crate) fn divide(
     region: &Region,
     closure: &Closure,
     class: ClassId,
+    threads: usize,
     effort: &mut Effort,
 ) -> Option<Vec<BitSet>> {
     let count = region.len();
-    let mut cut = DownsetMin::new(region, class, closure);
     let mut random = Random::new(count as u64);
-    let mut sides = vec![Side::Free; count];
+    let first = Divider::new(region, closure, class);
+    let idle: Mutex<Vec<Divider>> = Mutex::new(vec![first.clone()]);
+    let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
     let mut borders = vec![BitSet::new(count)];
     // The upper ends of the parts to come, the next one last.
     let mut ahead = vec![BitSet::full(count)];
-    let mut set = BitSet::new(count);
     while let (Some(lower), Some(upper)) = (borders.last(), ahead.last()) {
         let inside = |instr: &InstrId| upper.contains(*instr) && !lower.contains(*instr);
         let instrs: Vec<InstrId> = region.instrs().filter(inside).collect();
-        let mut best: Option<(u32, BitSet)> = None;
-        for _ in 0..if instrs.len() >= FEWEST_TO_DIVIDE { PAIRS } else { 0 } {
-            let (done, left) = (random.pick(&instrs), random.pick(&instrs));
-            if done == left || closure.reaches(left, done) {
-                continue;
-            }
+        let trials = if instrs.len() >= FEWEST_TO_DIVIDE { PAIRS } else { 0 };
+        let pairs = (0..trials).map(|_| (random.pick(&instrs), random.pick(&instrs)));
+        let is_possible = |&(done, left): &(InstrId, InstrId)| done != left && !closure.reaches(left, done);
+        let pairs: Vec<(InstrId, InstrId)> = pairs.filter(is_possible).collect();
+        let whole = *effort;
+        let divisions = threads::map(threads, pairs.len(), |number| {
+            let divider = lock().pop();
+            let mut divider = divider.unwrap_or_else(|| first.clone());
+            let mut left = whole;
+            let division = divider.divide((lower, upper), pairs[number], &mut left);
+            lock().push(divider);
+            (division, whole.steps - left.steps)
+        });
+        let mut best: Option<Division> = None;
+        for (division, steps) in divisions {
+            effort.spend(steps);
             if effort.is_spent() {
                 return None;
             }
-            effort.spend(count as u64 / 4);
-            for instr in region.instrs() {
-                let is_done = lower.contains(instr) || instr == done || closure.reaches(instr, done);
-                let is_left = !upper.contains(instr) || instr == left || closure.reaches(left, instr);
-                sides[instr.index()] = match (is_done, is_left) {
-                    (true, _) => Side::In,
-                    (_, true) => Side::Out,
-                    _ => Side::Free,
-                };
-            }
-            let Minimum::Exact(pressure) = cut.min(&sides, u32::MAX, effort) else { return None };
-            for is_largest in [false, true] {
-                match is_largest {
-                    true => cut.largest(&mut set),
-                    false => cut.smallest(&mut set),
-                }
-                let before = 100 * (set.count() - lower.count()) / instrs.len() as u32;
-                let smaller_side = before.min(100 - before);
-                let score = 100 * pressure + WORTH_OF_BALANCE - WORTH_OF_BALANCE * smaller_side / 50;
-                if smaller_side >= LEAST_SIDE && best.as_ref().is_none_or(|(least, _)| score < *least) {
-                    best = Some((score, set.clone()));
-                }
-            }
+            let better = division?.filter(|new| best.as_ref().is_none_or(|best| new.score < best.score));
+            best = better.or(best);
         }
         match best {
-            Some((_, valley)) => ahead.push(valley),
+            Some(Division { valley, .. }) => ahead.push(valley),
             None => borders.extend(ahead.pop()),
         }
     }
     Some(borders)
+}
+
+/// A downset that divides a part. The lower its score, the better.
+struct Division {
+    score: u32,
+    valley: BitSet,
+}
+
+/// Finds the lowest downset that contains one instruction and not another.
+#[derive(Clone)]
+struct Divider<'a> {
+    region: &'a Region,
+    closure: &'a Closure,
+    cut: DownsetMin<'a>,
+    sides: Vec<Side>,
+    set: BitSet,
+}
+
+impl<'a> Divider<'a> {
+    fn new(region: &'a Region, closure: &'a Closure, class: ClassId) -> Self {
+        let count = region.len();
+        let cut = DownsetMin::new(region, class, closure);
+        Divider { region, closure, cut, sides: vec![Side::Free; count], set: BitSet::new(count) }
+    }
+
+    /// Divide a part between an instruction that is done and one that is left. `None` if the effort is spent. The inner `None`
+    /// if one side would be too small.
+    fn divide(
+        &mut self,
+        (lower, upper): (&BitSet, &BitSet),
+        (done, left): (InstrId, InstrId),
+        effort: &mut Effort,
+    ) -> Option<Option<Division>> {
+        effort.spend(self.region.len() as u64 / 4);
+        for instr in self.region.instrs() {
+            let is_done = lower.contains(instr) || instr == done || self.closure.reaches(instr, done);
+            let is_left = !upper.contains(instr) || instr == left || self.closure.reaches(left, instr);
+            self.sides[instr.index()] = match (is_done, is_left) {
+                (true, _) => Side::In,
+                (_, true) => Side::Out,
+                _ => Side::Free,
+            };
+        }
+        let Minimum::Exact(pressure) = self.cut.min(&self.sides, u32::MAX, effort) else { return None };
+        let mut best: Option<Division> = None;
+        for is_largest in [false, true] {
+            match is_largest {
+                true => self.cut.largest(&mut self.set),
+                false => self.cut.smallest(&mut self.set),
+            }
+            let before = 100 * (self.set.count() - lower.count()) / (upper.count() - lower.count());
+            let smaller_side = before.min(100 - before);
+            let score = 100 * pressure + WORTH_OF_BALANCE - WORTH_OF_BALANCE * smaller_side / 50;
+            if smaller_side >= LEAST_SIDE && best.as_ref().is_none_or(|best| score < best.score) {
+                best = Some(Division { score, valley: self.set.clone() });
+            }
+        }
+        Some(best)
+    }
 }
 
 #[cfg(test)]
@@ -163,7 +217,7 @@ mod tests {
                 assert_eq!(order(10), None);
                 better += usize::from(peaks(&region, &found)[0] < peaks(&region, &guide)[0]);
                 let mut unbounded = Effort::UNBOUNDED;
-                let borders = divide(&region, &closure, CLASS, &mut unbounded).expect("no limit");
+                let borders = divide(&region, &closure, CLASS, 2, &mut unbounded).expect("no limit");
                 assert!(borders.is_sorted_by_key(BitSet::count) && borders[0].is_empty());
                 divided += usize::from(borders.len() > 2);
             }
