@@ -1,7 +1,7 @@
 //! Threads that wait for short jobs.
 //!
-//! A round of the search takes about a millisecond, so starting threads for each round would cost too much.
-//! A crew keeps its threads until the last job. Idle threads spin for a moment before they sleep.
+//! A round of the search takes about a millisecond, and a cut a tenth of that, so starting threads for each of them would cost too
+//! much. A crew keeps its threads until the last job. Idle threads spin for a moment before they sleep.
 
 use std::any::Any;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::threads;
 
-/// The looks of an idle thread for a job before it sleeps: some microseconds.
-const LOOKS: u32 = 4_000;
+/// The looks of an idle thread for a job before it sleeps: about a millisecond.
+const LOOKS: u32 = 50_000;
 
 #[derive(Default)]
 struct Crew {

@@ -159,6 +159,9 @@ impl<'a> Divider<'a> {
         (done, left): (InstrId, InstrId),
         effort: &mut Effort,
     ) -> Option<Option<Division>> {
+        if effort.is_spent() {
+            return None;
+        }
         effort.spend(self.region.len() as u64 / 4);
         for instr in self.region.instrs() {
             let is_done = lower.contains(instr) || instr == done || self.closure.reaches(instr, done);

@@ -140,6 +140,9 @@ pub(super) struct Cuts<'c, 'a> {
     run: &'c dyn Fn(Range<usize>),
 }
 
+/// The most threads that are of use: no more cuts can be foreseen.
+const MOST_THREADS: usize = 8;
+
 /// Run a search that has cuts on a number of threads.
 pub(super) fn with_cuts<T>(
     region: &Region,
@@ -155,8 +158,9 @@ pub(super) fn with_cuts<T>(
     let limited: Vec<Limited> = limited.collect();
     let cuts: Vec<DownsetMin> =
         limited.iter().map(|limited| DownsetMin::new(region, limited.class, closure)).collect();
+    let threads = threads.clamp(1, MOST_THREADS);
     let cutter = || Mutex::new(Cutter::new(region, closure, &limited, cuts.clone()));
-    let cutters: Vec<Mutex<Cutter>> = (0..threads.max(1)).map(|_| cutter()).collect();
+    let cutters: Vec<Mutex<Cutter>> = (0..threads).map(|_| cutter()).collect();
     let kept = RwLock::default();
     let answer = |number: usize| {
         lock(&cutters[number]).answer(&kept.read().unwrap_or_else(PoisonError::into_inner));

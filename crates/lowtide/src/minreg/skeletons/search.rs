@@ -30,9 +30,6 @@ const MOST_WITNESSES: usize = 24;
 /// After so many conflicts, the decisions are made anew, by what the conflicts have shown.
 const CONFLICTS_PER_START: u64 = 32;
 
-/// The most pairs of a reason that are tried at the same time.
-const MOST_TRIALS: usize = 8;
-
 /// The first instruction comes before the second one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pair {
@@ -697,7 +694,7 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         // for it, the next pairs are tried at the same time, as if those before them were needed.
         let mut at = 0;
         while at < reason.len() && !effort.is_spent() {
-            let last = (at + self.cuts.at_once().min(MOST_TRIALS)).min(reason.len());
+            let last = (at + self.cuts.at_once()).min(reason.len());
             let trials = (at..last).map(|left_out| {
                 let rest = (0..reason.len()).filter(|&other| other != left_out).map(|other| reason[other]);
                 Question { is_beyond: true, ..self.question_with(moment, rest) }
