@@ -154,12 +154,16 @@ impl<'a> Solver<'a> {
         Solver { options, limits, pieces, states: 0 }
     }
 
-    /// Return the bound by cuts of the parts with all their dependences.
+    /// Return the bound by cuts of the parts with all their dependences, at most with half of the effort. The moments of pairs are
+    /// not examined again: they hardly ever raise it, and take longer than all others.
     pub(super) fn bound(&self, class: ClassId, effort: &mut Effort) -> u32 {
         let bound = |piece: &Piece| {
             let region = &piece.part.region;
             let source: Vec<InstrId> = region.instrs().collect();
-            bound_by_cuts(region, class, &Closure::new(region), &source, self.options.rules, effort).value
+            let closure = Closure::new(region);
+            let bound = pressure_bound_within(region, class, &closure, &source, effort.share(2));
+            effort.spend(cost_of(&bound, region));
+            bound.value
         };
         self.pieces.iter().map(bound).max().unwrap_or(0)
     }
@@ -416,9 +420,13 @@ pub(super) fn bound_by_cuts(
     if rules.cuts {
         bound = sharper_bound_within(region, class, closure, bound, effort.share(8));
     }
-    // A cut visits all instructions.
-    effort.spend(bound.cuts * region.len() as u64);
+    effort.spend(cost_of(&bound, region));
     bound
+}
+
+/// Return the steps of a bound: each cut visits all instructions.
+fn cost_of(bound: &PressureBound, region: &Region) -> u64 {
+    bound.cuts * region.len() as u64
 }
 
 #[cfg(test)]
