@@ -209,9 +209,9 @@ mod tests {
                 let region = generate::region(shape, 300, seed);
                 let closure = Closure::new(&region);
                 let guide = random_order(&region, &mut random);
-                let order = |steps: u64| {
+                let mut order = |steps: u64| {
                     let effort = &mut Effort { steps, deadline: None };
-                    let options = Options::new(Budget::default());
+                    let options = Options::new(Budget { threads: 1 + random.below(3), ..Budget::default() });
                     order_through_valleys(&region, &closure, CLASS, &[], &guide, options, effort, &mut 0)
                 };
                 let found = order(3_000_000).expect("enough effort");
