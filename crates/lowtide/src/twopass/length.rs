@@ -145,8 +145,8 @@ const LOOKS_PER_STEP: u64 = 16;
 /// Looks for each instruction for listing again after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks of the lists for each state of the search: about a fifth of the time.
-const LOOKS_PER_NODE: u64 = 50;
+/// Looks of the lists for each state of the search: about a tenth of the time.
+const LOOKS_PER_NODE: u64 = 10;
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
 /// take gigabytes.
@@ -297,7 +297,9 @@ impl<'a> Pass<'a> {
         if self.rules.windows {
             self.effort.with_share(4, |share| prover.refute_by_waves(self.answer.length, share));
             self.raise_bound(prover.bound);
-            self.effort.with_share(3, |share| prover.refute(self.answer.length, share));
+            self.effort.with_share(3, |share| prover.refute(self.answer.length, false, share));
+            self.raise_bound(prover.bound);
+            self.effort.with_share(8, |share| prover.refute(self.answer.length, true, share));
             self.raise_bound(prover.bound);
         }
     }

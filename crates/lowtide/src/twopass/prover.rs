@@ -65,10 +65,12 @@ impl<'a> Prover<'a> {
             !self.windows.open(target) || self.windows.needs_more_waves(effort)
         };
         let (mut bound, mut open) = (self.bound, length - 1);
-        if bound > open || effort.is_spent() {
+        // Most often, not even the lowest target is refuted.
+        if bound > open || effort.is_spent() || !is_refuted(bound, effort) {
             return;
         }
-        if is_refuted(open, effort) {
+        bound += 1;
+        if bound <= open && is_refuted(open, effort) {
             bound = length;
         }
         while bound < open && !effort.is_spent() {
@@ -81,10 +83,26 @@ impl<'a> Prover<'a> {
         self.raise_bound(bound);
     }
 
-    /// Raise the bound by windows. First try to refute all lengths below `length`, then go up from below in
-    /// growing steps, then bisect.
-    pub(crate) fn refute(&mut self, length: u32, effort: &mut Effort) {
-        if self.bound < length && effort.with_share(2, |share| self.is_refuted(length - 1, share)) {
+    /// Raise the bound by windows, with or without sizes. First try to refute all lengths below `length`, then go up from
+    /// below in growing steps, then bisect.
+    pub(crate) fn refute(&mut self, length: u32, with_sizes: bool, effort: &mut Effort) {
+        let is_refuted = |windows: &mut Windows, target: u32, effort: &mut Effort| {
+            // Half of the effort: the rest is for smaller targets, which are easier to refute.
+            effort.with_share(2, |share| {
+                let is_open = match with_sizes {
+                    true => windows.narrow_with_sizes(target, share),
+                    false => windows.narrow(target, share),
+                };
+                if !is_open || windows.needs_more_waves(share) {
+                    return true;
+                }
+                windows.keep();
+                false
+            })
+        };
+        if self.bound < length
+            && effort.with_share(2, |share| is_refuted(&mut self.windows, length - 1, share))
+        {
             self.raise_bound(length);
         }
         // The lowest length that is known not to be refuted.
@@ -95,7 +113,7 @@ impl<'a> Prover<'a> {
                 0 => self.bound + (open - self.bound) / 2,
                 step => (self.bound + step - 1).min(open - 1),
             };
-            if self.is_refuted(target, effort) {
+            if is_refuted(&mut self.windows, target, effort) {
                 self.raise_bound(target + 1);
                 step *= 2;
             } else {
@@ -103,18 +121,6 @@ impl<'a> Prover<'a> {
                 step = 0;
             }
         }
-    }
-
-    /// Return whether windows refute a target, with half of the effort. The rest is for smaller targets, which
-    /// are easier to refute.
-    fn is_refuted(&mut self, target: u32, effort: &mut Effort) -> bool {
-        effort.with_share(2, |share| {
-            if !self.windows.narrow(target, share) || self.windows.needs_more_waves(share) {
-                return true;
-            }
-            self.windows.keep();
-            false
-        })
     }
 
     /// Look for a schedule of `target` cycles from one end, in at most `most` states.
@@ -133,7 +139,7 @@ impl<'a> Prover<'a> {
         let verdict = match is_refuted {
             true => Verdict::No(()),
             false => {
-                search.aim(target, &self.windows.first, &self.windows.last);
+                search.aim_through(&self.windows);
                 search.run(most, effort)
             }
         };

@@ -9,6 +9,7 @@
 //! A state is the set of issued instructions, the next free slot, and the times at which pending results
 //! become available. The search gives up a state if
 //! - an instruction can no longer issue in time (*ranges*: its release is beyond the target less its tail);
+//! - fewer instructions have been issued than every schedule has at that moment (`windows::sizes`);
 //! - a similar state has failed that was at least as well placed ([`History`]);
 //! - Rim and Jain's relaxed problem of all remaining instructions has no solution;
 //! - a bound that includes registers refutes it.
@@ -24,6 +25,7 @@ use super::Rules;
 use super::history::{COSTS, History, Known, Pending};
 use super::meter::Meter;
 use super::timed::{Clock, Link, Timed};
+use super::windows::Windows;
 use crate::analysis::walk::{Direction, Walk};
 use crate::bits::BitSet;
 use crate::budget::Effort;
@@ -124,6 +126,8 @@ pub(crate) struct Search<'g> {
     reached: BitSet,
     /// The target length in cycles.
     target: u32,
+    /// How many instructions must have been issued before each cycle.
+    needed: Vec<u32>,
     /// The set of instructions as the sum of their numbers.
     set: u128,
     numbers: Vec<u128>,
@@ -155,6 +159,7 @@ impl<'g> Search<'g> {
             log: Vec::new(),
             reached: BitSet::new(graph.len()),
             target: 0,
+            needed: Vec::new(),
             set: 0,
             numbers: (0..graph.len()).map(|_| number()).collect(),
             history: History::default(),
@@ -178,12 +183,22 @@ impl<'g> Search<'g> {
     /// time.
     pub(crate) fn aim(&mut self, target: u32, first: &[u32], last: &[u32]) {
         self.target = target;
+        self.needed.clear();
         for (times, (&first, &last)) in self.times.iter_mut().zip(first.iter().zip(last)) {
             debug_assert!(first <= last, "an empty window");
             (times.earliest, times.latest) = match self.graph.direction {
                 Direction::TopDown => (first, last),
                 Direction::BottomUp => (target - 1 - last, target - 1 - first),
             };
+        }
+    }
+
+    /// Set the target of windows, with all that is known for it.
+    pub(crate) fn aim_through(&mut self, windows: &Windows) {
+        self.aim(windows.target(), &windows.first, &windows.last);
+        match self.graph.direction {
+            Direction::TopDown => self.needed.extend(windows.least_issued()),
+            Direction::BottomUp => self.needed.extend(windows.least_issued_at_end()),
         }
     }
 
@@ -237,11 +252,14 @@ impl<'g> Search<'g> {
                 self.nodes += 1;
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
-                let fits = self.issue(child.instr, child.slot, latest_of_others);
-                if self.walk.trail().len() + 1 == self.graph.len() {
+                let issued = self.walk.trail().len() + 1;
+                let mut fits = self.issue(child.instr, child.slot, latest_of_others);
+                if issued == self.graph.len() {
                     self.walk.push(child.instr);
                     return Verdict::Yes(self.order());
                 }
+                let cycle = self.clock.slot / self.graph.width;
+                fits &= self.needed.get(cycle as usize).is_none_or(|&needed| needed as usize <= issued);
                 // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
                 let width = self.graph.width;
                 let margin = margin - i64::from(self.clock.slot / width - slot / width);
@@ -647,7 +665,6 @@ fn first_room(room: &[u64], from: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::cases::Case;
-    use super::super::windows::Windows;
     use super::*;
 
     /// The rules that the search itself knows, and the windows that it is given.
@@ -688,12 +705,15 @@ mod tests {
                     let text =
                         || format!("target {target} of {} by {rules:?}: {}", case.optimum, case.text());
                     let is_open = match rules.windows {
+                        true if own.chance(50) => {
+                            windows.narrow_with_sizes(target, &mut { Effort::UNBOUNDED })
+                        }
                         true => windows.narrow(target, &mut { Effort::UNBOUNDED }),
                         false => windows.open(target),
                     };
                     let mut verdict = Verdict::No(());
                     if is_open {
-                        search.aim(target, &windows.first, &windows.last);
+                        search.aim_through(&windows);
                         verdict = search.run(u64::MAX, &mut { Effort::UNBOUNDED });
                     }
                     if target < case.optimum {

@@ -52,11 +52,19 @@
 //! ends of d(u) cycles or more. So the sum of share times latency, over all results that are fetched between
 //! two cycles, is at most the number of cycles between them.
 //!
+//! How many instructions are issued at a moment can be bounded better than by slots: [`sizes`]. And no interval of
+//! cycles takes more instructions than it has slots: [`slots`].
+//!
 //! # From one target to the next
 //! A schedule that meets a target also meets every larger target, and so does the same schedule with a later
 //! start. So the windows of a larger target hold for a smaller one, too: the first cycles as they are, and
 //! the last ones less the difference. The narrowing for a target starts from these.
 
+mod sizes;
+mod slots;
+
+use self::sizes::{Ladder, Sizes, Stalls};
+use self::slots::Slots;
 use super::timed::Timed;
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side, Weights};
@@ -87,8 +95,13 @@ pub(crate) struct Windows<'a> {
     outside: BitSet,
     found: BitSet,
     fetches: Vec<Fetches<'a>>,
-    /// Windows of other targets: target, first and last cycles.
-    kept: Vec<(u32, Vec<u32>, Vec<u32>)>,
+    /// Windows of other targets.
+    kept: Vec<Kept>,
+    /// How many instructions are issued before each cycle.
+    sizes: Sizes,
+    stalls: Stalls,
+    marks: Vec<[bool; 2]>,
+    slots: Slots,
     sides: Vec<Side>,
     topological: Vec<u32>,
     target: u32,
@@ -97,11 +110,22 @@ pub(crate) struct Windows<'a> {
     pub(crate) last: Vec<u32>,
 }
 
+/// The windows and sizes of a target.
+struct Kept {
+    target: u32,
+    first: Vec<u32>,
+    last: Vec<u32>,
+    sizes: Sizes,
+}
+
 /// The minimum cuts of one class.
 struct Cut<'a> {
+    class: ClassId,
     pressure: DownsetMin<'a>,
     /// Pressure and number of instructions together, by their weights.
     counting: Vec<(DownsetMin<'a>, Weights)>,
+    /// For the most and the least instructions at a moment.
+    ladders: [Ladder<'a>; 2],
     limit: u32,
     /// For each instruction and both moments next to it, a downset that was possible at the last query. While
     /// it lies between the bounds, no cut is needed.
@@ -276,6 +300,8 @@ impl<'a> Windows<'a> {
                     (DownsetMin::weighing(region, class, &closure, weights, |_| weights.live), weights)
                 });
                 Cut {
+                    class,
+                    ladders: Ladder::both(),
                     pressure: DownsetMin::new(region, class, &closure),
                     counting: counting.collect(),
                     limit,
@@ -291,6 +317,10 @@ impl<'a> Windows<'a> {
             outside: BitSet::new(region.len()),
             found: BitSet::new(region.len()),
             kept: Vec::new(),
+            sizes: Sizes::default(),
+            stalls: Stalls::new(graph, known),
+            marks: Vec::new(),
+            slots: Slots::default(),
             fetches: fetches(region, graph, limits, &closure),
             target: 0,
             sides: vec![Side::Free; region.len()],
@@ -306,6 +336,7 @@ impl<'a> Windows<'a> {
     pub(crate) fn open(&mut self, target: u32) -> bool {
         let graph = self.graph;
         self.target = target;
+        self.sizes.open(graph.len() as u32, graph.width, target);
         for instr in 0..graph.len() {
             let Some(last) = (target - 1).checked_sub(graph.tail[instr]) else { return false };
             if graph.head[instr] > last {
@@ -318,22 +349,21 @@ impl<'a> Windows<'a> {
 
     /// Restore the windows that were kept for a target. Return false if there are none.
     pub(crate) fn recall(&mut self, target: u32) -> bool {
-        let Some((_, first, last)) = self.kept.iter().find(|(known, _, _)| *known == target) else {
-            return false;
-        };
-        self.first.copy_from_slice(first);
-        self.last.copy_from_slice(last);
+        let Some(kept) = self.kept.iter().find(|kept| kept.target == target) else { return false };
+        self.first.copy_from_slice(&kept.first);
+        self.last.copy_from_slice(&kept.last);
+        self.sizes.clone_from(&kept.sizes);
         self.target = target;
         true
     }
 
     /// Narrow the windows by those that were kept for larger targets. Return false if one becomes empty.
     fn start_from_kept(&mut self) -> bool {
-        for (known, first, last) in self.kept.iter().filter(|(known, _, _)| *known >= self.target) {
-            let shift = known - self.target;
+        for kept in self.kept.iter().filter(|kept| kept.target >= self.target) {
+            let shift = kept.target - self.target;
             for instr in 0..self.first.len() {
-                self.first[instr] = self.first[instr].max(first[instr]);
-                let Some(last) = last[instr].checked_sub(shift) else { return false };
+                self.first[instr] = self.first[instr].max(kept.first[instr]);
+                let Some(last) = kept.last[instr].checked_sub(shift) else { return false };
                 self.last[instr] = self.last[instr].min(last);
                 if self.first[instr] > self.last[instr] {
                     return false;
@@ -345,13 +375,12 @@ impl<'a> Windows<'a> {
 
     /// Keep the windows for later. Only the latest few are kept.
     pub(crate) fn keep(&mut self) {
-        if self.kept.iter().any(|(known, _, _)| *known == self.target) {
-            return;
-        }
+        self.kept.retain(|kept| kept.target != self.target);
         if self.kept.len() == MOST_KEPT {
             self.kept.remove(0);
         }
-        self.kept.push((self.target, self.first.clone(), self.last.clone()));
+        let (first, last, sizes) = (self.first.clone(), self.last.clone(), self.sizes.clone());
+        self.kept.push(Kept { target: self.target, first, last, sizes });
     }
 
     /// Narrow the windows for a target until nothing changes or the effort is spent. Return false if a window
@@ -360,8 +389,44 @@ impl<'a> Windows<'a> {
         if !self.open(target) || !self.start_from_kept() {
             return false;
         }
+        self.narrow_by_moments(effort)
+    }
+
+    /// As [`Windows::narrow`], with bounds on the sizes of sets by cuts. They take longer than the rest.
+    pub(crate) fn narrow_with_sizes(&mut self, target: u32, effort: &mut Effort) -> bool {
+        let mut is_open = self.narrow(target, effort);
+        while is_open && !effort.is_spent() {
+            match self.measure_sizes(effort) {
+                None => is_open = false,
+                Some(false) => break,
+                Some(true) => is_open = self.narrow_by_moments(effort),
+            }
+        }
+        is_open
+    }
+
+    /// Return the target of the windows.
+    pub(crate) fn target(&self) -> u32 {
+        self.target
+    }
+
+    /// Return the least instructions issued before each cycle.
+    pub(crate) fn least_issued(&self) -> impl Iterator<Item = u32> + '_ {
+        self.sizes.least.iter().copied()
+    }
+
+    /// Return the least instructions issued in the last cycles: none, one, and so on.
+    pub(crate) fn least_issued_at_end(&self) -> impl Iterator<Item = u32> + '_ {
+        self.sizes.most.iter().rev().map(|most| self.first.len() as u32 - most)
+    }
+
+    /// Narrow the windows by the moments next to each instruction, and by slots. Return false if a window is empty.
+    fn narrow_by_moments(&mut self, effort: &mut Effort) -> bool {
         let mut has_changed = true;
         while has_changed {
+            if !self.narrow_by_slots(effort) {
+                return false;
+            }
             has_changed = false;
             for instr in self.region.instrs() {
                 if effort.is_spent() {
@@ -391,6 +456,24 @@ impl<'a> Windows<'a> {
             }
         }
         true
+    }
+
+    /// Narrow the windows by slots until nothing changes. Return false if there are too few slots.
+    fn narrow_by_slots(&mut self, effort: &mut Effort) -> bool {
+        let (width, target) = (self.graph.width, self.target);
+        loop {
+            let raised = self.slots.raise_first(&mut self.first, &self.last, width, effort);
+            if raised.is_none() || raised == Some(true) && !self.propagate_first() {
+                return false;
+            }
+            let lowered = self.slots.lower_last(&self.first, &mut self.last, (width, target), effort);
+            if lowered.is_none() || lowered == Some(true) && !self.propagate_last() {
+                return false;
+            }
+            if raised == Some(false) && lowered == Some(false) {
+                return true;
+            }
+        }
     }
 
     /// Return whether the results cannot all be fetched in time, since only some of them can be pending at
@@ -536,8 +619,14 @@ impl<'a> Windows<'a> {
         // ones must have fitted.
         let (count, width) = (self.first.len() as u32, self.graph.width);
         let own = u32::from(moment == Beside::After);
-        let least = (count + own).saturating_sub(width.saturating_mul(self.target - from));
-        let most = (width * (to + 1) - 1 + own).min(count);
+        let (least, most) = match width {
+            // The moment is one between two cycles.
+            1 => (self.sizes.least[(from + own) as usize], self.sizes.most[(to + own) as usize]),
+            _ => (
+                (count + own).saturating_sub(width.saturating_mul(self.target - from)),
+                (width * (to + 1) - 1 + own).min(count),
+            ),
+        };
         let mut has_sides = false;
         for cut in &mut self.cuts {
             let witness = cut.witnesses.row(place);
@@ -710,6 +799,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut own = Random::new(2);
         let (mut asked, mut narrowed, mut exact, mut refuted, mut waves) = (0, 0, 0, 0, 0);
+        let mut sized = 0;
         for case in Case::all(0..600, 7, 10, &mut random) {
             let graph = &case.graphs()[0];
             let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
@@ -725,7 +815,10 @@ mod tests {
                     true => Effort { steps: own.below(60) as u64, deadline: None },
                     false => Effort::UNBOUNDED,
                 };
-                let is_refuted = !windows.narrow(target, &mut effort);
+                let is_refuted = match own.chance(50) {
+                    true => !windows.narrow_with_sizes(target, &mut effort),
+                    false => !windows.narrow(target, &mut effort),
+                };
                 if own.chance(50) {
                     // The narrowing for a smaller target starts from here.
                     windows.keep();
@@ -747,11 +840,26 @@ mod tests {
                         true => earliest.iter().map(|cycle| cycle + later).collect(),
                         false => latest(&case, &order, target),
                     };
+                    for cycles in [&earliest, &latest] {
+                        for cycle in 0..=target {
+                            let size = cycles.iter().filter(|&&own| own < cycle).count() as u32;
+                            let Sizes { least, most } = &windows.sizes;
+                            let sizes = least[cycle as usize]..=most[cycle as usize];
+                            assert!(
+                                sizes.contains(&size),
+                                "{size} before {cycle}, not {sizes:?}: {}",
+                                text()
+                            );
+                        }
+                    }
                     for instr in 0..graph.len() {
                         first[instr] = first[instr].min(earliest[instr]);
                         last[instr] = last[instr].max(latest[instr]);
                     }
                 }
+                let mut by_slots = Sizes::default();
+                by_slots.open(graph.len() as u32, graph.width, target);
+                sized += u32::from(by_slots != windows.sizes);
                 for instr in 0..graph.len() {
                     let window = windows.first[instr]..=windows.last[instr];
                     let is_inside = *window.start() <= first[instr] && last[instr] <= *window.end();
@@ -770,8 +878,9 @@ mod tests {
             }
         }
         println!(
-            "{asked} targets: {refuted} refuted, {waves} by waves; {narrowed} narrower windows, {exact} exact"
+            "{asked} targets: {refuted} refuted, {waves} by waves; {narrowed} narrower windows, {exact} exact; {sized} times other sizes"
         );
         assert!(refuted > 700 && waves > 200 && narrowed > 5_000, "{refuted} {waves} {narrowed}");
+        assert!(sized > 300, "{sized}");
     }
 }
