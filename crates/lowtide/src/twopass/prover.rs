@@ -64,15 +64,13 @@ impl<'a> Prover<'a> {
         let mut is_refuted = |target: u32, effort: &mut Effort| {
             !self.windows.open(target) || self.windows.needs_more_waves(effort)
         };
-        let (mut bound, mut open) = (self.bound, length - 1);
+        // The lowest target that may be refuted, and the lowest one that is not.
+        let (mut bound, mut open) = (self.bound, length);
         // Most often, not even the lowest target is refuted.
-        if bound > open || effort.is_spent() || !is_refuted(bound, effort) {
+        if bound >= open || effort.is_spent() || !is_refuted(bound, effort) {
             return;
         }
         bound += 1;
-        if bound <= open && is_refuted(open, effort) {
-            bound = length;
-        }
         while bound < open && !effort.is_spent() {
             let target = bound + (open - bound) / 2;
             match is_refuted(target, effort) {
