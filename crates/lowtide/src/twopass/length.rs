@@ -145,8 +145,8 @@ const LOOKS_PER_STEP: u64 = 16;
 /// Looks for each instruction for listing again after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks of the lists for each state of the search, after lists that were shorter and after those that were not: about half
-/// of the time, and a fifth.
+/// Looks of the lists for each state of the search. If the lists before have found a shorter schedule, lists take about half of
+/// the time; if not, a fifth.
 const LOOKS_PER_NODE: [u64; 2] = [50, 10];
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
