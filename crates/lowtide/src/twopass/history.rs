@@ -45,7 +45,7 @@ const MOST: usize = 1 << 24;
 pub(crate) enum Known {
     Nothing,
     /// No path to the end in time.
-    TooLate,
+    TooLate(u32),
     /// No path to the end at all.
     Dead,
 }
@@ -55,16 +55,20 @@ impl History {
     ///
     /// A set can have hundreds of records. A pending resource by which a record does not apply comes to its front:
     /// the next similar state will most likely differ in the same one.
-    pub(crate) fn look_up(&mut self, set: u128, slots_left: u32, slack: impl Fn(u32) -> u32) -> Known {
+    pub(crate) fn look_up(&mut self, set: u128, slots_left: u32, target: u32, slack: impl Fn(u32) -> u32) -> Known {
         let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
-            let [next, slots, count, rest @ ..] = &mut self.records[record as usize..] else { break };
+            let [next, slots, most, count, rest @ ..] = &mut self.records[record as usize..] else { break };
             if slots_left > *slots {
                 break;
             }
+            if target > *most {
+                record = *next;
+                continue;
+            }
             let pending = &mut rest[..2 * *count as usize];
             let Some(place) = pending.chunks_exact(2).position(|pair| slack(pair[0]) > pair[1]) else {
-                return if *slots == NEVER { Known::Dead } else { Known::TooLate };
+                return if *slots == NEVER { Known::Dead } else { Known::TooLate(record) };
             };
             if place > 0 {
                 pending.swap(0, 2 * place);
@@ -75,23 +79,27 @@ impl History {
         Known::Nothing
     }
 
-    fn pending(&self, record: u32) -> impl Iterator<Item = Pending> + '_ {
-        let count = self.records[record as usize + 2] as usize;
-        self.records[record as usize + 3..][..2 * count].chunks_exact(2).map(|pair| (pair[0], pair[1]))
+    pub(crate) fn slots(&self, record: u32) -> u32 {
+        self.records[record as usize + 1]
+    }
+
+    pub(crate) fn pending(&self, record: u32) -> impl Iterator<Item = Pending> + '_ {
+        let count = self.records[record as usize + 3] as usize;
+        self.records[record as usize + 4..][..2 * count].chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 
     /// Record that a state has no path to the end in time.
-    pub(crate) fn too_late(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
-        self.add(set, slots_left, pending);
+    pub(crate) fn too_late(&mut self, set: u128, slots_left: u32, target: u32, pending: &[Pending]) {
+        self.add(set, slots_left, target, pending);
     }
 
     /// Record that a state has no path to the end at all with this remaining budget.
     pub(crate) fn dead(&mut self, set: u128, left: &[Pending]) {
-        self.add(set, NEVER, left);
+        self.add(set, NEVER, u32::MAX, left);
     }
 
-    fn add(&mut self, set: u128, slots_left: u32, pending: &[Pending]) {
-        if self.records.len() + 3 + 2 * pending.len() > MOST {
+    fn add(&mut self, set: u128, slots_left: u32, target: u32, pending: &[Pending]) {
+        if self.records.len() + 4 + 2 * pending.len() > MOST {
             return;
         }
         let record = self.records.len() as u32;
@@ -102,10 +110,10 @@ impl History {
             next = self.records[next as usize];
         }
         // Records that the new one covers are removed.
-        while next != NONE && self.covers(slots_left, pending, next) {
+        while next != NONE && target >= self.records[next as usize + 2] && self.covers(slots_left, pending, next) {
             next = self.records[next as usize];
         }
-        self.records.extend([next, slots_left, pending.len() as u32]);
+        self.records.extend([next, slots_left, target, pending.len() as u32]);
         self.records.extend(pending.iter().flat_map(|&(what, slack)| [what, slack]));
         match before {
             NONE => drop(self.first.insert(set, record)),

@@ -70,6 +70,17 @@ struct Frame {
     /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if negative.
     margin: i64,
     urgent: Urgent,
+    /// Why its children have failed: the reasons from here on, up to where the next frame's start.
+    reasons: u32,
+    /// The cycle from which on the reasons hold.
+    from: u32,
+}
+
+/// A reason for a failure: an instruction cannot issue before a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Reason {
+    instr: u32,
+    cycle: u32,
 }
 
 /// The known facts about the relaxed problem of a state.
@@ -135,11 +146,19 @@ pub(crate) struct Search<'g> {
     frames: Vec<Frame>,
     children: Vec<Child>,
     pending: Vec<Pending>,
+    /// The reasons of all frames, and those of the last failure with the cycle from which on they hold.
+    reasons: Vec<Reason>,
+    last_reasons: Vec<Reason>,
+    last_from: u32,
+    /// The cycles from an instruction to those that wait for it, during a look at them. Otherwise 0.
+    waits: Vec<u32>,
     relaxed: Relaxed,
     /// How often in a row the relaxed problem had a solution.
     solved_in_a_row: u32,
     /// The cost of a path, if it depends on more than single moments.
     pub(crate) meter: Option<Meter<'g>>,
+    /// Whether the search finds out why states fail.
+    learns: bool,
     /// Whether the last run gave up a state for lack of time.
     pub(crate) is_timed: bool,
     /// States so far, in all runs.
@@ -166,9 +185,14 @@ impl<'g> Search<'g> {
             frames: Vec::new(),
             children: Vec::new(),
             pending: Vec::new(),
+            reasons: Vec::new(),
+            last_reasons: Vec::new(),
+            last_from: 0,
+            waits: vec![0; graph.len()],
             relaxed: Relaxed::new(graph),
             solved_in_a_row: 0,
             meter: None,
+            learns: false,
             is_timed: false,
             nodes: 0,
         }
@@ -205,6 +229,11 @@ impl<'g> Search<'g> {
     /// Search for a schedule that meets the target, in at most `most` states.
     pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         self.restart();
+        self.learns = self.rules.memory
+            && self.graph.width == 1
+            && self.clock.free().is_empty()
+            && self.meter.is_none()
+            && std::env::var("NOLEARN").is_err();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.examine(false, -1) {
@@ -232,6 +261,7 @@ impl<'g> Search<'g> {
         self.log.clear();
         self.set = 0;
         self.frames.clear();
+        self.reasons.clear();
         self.children.clear();
         if let Some(meter) = &mut self.meter {
             meter.restart();
@@ -253,16 +283,20 @@ impl<'g> Search<'g> {
                 let slot = self.clock.slot;
                 let log = self.log.len() as u32;
                 let issued = self.walk.trail().len() + 1;
-                let mut fits = self.issue(child.instr, child.slot, latest_of_others);
+                let mut too_late = self.issue(child.instr, child.slot, latest_of_others);
                 if issued == self.graph.len() {
                     self.walk.push(child.instr);
                     return Verdict::Yes(self.order());
                 }
                 let cycle = self.clock.slot / self.graph.width;
-                fits &= self.needed.get(cycle as usize).is_none_or(|&needed| needed as usize <= issued);
+                if self.needed.get(cycle as usize).is_some_and(|&needed| needed as usize > issued) {
+                    let first = self.needed.partition_point(|&needed| needed as usize <= issued) as u32;
+                    too_late = too_late.min(first.saturating_sub(1));
+                }
                 // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
                 let width = self.graph.width;
                 let margin = margin - i64::from(self.clock.slot / width - slot / width);
+                let fits = too_late == NONE;
                 let examined = if fits { self.examine(is_pick, margin) } else { Err(true) };
                 match examined {
                     Ok(relaxation) => {
@@ -275,12 +309,21 @@ impl<'g> Search<'g> {
                         if let Some(frame) = self.frames.last_mut() {
                             frame.is_timed |= is_timed;
                         }
+                        if self.learns && is_timed {
+                            match fits {
+                                true => self.pass_on(child.instr, child.slot),
+                                false => self.blame(child.instr, too_late),
+                            }
+                        }
                     }
                 }
             } else {
                 let frame = *frame;
-                self.remember(frame.is_timed);
+                self.remember(&frame);
                 self.frames.pop();
+                self.last_reasons.clear();
+                self.last_reasons.extend(self.reasons.drain(frame.reasons as usize..));
+                self.last_from = frame.from;
                 self.children.truncate(frame.start as usize);
                 let Some(parent) = self.frames.last_mut() else {
                     self.is_timed = frame.is_timed;
@@ -288,21 +331,26 @@ impl<'g> Search<'g> {
                 };
                 parent.is_timed |= frame.is_timed;
                 if let Some(&instr) = self.walk.trail().last() {
+                    let cycle = self.clock.slot - 1;
                     self.walk.pop();
                     self.take_back(instr, frame.slot, frame.log);
+                    if self.learns && frame.is_timed {
+                        self.pass_on(instr, cycle);
+                    }
                 }
             }
         }
         Verdict::No(())
     }
 
-    /// Issue an instruction, without the walk. Return false if another one then has too little time (*ranges*).
+    /// Issue an instruction, without the walk. If another one then has too little time (*ranges*), return a cycle of issue
+    /// from which on that is so; otherwise [`NONE`].
     /// `latest_of_others` is the earliest last cycle of the other ready instructions.
     ///
     /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of other
     /// instructions change only for those that wait for this one. One of these that is not yet ready is out of
     /// time only if one that it waits for is.
-    fn issue(&mut self, instr: u32, slot: u32, latest_of_others: u32) -> bool {
+    fn issue(&mut self, instr: u32, slot: u32, latest_of_others: u32) -> u32 {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
         if let Some(meter) = &mut self.meter {
@@ -314,7 +362,7 @@ impl<'g> Search<'g> {
         self.set ^= self.numbers[instr as usize];
         self.reached.remove(instr);
         let now = self.clock.slot / graph.width;
-        let mut fits = now <= latest_of_others;
+        let mut too_late = if now <= latest_of_others { NONE } else { latest_of_others };
         for link in graph.next.row(instr as usize) {
             let times = &mut self.times[link.instr as usize];
             let available = cycle + link.cycles;
@@ -323,9 +371,55 @@ impl<'g> Search<'g> {
                 times.available = available;
                 self.reached.insert(link.instr);
             }
-            fits &= available.max(now) <= times.latest;
+            if available.max(now) > times.latest {
+                too_late = too_late.min((times.latest + 1).saturating_sub(link.cycles.max(1)));
+            }
         }
-        fits
+        too_late
+    }
+
+    /// Add a reason for the failure of the current state: an instruction cannot issue before a cycle.
+    fn blame(&mut self, instr: u32, cycle: u32) {
+        let Some(frame) = self.frames.last() else { return };
+        if cycle <= frame.from || cycle <= self.times[instr as usize].earliest {
+            return;
+        }
+        match self.reasons[frame.reasons as usize..].iter_mut().find(|reason| reason.instr == instr) {
+            Some(reason) => reason.cycle = reason.cycle.max(cycle),
+            None => self.reasons.push(Reason { instr, cycle }),
+        }
+    }
+
+    /// Convert the reasons of a failed state to those of the state before, in which an instruction was issued in a
+    /// cycle.
+    fn pass_on(&mut self, instr: u32, cycle: u32) {
+        let graph = self.graph;
+        // The cycle of issue from which on all reasons hold.
+        let mut late = self.last_from.saturating_sub(1);
+        for link in graph.next.row(instr as usize) {
+            self.waits[link.instr as usize] = link.cycles;
+        }
+        let reasons = std::mem::take(&mut self.last_reasons);
+        for reason in &reasons {
+            let wait = self.waits[reason.instr as usize].max(1);
+            let needed = reason.cycle.saturating_sub(wait);
+            if needed <= late {
+                continue;
+            }
+            let available = self.times[reason.instr as usize].available;
+            let is_own = wait > 1 && needed <= cycle;
+            if available >= reason.cycle && !is_own {
+                self.blame(reason.instr, reason.cycle);
+            } else {
+                debug_assert!(needed <= cycle, "{reason:?} does not hold: {available} {cycle}");
+                late = needed;
+            }
+        }
+        for link in graph.next.row(instr as usize) {
+            self.waits[link.instr as usize] = 0;
+        }
+        self.last_reasons = reasons;
+        self.blame(instr, late);
     }
 
     /// Undo the last issue. The walk is already back.
@@ -376,9 +470,19 @@ impl<'g> Search<'g> {
                 };
                 target.saturating_sub(when.max(now))
             };
-            match self.history.look_up(self.set, self.slots_left(), slack) {
+            match self.history.look_up(self.set, self.slots_left(), target, slack) {
                 Known::Nothing => {}
-                Known::TooLate => return Err(true),
+                Known::TooLate(record) => {
+                    if self.learns {
+                        self.last_reasons.clear();
+                        let pending = self.history.pending(record);
+                        self.last_reasons.extend(
+                            pending.map(|(instr, slack)| Reason { instr, cycle: target - slack }),
+                        );
+                        self.last_from = target.saturating_sub(self.history.slots(record));
+                    }
+                    return Err(true);
+                }
                 Known::Dead => return Err(false),
             }
         }
@@ -388,11 +492,17 @@ impl<'g> Search<'g> {
         let is_solved = self.rules.dynamic_bound && !is_pick && is_due;
         if is_solved {
             if margin < 0 {
-                let Some(least) = self.relaxed.solve(graph.width, now, self.target) else {
-                    self.solved_in_a_row = 0;
-                    return Err(true);
-                };
-                margin = i64::from(least);
+                match self.relaxed.solve(graph.width, now, self.target) {
+                    Ok(least) => margin = i64::from(least),
+                    Err(rank) => {
+                        self.solved_in_a_row = 0;
+                        if self.learns {
+                            self.last_reasons.clear();
+                            self.last_from = self.relaxed.explain(rank, now, &mut self.last_reasons);
+                        }
+                        return Err(true);
+                    }
+                }
             }
             self.solved_in_a_row += 1;
         }
@@ -411,6 +521,8 @@ impl<'g> Search<'g> {
             pick: NONE,
             margin,
             urgent: Urgent::NOTHING,
+            reasons: self.reasons.len() as u32,
+            from: 0,
         };
         self.add_children(&mut frame, is_solved);
         self.frames.push(frame);
@@ -447,6 +559,7 @@ impl<'g> Search<'g> {
             }
             if slot / graph.width > latest {
                 frame.is_timed = true;
+                self.reasons.push(Reason { instr, cycle: latest + 1 });
                 continue;
             }
             self.children.push(Child { instr, slot, latest });
@@ -457,6 +570,8 @@ impl<'g> Search<'g> {
             if child.slot <= idle {
                 self.children[kept] = child;
                 kept += 1;
+            } else if idle + 1 > self.times[child.instr as usize].earliest {
+                self.reasons.push(Reason { instr: child.instr, cycle: idle + 1 });
             }
         }
         self.children.truncate(kept);
@@ -464,7 +579,8 @@ impl<'g> Search<'g> {
     }
 
     /// Remember that the current state has failed.
-    fn remember(&mut self, is_timed: bool) {
+    fn remember(&mut self, frame: &Frame) {
+        let is_timed = frame.is_timed;
         if !self.rules.memory {
             return;
         }
@@ -474,6 +590,13 @@ impl<'g> Search<'g> {
         }
         if !is_timed {
             self.history.dead(self.set, &self.pending);
+            return;
+        }
+        if self.learns {
+            let target = self.target;
+            let reasons = self.reasons[frame.reasons as usize..].iter();
+            self.pending.extend(reasons.map(|reason| (reason.instr, target - reason.cycle)));
+            self.history.too_late(self.set, target - frame.from, target, &self.pending);
             return;
         }
         let graph = self.graph;
@@ -489,7 +612,7 @@ impl<'g> Search<'g> {
                 self.pending.push(((graph.len() + copy) as u32, self.target.saturating_sub(free)));
             }
         }
-        self.history.too_late(self.set, self.slots_left(), &self.pending);
+        self.history.too_late(self.set, self.slots_left(), u32::MAX, &self.pending);
     }
 }
 
@@ -591,7 +714,7 @@ impl Relaxed {
 
     /// Return the least number of cycles by which an instruction of the solution is early. `None` if there is no
     /// solution.
-    fn solve(&mut self, width: u32, now: u32, target: u32) -> Option<u32> {
+    fn solve(&mut self, width: u32, now: u32, target: u32) -> Result<u32, u32> {
         // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
         self.room.clear();
@@ -610,20 +733,84 @@ impl Relaxed {
             for link in &self.links[start as usize..end as usize] {
                 release = release.max(self.release[link.instr as usize] + link.cycles);
             }
-            if release > last {
-                return None;
-            }
             self.release[rank] = release;
+            if release > last {
+                return Err(rank as u32);
+            }
             let cycle = first_room(&self.room, release - now);
-            margin = margin.min(last.checked_sub(cycle + now)?);
+            margin = margin.min(last.checked_sub(cycle + now).ok_or(rank as u32)?);
             let is_full = width == 1 || {
                 self.taken[cycle as usize] += 1;
                 self.taken[cycle as usize] == width
             };
             self.room[cycle as usize / 64] &= !(u64::from(is_full) << (cycle % 64));
         }
-        Some(margin)
+        Ok(margin)
     }
+
+    /// Return why there is no solution after the instruction of a rank has failed: reasons, and the cycle from which on
+    /// they hold.
+    fn explain(&self, failed: u32, now: u32, reasons: &mut Vec<Reason>) -> u32 {
+        let failed = failed as usize;
+        let mut from = 0;
+        if self.release[failed] > self.jobs[failed].last {
+            self.explain_release(failed, self.jobs[failed].last + 1, now, reasons, &mut from);
+            return from;
+        }
+        // The last cycle with room before the first cycle of the failed one. All that are released after it have too few cycles.
+        let start = match last_room(&self.room, self.release[failed] - now) {
+            Some(cycle) => now + cycle + 1,
+            None => now,
+        };
+        for rank in self.left.iter().take_while(|&rank| rank <= failed) {
+            if self.release[rank] >= start {
+                self.explain_release(rank, start, now, reasons, &mut from);
+            }
+        }
+        from
+    }
+
+    /// Add the reasons for which the instruction of a rank is not released before a cycle.
+    fn explain_release(
+        &self,
+        mut rank: usize,
+        mut cycle: u32,
+        now: u32,
+        reasons: &mut Vec<Reason>,
+        from: &mut u32,
+    ) {
+        loop {
+            let Job { first, near, start, end, .. } = self.jobs[rank];
+            if first >= cycle || *from >= cycle {
+                return;
+            }
+            if now >= cycle {
+                *from = cycle;
+                return;
+            }
+            let links = near.iter().chain(&self.links[start as usize..end as usize]);
+            let mut holds = links.filter(|link| self.release[link.instr as usize] + link.cycles >= cycle);
+            let Some(link) = holds.next() else {
+                debug_assert!(false, "nothing delays rank {rank} until {cycle}");
+                return;
+            };
+            if self.left.contains(link.instr as usize) {
+                (rank, cycle) = (link.instr as usize, cycle - link.cycles);
+                continue;
+            }
+            let instr = self.by_latest[rank];
+            match reasons.iter_mut().find(|reason| reason.instr == instr) {
+                Some(reason) => reason.cycle = reason.cycle.max(cycle),
+                None => reasons.push(Reason { instr, cycle }),
+            }
+            return;
+        }
+    }
+}
+
+/// Return the last cycle before `before` that has room.
+fn last_room(room: &[u64], before: u32) -> Option<u32> {
+    (0..before).rev().find(|cycle| room[*cycle as usize / 64] >> (cycle % 64) & 1 == 1)
 }
 
 /// Return the dependences without those that follow from two others.
