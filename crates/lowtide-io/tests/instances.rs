@@ -79,6 +79,7 @@ fn rules_of_length() -> Vec<twopass::Rules> {
         twopass::Rules { dynamic_bound: false, ..all },
         twopass::Rules { no_idling: false, ..all },
         twopass::Rules { memory: false, ..all },
+        twopass::Rules { reasons: false, ..all },
         twopass::Rules { both_ends: false, ..all },
     ]
 }

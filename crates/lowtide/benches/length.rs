@@ -25,8 +25,16 @@ fn main() {
 }
 
 /// The rules, each of which can be left out.
-const RULES: [&str; 7] =
-    ["superiority", "forced-order", "windows", "dynamic-bound", "no-idling", "memory", "both-ends"];
+const RULES: [&str; 8] = [
+    "superiority",
+    "forced-order",
+    "windows",
+    "dynamic-bound",
+    "no-idling",
+    "memory",
+    "reasons",
+    "both-ends",
+];
 
 fn all_but(name: &str) -> Rules {
     Rules {
@@ -36,6 +44,7 @@ fn all_but(name: &str) -> Rules {
         dynamic_bound: name != "dynamic-bound",
         no_idling: name != "no-idling",
         memory: name != "memory",
+        reasons: name != "reasons",
         both_ends: name != "both-ends",
     }
 }

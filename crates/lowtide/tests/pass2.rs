@@ -234,10 +234,11 @@ fn rules(bits: u32) -> Rules {
         no_idling: is_on(4),
         memory: is_on(5),
         both_ends: is_on(6),
+        reasons: is_on(7),
     }
 }
 
-const ALL_RULES: u32 = 0x7f;
+const ALL_RULES: u32 = 0xff;
 
 /// Sets of rules that each region is asked with. All sets come up as regions pass.
 const SETS: u32 = 8;

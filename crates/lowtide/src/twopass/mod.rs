@@ -15,6 +15,8 @@ pub mod length;
 mod meter;
 mod prover;
 pub mod published;
+mod reasons;
+mod relaxed;
 mod search;
 pub(crate) mod timed;
 pub mod weighted;
@@ -47,6 +49,8 @@ pub struct Rules {
     pub no_idling: bool,
     /// Remember failed states.
     pub memory: bool,
+    /// Find out why states fail, so that more states are known to fail.
+    pub reasons: bool,
     /// Search from both ends of time, not only from the first instruction.
     pub both_ends: bool,
 }
@@ -60,6 +64,7 @@ impl Rules {
         dynamic_bound: true,
         no_idling: true,
         memory: true,
+        reasons: true,
         both_ends: true,
     };
 }

@@ -10,7 +10,7 @@
 //! become available. The search gives up a state if
 //! - an instruction can no longer issue in time (*ranges*: its release is beyond the target less its tail);
 //! - fewer instructions have been issued than every schedule has at that moment (`windows::sizes`);
-//! - a similar state has failed that was at least as well placed ([`History`]);
+//! - a similar state has failed, and for a reason that holds here ([`History`], [`reasons`]);
 //! - Rim and Jain's relaxed problem of all remaining instructions has no solution;
 //! - a bound that includes registers refutes it.
 //!
@@ -22,14 +22,16 @@
 //! with y before it. ∎ (The rule does not apply if y needs a unit that can make others wait.)
 
 use super::Rules;
-use super::history::{COSTS, History, Known, Pending};
+use super::history::{CLOCK, COSTS, History, Holds, Known, Pending};
 use super::meter::Meter;
-use super::timed::{Clock, Link, Timed};
+use super::reasons::{self, Failure, Reason};
+use super::relaxed::Relaxed;
+use super::timed::{Clock, Timed};
 use super::windows::Windows;
 use crate::analysis::walk::{Direction, Walk};
 use crate::bits::BitSet;
 use crate::budget::Effort;
-use crate::index::{InstrId, Rows};
+use crate::index::InstrId;
 use crate::random::Random;
 use crate::verdict::Verdict;
 
@@ -44,14 +46,14 @@ struct Child {
 
 /// The times of an instruction that every look at it needs, in one place.
 #[derive(Clone, Copy, Debug, Default)]
-struct Times {
+pub(crate) struct Times {
     /// The first cycle in which the operands that have been issued are available.
-    available: u32,
+    pub(crate) available: u32,
     /// The first and the last cycle for the current target.
-    earliest: u32,
-    latest: u32,
+    pub(crate) earliest: u32,
+    pub(crate) latest: u32,
     /// The rank in the relaxed problem.
-    rank: u32,
+    pub(crate) rank: u32,
 }
 
 /// A state whose children are being tried.
@@ -70,17 +72,8 @@ struct Frame {
     /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if negative.
     margin: i64,
     urgent: Urgent,
-    /// Why its children have failed: the reasons from here on, up to where the next frame's start.
+    /// Why children have failed: the reasons from here on, up to where the next frame's start.
     reasons: u32,
-    /// The cycle from which on the reasons hold.
-    from: u32,
-}
-
-/// A reason for a failure: an instruction cannot issue before a cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Reason {
-    instr: u32,
-    cycle: u32,
 }
 
 /// The known facts about the relaxed problem of a state.
@@ -146,19 +139,18 @@ pub(crate) struct Search<'g> {
     frames: Vec<Frame>,
     children: Vec<Child>,
     pending: Vec<Pending>,
-    /// The reasons of all frames, and those of the last failure with the cycle from which on they hold.
+    /// Whether to find out why states fail.
+    learns: bool,
+    /// The reasons of all frames, and the last failure.
     reasons: Vec<Reason>,
-    last_reasons: Vec<Reason>,
-    last_from: u32,
-    /// The cycles from an instruction to those that wait for it, during a look at them. Otherwise 0.
+    failure: Failure,
+    /// The cycles from an instruction to those that wait for it, while its reasons are converted. Otherwise 0.
     waits: Vec<u32>,
     relaxed: Relaxed,
     /// How often in a row the relaxed problem had a solution.
     solved_in_a_row: u32,
     /// The cost of a path, if it depends on more than single moments.
     pub(crate) meter: Option<Meter<'g>>,
-    /// Whether the search finds out why states fail.
-    learns: bool,
     /// Whether the last run gave up a state for lack of time.
     pub(crate) is_timed: bool,
     /// States so far, in all runs.
@@ -185,14 +177,13 @@ impl<'g> Search<'g> {
             frames: Vec::new(),
             children: Vec::new(),
             pending: Vec::new(),
+            learns: false,
             reasons: Vec::new(),
-            last_reasons: Vec::new(),
-            last_from: 0,
+            failure: Failure::default(),
             waits: vec![0; graph.len()],
             relaxed: Relaxed::new(graph),
             solved_in_a_row: 0,
             meter: None,
-            learns: false,
             is_timed: false,
             nodes: 0,
         }
@@ -229,11 +220,6 @@ impl<'g> Search<'g> {
     /// Search for a schedule that meets the target, in at most `most` states.
     pub(crate) fn run(&mut self, most: u64, effort: &mut Effort) -> Verdict<Vec<InstrId>> {
         self.restart();
-        self.learns = self.rules.memory
-            && self.graph.width == 1
-            && self.clock.free().is_empty()
-            && self.meter.is_none()
-            && std::env::var("NOLEARN").is_err();
         let end = self.nodes.saturating_add(most.min(effort.steps));
         let before = self.nodes;
         let verdict = match self.examine(false, -1) {
@@ -262,6 +248,7 @@ impl<'g> Search<'g> {
         self.set = 0;
         self.frames.clear();
         self.reasons.clear();
+        self.learns = self.rules.reasons && self.clock.free().is_empty() && self.meter.is_none();
         self.children.clear();
         if let Some(meter) = &mut self.meter {
             meter.restart();
@@ -291,13 +278,12 @@ impl<'g> Search<'g> {
                 let cycle = self.clock.slot / self.graph.width;
                 if self.needed.get(cycle as usize).is_some_and(|&needed| needed as usize > issued) {
                     let first = self.needed.partition_point(|&needed| needed as usize <= issued) as u32;
-                    too_late = too_late.min(first.saturating_sub(1));
+                    too_late = too_late.min((first * self.graph.width).saturating_sub(1));
                 }
                 // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
                 let width = self.graph.width;
                 let margin = margin - i64::from(self.clock.slot / width - slot / width);
-                let fits = too_late == NONE;
-                let examined = if fits { self.examine(is_pick, margin) } else { Err(true) };
+                let examined = if too_late == NONE { self.examine(is_pick, margin) } else { Err(true) };
                 match examined {
                     Ok(relaxation) => {
                         self.walk.push(child.instr);
@@ -306,14 +292,13 @@ impl<'g> Search<'g> {
                     }
                     Err(is_timed) => {
                         self.take_back(child.instr, slot, log);
+                        if is_timed && too_late == NONE {
+                            self.pass_on(child.instr, child.slot);
+                        } else if is_timed {
+                            self.blame(child.instr, too_late);
+                        }
                         if let Some(frame) = self.frames.last_mut() {
                             frame.is_timed |= is_timed;
-                        }
-                        if self.learns && is_timed {
-                            match fits {
-                                true => self.pass_on(child.instr, child.slot),
-                                false => self.blame(child.instr, too_late),
-                            }
                         }
                     }
                 }
@@ -321,9 +306,8 @@ impl<'g> Search<'g> {
                 let frame = *frame;
                 self.remember(&frame);
                 self.frames.pop();
-                self.last_reasons.clear();
-                self.last_reasons.extend(self.reasons.drain(frame.reasons as usize..));
-                self.last_from = frame.from;
+                self.failure.clear();
+                self.failure.reasons.extend(self.reasons.drain(frame.reasons as usize..));
                 self.children.truncate(frame.start as usize);
                 let Some(parent) = self.frames.last_mut() else {
                     self.is_timed = frame.is_timed;
@@ -331,11 +315,11 @@ impl<'g> Search<'g> {
                 };
                 parent.is_timed |= frame.is_timed;
                 if let Some(&instr) = self.walk.trail().last() {
-                    let cycle = self.clock.slot - 1;
+                    let slot = self.clock.slot - 1;
                     self.walk.pop();
                     self.take_back(instr, frame.slot, frame.log);
-                    if self.learns && frame.is_timed {
-                        self.pass_on(instr, cycle);
+                    if frame.is_timed {
+                        self.pass_on(instr, slot);
                     }
                 }
             }
@@ -343,9 +327,8 @@ impl<'g> Search<'g> {
         Verdict::No(())
     }
 
-    /// Issue an instruction, without the walk. If another one then has too little time (*ranges*), return a cycle of issue
-    /// from which on that is so; otherwise [`NONE`].
-    /// `latest_of_others` is the earliest last cycle of the other ready instructions.
+    /// Issue an instruction, without the walk. If another one then has too little time (*ranges*), return the slot from
+    /// which on that is so, otherwise [`NONE`]. `latest_of_others` is the earliest last cycle of the other ready instructions.
     ///
     /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of other
     /// instructions change only for those that wait for this one. One of these that is not yet ready is out of
@@ -362,7 +345,10 @@ impl<'g> Search<'g> {
         self.set ^= self.numbers[instr as usize];
         self.reached.remove(instr);
         let now = self.clock.slot / graph.width;
-        let mut too_late = if now <= latest_of_others { NONE } else { latest_of_others };
+        let mut too_late = NONE;
+        if now > latest_of_others {
+            too_late = (latest_of_others + 1) * graph.width - 1;
+        }
         for link in graph.next.row(instr as usize) {
             let times = &mut self.times[link.instr as usize];
             let available = cycle + link.cycles;
@@ -372,53 +358,54 @@ impl<'g> Search<'g> {
                 self.reached.insert(link.instr);
             }
             if available.max(now) > times.latest {
-                too_late = too_late.min((times.latest + 1).saturating_sub(link.cycles.max(1)));
+                let by_clock = (times.latest + 1) * graph.width - 1;
+                let by_wait = (times.latest + 1).saturating_sub(link.cycles) * graph.width;
+                too_late = too_late.min(by_clock.min(by_wait));
             }
         }
         too_late
     }
 
-    /// Add a reason for the failure of the current state: an instruction cannot issue before a cycle.
-    fn blame(&mut self, instr: u32, cycle: u32) {
+    /// Add a reason for the failure of the current state: an instruction cannot issue before a slot.
+    fn blame(&mut self, instr: u32, slot: u32) {
         let Some(frame) = self.frames.last() else { return };
-        if cycle <= frame.from || cycle <= self.times[instr as usize].earliest {
-            return;
-        }
-        match self.reasons[frame.reasons as usize..].iter_mut().find(|reason| reason.instr == instr) {
-            Some(reason) => reason.cycle = reason.cycle.max(cycle),
-            None => self.reasons.push(Reason { instr, cycle }),
+        if self.learns && slot > self.times[instr as usize].earliest * self.graph.width {
+            reasons::add(&mut self.reasons, frame.reasons as usize, Reason { instr, slot });
         }
     }
 
-    /// Convert the reasons of a failed state to those of the state before, in which an instruction was issued in a
-    /// cycle.
-    fn pass_on(&mut self, instr: u32, cycle: u32) {
-        let graph = self.graph;
-        // The cycle of issue from which on all reasons hold.
-        let mut late = self.last_from.saturating_sub(1);
+    /// Convert the last failure to reasons of the state before, in which an instruction was issued in a slot.
+    fn pass_on(&mut self, instr: u32, slot: u32) {
+        if !self.learns {
+            return;
+        }
+        let (graph, width) = (self.graph, self.graph.width);
         for link in graph.next.row(instr as usize) {
             self.waits[link.instr as usize] = link.cycles;
         }
-        let reasons = std::mem::take(&mut self.last_reasons);
-        for reason in &reasons {
-            let wait = self.waits[reason.instr as usize].max(1);
-            let needed = reason.cycle.saturating_sub(wait);
-            if needed <= late {
+        // The slot from which on the instruction is too late.
+        let mut late = self.failure.from.saturating_sub(1);
+        for number in 0..self.failure.reasons.len() {
+            let reason = self.failure.reasons[number];
+            let by_clock = reason.slot.saturating_sub(1);
+            let wait = self.waits[reason.instr as usize];
+            let by_wait = reason.slot.div_ceil(width).saturating_sub(wait) * width;
+            let is_wait = by_wait < by_clock && by_wait <= slot;
+            if by_clock.min(by_wait) <= late {
                 continue;
             }
-            let available = self.times[reason.instr as usize].available;
-            let is_own = wait > 1 && needed <= cycle;
-            if available >= reason.cycle && !is_own {
-                self.blame(reason.instr, reason.cycle);
+            if is_wait {
+                late = by_wait;
+            } else if self.times[reason.instr as usize].available * width >= reason.slot {
+                self.blame(reason.instr, reason.slot);
             } else {
-                debug_assert!(needed <= cycle, "{reason:?} does not hold: {available} {cycle}");
-                late = needed;
+                late = by_clock;
             }
         }
         for link in graph.next.row(instr as usize) {
             self.waits[link.instr as usize] = 0;
         }
-        self.last_reasons = reasons;
+        debug_assert!(late <= slot, "{instr} in {slot}, not before {late}: {:?}", self.failure);
         self.blame(instr, late);
     }
 
@@ -442,10 +429,6 @@ impl<'g> Search<'g> {
         self.log.truncate(log as usize);
     }
 
-    fn slots_left(&self) -> u32 {
-        self.target * self.graph.width - self.clock.slot.min(self.target * self.graph.width)
-    }
-
     /// Return what is known of the relaxed problem if the current state has to be searched. Otherwise return
     /// whether it is given up for lack of time.
     ///
@@ -458,28 +441,29 @@ impl<'g> Search<'g> {
         let graph = self.graph;
         let now = self.clock.slot / graph.width;
         if self.rules.memory {
-            let (times, target, free) = (&self.times, self.target, self.clock.free());
+            let (times, free, width) = (&self.times, self.clock.free(), graph.width);
+            let (slot, end) = (self.clock.slot, self.target * width);
             let meter = &self.meter;
             let slack = |what: u32| {
                 let when = match (times.get(what as usize), what.checked_sub(COSTS)) {
                     (Some(times), _) => times.available.max(times.earliest),
+                    (None, None) if what == CLOCK => 0,
                     (None, None) => free[what as usize - times.len()],
                     (None, Some(part)) => {
                         return meter.as_ref().and_then(|meter| meter.left().nth(part as usize)).unwrap_or(0);
                     }
                 };
-                target.saturating_sub(when.max(now))
+                end.saturating_sub(slot.max(when * width))
             };
-            match self.history.look_up(self.set, self.slots_left(), target, slack) {
+            match self.history.look_up(self.set, self.target, slack) {
                 Known::Nothing => {}
                 Known::TooLate(record) => {
+                    self.failure.clear();
                     if self.learns {
-                        self.last_reasons.clear();
                         let pending = self.history.pending(record);
-                        self.last_reasons.extend(
-                            pending.map(|(instr, slack)| Reason { instr, cycle: target - slack }),
-                        );
-                        self.last_from = target.saturating_sub(self.history.slots(record));
+                        let reasons =
+                            pending.map(|(instr, slack)| Reason { instr, slot: end.saturating_sub(slack) });
+                        self.failure.reasons.extend(reasons);
                     }
                     return Err(true);
                 }
@@ -496,9 +480,9 @@ impl<'g> Search<'g> {
                     Ok(least) => margin = i64::from(least),
                     Err(rank) => {
                         self.solved_in_a_row = 0;
+                        self.failure.clear();
                         if self.learns {
-                            self.last_reasons.clear();
-                            self.last_from = self.relaxed.explain(rank, now, &mut self.last_reasons);
+                            self.relaxed.explain(rank, graph.width, now, &mut self.failure);
                         }
                         return Err(true);
                     }
@@ -522,7 +506,6 @@ impl<'g> Search<'g> {
             margin,
             urgent: Urgent::NOTHING,
             reasons: self.reasons.len() as u32,
-            from: 0,
         };
         self.add_children(&mut frame, is_solved);
         self.frames.push(frame);
@@ -559,7 +542,7 @@ impl<'g> Search<'g> {
             }
             if slot / graph.width > latest {
                 frame.is_timed = true;
-                self.reasons.push(Reason { instr, cycle: latest + 1 });
+                self.reasons.push(Reason { instr, slot: (latest + 1) * graph.width });
                 continue;
             }
             self.children.push(Child { instr, slot, latest });
@@ -570,8 +553,8 @@ impl<'g> Search<'g> {
             if child.slot <= idle {
                 self.children[kept] = child;
                 kept += 1;
-            } else if idle + 1 > self.times[child.instr as usize].earliest {
-                self.reasons.push(Reason { instr: child.instr, cycle: idle + 1 });
+            } else if idle + 1 > self.times[child.instr as usize].earliest * graph.width {
+                self.reasons.push(Reason { instr: child.instr, slot: idle + 1 });
             }
         }
         self.children.truncate(kept);
@@ -580,7 +563,6 @@ impl<'g> Search<'g> {
 
     /// Remember that the current state has failed.
     fn remember(&mut self, frame: &Frame) {
-        let is_timed = frame.is_timed;
         if !self.rules.memory {
             return;
         }
@@ -588,265 +570,44 @@ impl<'g> Search<'g> {
         if let Some(meter) = &self.meter {
             self.pending.extend((COSTS..).zip(meter.left()));
         }
-        if !is_timed {
-            self.history.dead(self.set, &self.pending);
-            return;
-        }
-        if self.learns {
-            let target = self.target;
-            let reasons = self.reasons[frame.reasons as usize..].iter();
-            self.pending.extend(reasons.map(|reason| (reason.instr, target - reason.cycle)));
-            self.history.too_late(self.set, target - frame.from, target, &self.pending);
-            return;
-        }
-        let graph = self.graph;
-        let now = self.clock.slot / graph.width;
-        for instr in self.reached.iter() {
-            let available = self.times[instr].available;
-            if available > now {
-                self.pending.push((instr as u32, self.target.saturating_sub(available)));
+        let holds = match (frame.is_timed, self.learns) {
+            (false, _) => Holds::Always,
+            (true, true) => {
+                self.add_reasons(frame);
+                Holds::UpTo(self.target)
             }
-        }
-        for (copy, &free) in self.clock.free().iter().enumerate() {
-            if free > now {
-                self.pending.push(((graph.len() + copy) as u32, self.target.saturating_sub(free)));
-            }
-        }
-        self.history.too_late(self.set, self.slots_left(), u32::MAX, &self.pending);
-    }
-}
-
-/// Rim and Jain's relaxed problem of the remaining instructions: [`crate::analysis::length_bound`] has the
-/// proof.
-struct Relaxed {
-    /// For each instruction, the instructions to wait for. Dependences that follow from others are left out.
-    needed: Rows<Link>,
-    /// The instructions by their last cycles. The rank of each is its place in this order. Whoever waits for an
-    /// instruction has a higher rank.
-    by_latest: Vec<u32>,
-    rank: Vec<u32>,
-    /// The rest is by rank: the instructions, and their dependences on lower ranks that have no room in [`Job`].
-    jobs: Vec<Job>,
-    links: Vec<Link>,
-    /// The remaining instructions.
-    left: BitSet,
-    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others. The last one is 0.
-    release: Vec<u32>,
-    /// The cycles from now on that have room, and the slots taken.
-    room: Vec<u64>,
-    taken: Vec<u32>,
-}
-
-/// An instruction of the relaxed problem.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    /// Its first and last cycle.
-    first: u32,
-    last: u32,
-    /// The first dependences, here because loops of few turns are slow. If there are fewer, the others are on a rank
-    /// beyond all instructions that is always released.
-    near: [Link; NEAR],
-    /// The range of the others in [`Relaxed::links`].
-    start: u32,
-    end: u32,
-}
-
-const NEAR: usize = 3;
-
-impl Relaxed {
-    fn new(graph: &Timed) -> Self {
-        let needed = needed_links(graph);
-        Relaxed {
-            by_latest: graph.topological().collect(),
-            rank: vec![0; graph.len()],
-            jobs: Vec::with_capacity(graph.len()),
-            links: Vec::with_capacity(needed.items().len()),
-            needed,
-            left: BitSet::new(graph.len()),
-            release: vec![0; graph.len() + 1],
-            room: Vec::new(),
-            taken: Vec::new(),
-        }
-    }
-
-    /// Set the first and last cycles. All instructions are open then.
-    fn restart(&mut self, times: &mut [Times]) {
-        // An instruction is never later than those that wait for it. Of equals, the first one stays first, so the
-        // order stays topological.
-        self.by_latest.sort_by_key(|&instr| times[instr as usize].latest);
-        for (rank, &instr) in self.by_latest.iter().enumerate() {
-            self.rank[instr as usize] = rank as u32;
-            times[instr as usize].rank = rank as u32;
-        }
-        self.jobs.clear();
-        self.links.clear();
-        for (rank, &instr) in self.by_latest.iter().enumerate() {
-            let Times { earliest, latest, .. } = times[instr as usize];
-            let start = self.links.len() as u32;
-            let mut near = [Link { instr: self.rank.len() as u32, cycles: 0 }; NEAR];
-            for (number, link) in self.needed.row(instr as usize).iter().enumerate() {
-                let before = self.rank[link.instr as usize];
-                debug_assert!((before as usize) < rank, "{instr} before {}", link.instr);
-                let link = Link { instr: before, cycles: link.cycles };
-                match near.get_mut(number) {
-                    Some(place) => *place = link,
-                    None => self.links.push(link),
-                }
-            }
-            let end = self.links.len() as u32;
-            self.jobs.push(Job { first: earliest, last: latest, near, start, end });
-        }
-        self.left.fill();
-    }
-
-    /// Mark an instruction as issued in a cycle.
-    #[inline]
-    fn issue(&mut self, instr: u32, cycle: u32) {
-        self.flip(instr);
-        self.release[self.rank[instr as usize] as usize] = cycle;
-    }
-
-    /// Mark an instruction as issued, or as open again.
-    #[inline]
-    fn flip(&mut self, instr: u32) {
-        self.left.toggle(self.rank[instr as usize]);
-    }
-
-    /// Return the least number of cycles by which an instruction of the solution is early. `None` if there is no
-    /// solution.
-    fn solve(&mut self, width: u32, now: u32, target: u32) -> Result<u32, u32> {
-        // (The cycle after the target always has room.)
-        let cycles = target.saturating_sub(now) as usize + 1;
-        self.room.clear();
-        self.room.resize(cycles / 64 + 1, u64::MAX);
-        if width > 1 {
-            self.taken.clear();
-            self.taken.resize(cycles + 1, 0);
-        }
-        let mut margin = u32::MAX;
-        for rank in self.left.iter() {
-            let Job { first, last, near, start, end } = self.jobs[rank];
-            let mut release = first.max(now);
-            for link in near {
-                release = release.max(self.release[link.instr as usize] + link.cycles);
-            }
-            for link in &self.links[start as usize..end as usize] {
-                release = release.max(self.release[link.instr as usize] + link.cycles);
-            }
-            self.release[rank] = release;
-            if release > last {
-                return Err(rank as u32);
-            }
-            let cycle = first_room(&self.room, release - now);
-            margin = margin.min(last.checked_sub(cycle + now).ok_or(rank as u32)?);
-            let is_full = width == 1 || {
-                self.taken[cycle as usize] += 1;
-                self.taken[cycle as usize] == width
-            };
-            self.room[cycle as usize / 64] &= !(u64::from(is_full) << (cycle % 64));
-        }
-        Ok(margin)
-    }
-
-    /// Return why there is no solution after the instruction of a rank has failed: reasons, and the cycle from which on
-    /// they hold.
-    fn explain(&self, failed: u32, now: u32, reasons: &mut Vec<Reason>) -> u32 {
-        let failed = failed as usize;
-        let mut from = 0;
-        if self.release[failed] > self.jobs[failed].last {
-            self.explain_release(failed, self.jobs[failed].last + 1, now, reasons, &mut from);
-            return from;
-        }
-        // The last cycle with room before the first cycle of the failed one. All that are released after it have too few cycles.
-        let start = match last_room(&self.room, self.release[failed] - now) {
-            Some(cycle) => now + cycle + 1,
-            None => now,
-        };
-        for rank in self.left.iter().take_while(|&rank| rank <= failed) {
-            if self.release[rank] >= start {
-                self.explain_release(rank, start, now, reasons, &mut from);
-            }
-        }
-        from
-    }
-
-    /// Add the reasons for which the instruction of a rank is not released before a cycle.
-    fn explain_release(
-        &self,
-        mut rank: usize,
-        mut cycle: u32,
-        now: u32,
-        reasons: &mut Vec<Reason>,
-        from: &mut u32,
-    ) {
-        loop {
-            let Job { first, near, start, end, .. } = self.jobs[rank];
-            if first >= cycle || *from >= cycle {
-                return;
-            }
-            if now >= cycle {
-                *from = cycle;
-                return;
-            }
-            let links = near.iter().chain(&self.links[start as usize..end as usize]);
-            let mut holds = links.filter(|link| self.release[link.instr as usize] + link.cycles >= cycle);
-            let Some(link) = holds.next() else {
-                debug_assert!(false, "nothing delays rank {rank} until {cycle}");
-                return;
-            };
-            if self.left.contains(link.instr as usize) {
-                (rank, cycle) = (link.instr as usize, cycle - link.cycles);
-                continue;
-            }
-            let instr = self.by_latest[rank];
-            match reasons.iter_mut().find(|reason| reason.instr == instr) {
-                Some(reason) => reason.cycle = reason.cycle.max(cycle),
-                None => reasons.push(Reason { instr, cycle }),
-            }
-            return;
-        }
-    }
-}
-
-/// Return the last cycle before `before` that has room.
-fn last_room(room: &[u64], before: u32) -> Option<u32> {
-    (0..before).rev().find(|cycle| room[*cycle as usize / 64] >> (cycle % 64) & 1 == 1)
-}
-
-/// Return the dependences without those that follow from two others.
-fn needed_links(graph: &Timed) -> Rows<Link> {
-    let mut rows = Rows::with_capacity(graph.len(), graph.prev.items().len());
-    // The most cycles by way of another instruction, for the instructions before the current one.
-    let mut around: Vec<Option<u32>> = vec![None; graph.len()];
-    for instr in 0..graph.len() {
-        let row = graph.prev.row(instr);
-        let ways = |action: &mut dyn FnMut(u32, u32)| {
-            for last in row {
-                for first in graph.prev.row(last.instr as usize) {
-                    action(first.instr, first.cycles + last.cycles);
-                }
+            (true, false) => {
+                self.add_pending();
+                Holds::ForAllTargets
             }
         };
-        ways(&mut |other, cycles| around[other as usize] = around[other as usize].max(Some(cycles)));
-        for link in row.iter().filter(|link| around[link.instr as usize] < Some(link.cycles)) {
-            rows.push(*link);
-        }
-        rows.end_row();
-        ways(&mut |other, _| around[other as usize] = None);
+        self.history.add(self.set, holds, &self.pending);
     }
-    rows
-}
 
-/// Return the first cycle from `from` on that has room.
-#[inline]
-fn first_room(room: &[u64], from: u32) -> u32 {
-    let mut number = from as usize / 64;
-    let mut word = room[number] & u64::MAX << (from % 64);
-    while word == 0 {
-        number += 1;
-        word = room[number];
+    /// Add all reasons of a frame to those of a record.
+    fn add_reasons(&mut self, frame: &Frame) {
+        let (width, end) = (self.graph.width, self.target * self.graph.width);
+        for &Reason { instr, slot } in &self.reasons[frame.reasons as usize..] {
+            let Times { available, earliest, .. } = self.times[instr as usize];
+            debug_assert!(
+                slot <= self.clock.slot.max(available.max(earliest) * width),
+                "no reason: {instr} in {slot}"
+            );
+            self.pending.push((instr, end - slot));
+        }
     }
-    number as u32 * 64 + word.trailing_zeros()
+
+    /// Add the clock, and all pending results and units of the current state, to those of a record.
+    fn add_pending(&mut self) {
+        let (width, end) = (self.graph.width, self.target * self.graph.width);
+        let now = self.clock.slot / width;
+        self.pending.push((CLOCK, end.saturating_sub(self.clock.slot)));
+        let reached = self.reached.iter().map(|instr| (instr, self.times[instr].available));
+        let units = (self.graph.len()..).zip(self.clock.free().iter().copied());
+        for (what, cycle) in reached.chain(units).filter(|&(_, cycle)| cycle > now) {
+            self.pending.push((what as u32, end.saturating_sub(cycle * width)));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -862,6 +623,7 @@ mod tests {
             dynamic_bound: is_on(1),
             no_idling: is_on(2),
             windows: is_on(3),
+            reasons: is_on(4),
             ..Rules::ALL
         }
     }
@@ -879,7 +641,7 @@ mod tests {
             let known = case.small.order_within(&case.limits, &mut own).expect("one exists");
             let has_units = (0..graphs[0].len() as u32).any(|instr| graphs[0].needs_units(instr));
             for (end, bits) in
-                (0..if has_units { 1 } else { 2 }).flat_map(|end| (0..16).map(move |b| (end, b)))
+                (0..if has_units { 1 } else { 2 }).flat_map(|end| (0..32).map(move |b| (end, b)))
             {
                 let rules = rules(bits);
                 let mut windows = Windows::new(&case.region, &graphs[0], &case.limits, &known);

@@ -265,6 +265,8 @@ impl<'a> Pass<'a> {
             // An earlier instruction can prolong the lives of others, even if it frees something.
             no_idling: !is_sum,
             memory: !is_sum || highest_sum <= u64::from(u32::MAX),
+            // Targets rise, and reasons would hold for none but the current one.
+            reasons: false,
             ..Rules::ALL
         };
         let least = self.least.clone();
