@@ -679,4 +679,55 @@ mod tests {
         println!("{cases} regions: {found} times found, {impossible} times impossible");
         assert!(found > 60_000 && impossible > 30_000, "{found} {impossible}");
     }
+
+    /// In larger regions, where more states fail for a reason. Targets come in any order, since reasons hold for some of
+    /// them only.
+    #[test]
+    fn reasons_save_states_and_change_no_verdict() {
+        let mut random = Random::new(5);
+        let mut own = Random::new(6);
+        let (mut asked, mut saved, mut states) = (0, 0, [0; 2]);
+        for case in Case::all(2_000..3_000, 11, 0, &mut random) {
+            let graphs = case.graphs();
+            if (0..graphs[0].len() as u32).any(|instr| graphs[0].needs_units(instr)) {
+                continue; // There are no reasons then.
+            }
+            let lowest = case.lowest_target().max(case.optimum.saturating_sub(4));
+            let mut targets: Vec<u32> = (lowest..=case.optimum).collect();
+            (1..targets.len()).for_each(|place| targets.swap(place, own.below(place + 1)));
+            for graph in &graphs {
+                let nodes = [true, false].map(|reasons| {
+                    let mut search = Search::new(graph, Rules { reasons, ..Rules::ALL });
+                    for &target in &targets {
+                        let first: Vec<u32> = graph.head.clone();
+                        let last: Vec<u32> = graph.tail.iter().map(|tail| target - 1 - tail).collect();
+                        match graph.direction {
+                            Direction::TopDown => search.aim(target, &first, &last),
+                            Direction::BottomUp => {
+                                let mirror = |cycles: &[u32]| {
+                                    cycles.iter().map(|cycle| target - 1 - cycle).collect::<Vec<u32>>()
+                                };
+                                search.aim(target, &mirror(&last), &mirror(&first));
+                            }
+                        }
+                        let verdict = search.run(u64::MAX, &mut { Effort::UNBOUNDED });
+                        let expected = target >= case.optimum;
+                        assert_eq!(
+                            verdict.is_yes(),
+                            expected,
+                            "target {target} of {}: {}",
+                            case.optimum,
+                            case.text()
+                        );
+                        asked += 1;
+                    }
+                    search.nodes
+                });
+                saved += u32::from(nodes[0] < nodes[1]);
+                states = [states[0] + nodes[0], states[1] + nodes[1]];
+            }
+        }
+        println!("{asked} targets, {states:?} states with and without reasons, fewer in {saved} searches");
+        assert!(asked > 20_000 && saved > 400 && states[0] < states[1], "{asked} {saved} {states:?}");
+    }
 }
