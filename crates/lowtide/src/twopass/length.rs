@@ -282,7 +282,7 @@ impl<'a> Pass<'a> {
             let limits = &self.limits;
             edges.extend(
                 self.effort
-                    .with_share(2, |share| forced_order(region, &mut closure, limits, &known, 1, share))?,
+                    .with_share(4, |share| forced_order(region, &mut closure, limits, &known, 1, share))?,
             );
         }
         Part::with_dependences(region, &edges, &self.answer.order)
