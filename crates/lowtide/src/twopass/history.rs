@@ -1,15 +1,16 @@
 //! Failed states of the search for a short schedule (paper 2's history-based domination, with latencies).
 //!
 //! States with the same issued instructions are *similar*. A record says that every similar state has failed in which
-//! certain instructions cannot issue before certain slots: the reasons of a failure ([`reasons`](super::reasons)). Slots are counted from the
-//! target.
+//! certain instructions cannot issue before certain slots: the reasons of a failure ([`reasons`](super::reasons)).
+//! Slots are counted from the target.
 //!
-//! Where no reasons are known (units can make instructions wait, or a path has a cost), a record has the whole state: the clock, every pending operand and
-//! every busy unit. If a state has no path to the end within the target, neither has a similar state that is no better placed. That holds for every target, since all times are counted
-//! from the target. If a path has a cost ([`Meter`](super::meter::Meter)), the remaining budget is compared like the available times.
+//! Where no reasons are known (units can make instructions wait, or a path has a cost), a record has the whole state:
+//! the clock, every pending operand and every busy unit. If a state has no path to the end within the target, neither
+//! has a similar state that is no better placed. That holds for every target, since all times are counted from it. If
+//! a path has a cost ([`Meter`](super::meter::Meter)), the remaining budget is compared like the available times.
 //!
-//! If nothing below a failed state was given up for lack of time, the state has failed because of its registers, whatever
-//! the times and the target.
+//! If nothing below a failed state was given up for lack of time, the state has failed because of its registers,
+//! whatever the times and the target.
 
 use rustc_hash::FxHashMap;
 
@@ -269,7 +270,7 @@ mod tests {
                         assert!(history.pending(record).all(|(what, slack)| own(what) <= slack));
                     }
                     Known::Nothing => {
-                        assert!(!is_dead && !is_late, "{set} {slots_left} {pending:?} after {all:?}")
+                        assert!(!is_dead && !is_late, "{set} {slots_left} {pending:?} after {all:?}");
                     }
                 }
                 late += u32::from(matches!(known, Known::TooLate(_)));
