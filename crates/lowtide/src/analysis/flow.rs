@@ -35,9 +35,11 @@
 //!   limit, or when the effort is spent, and still give a bound.
 
 use super::closure::Closure;
+use super::contraction::contract;
+use super::last_uses::{LastUses, class_values, nearest_ancestors};
 use crate::bits::BitSet;
 use crate::budget::Effort;
-use crate::index::{ClassId, InstrId, ValueId};
+use crate::index::{ClassId, ValueId};
 use crate::region::Region;
 
 /// A capacity that no flow reaches: more than the weight of all values together.
@@ -95,8 +97,8 @@ impl NetworkBuilder {
         self.connections.dedup_by(|next, kept| {
             let same = (next.low, next.high) == (kept.low, kept.high);
             if same {
-                kept.up = (kept.up + next.up).min(UNLIMITED);
-                kept.down = (kept.down + next.down).min(UNLIMITED);
+                kept.up = kept.up.saturating_add(next.up).min(UNLIMITED);
+                kept.down = kept.down.saturating_add(next.down).min(UNLIMITED);
             }
             same
         });
@@ -398,55 +400,46 @@ impl<'a> DownsetMin<'a> {
         weights: Weights,
         live: impl Fn(ValueId) -> u32,
     ) -> Self {
-        let mut last_uses = LastUses::new(region, closure);
         let mut kept = kept_instrs(region, class);
         if weights.inside + weights.outside > 0 {
             kept.fill();
         }
-        let mut node_of = vec![LEFT_OUT; region.len()];
-        let mut nodes = 2;
-        for instr in kept.instrs() {
-            node_of[instr.index()] = nodes;
-            nodes += 1;
-        }
-        let mut builder = NetworkBuilder::default();
-        for instr in kept.instrs() {
-            let node = node_of[instr.index()];
-            nearest_ancestors(closure, &kept, instr, &mut last_uses.scratch, |ancestor| {
-                builder.arc(node, node_of[ancestor.index()], UNLIMITED);
-            });
-        }
+        let mut nodes = Nodes::separate(region, &kept);
+        let mut builder = nodes.connect(region, class, closure, &kept, |id| {
+            let live = live(id);
+            live * region.values()[id.index()].weight
+        });
         for instr in kept.instrs() {
             if weights.outside > 0 {
-                builder.arc(SOURCE, node_of[instr.index()], weights.outside);
+                builder.arc(SOURCE, nodes.of[instr.index()], weights.outside);
             }
             if weights.inside > 0 {
-                builder.arc(node_of[instr.index()], SINK, weights.inside);
+                builder.arc(nodes.of[instr.index()], SINK, weights.inside);
             }
         }
-        let mut constant = weights.live * region.through(class);
-        for id in class_values(region, class).filter(|&id| live(id) > 0) {
-            let value = &region.values()[id.index()];
-            let weight = live(id) * value.weight;
-            let from = value.def.map_or(SOURCE, |def| node_of[def.index()]);
-            if value.live_out {
-                match value.def {
-                    Some(_) => builder.arc(from, SINK, weight),
-                    None => constant += weight,
-                }
-                continue;
-            }
-            match last_uses.of(id) {
-                [only] => builder.arc(from, node_of[only.index()], weight),
-                several => {
-                    builder.arc(from, nodes, weight);
-                    for instr in several {
-                        builder.arc(nodes, node_of[instr.index()], UNLIMITED);
-                    }
-                    nodes += 1;
-                }
-            }
-        }
+        let live_out = class_values(region, class).filter(|id| is_always_live(region, *id));
+        let constant = weights.live * region.through(class)
+            + live_out.map(|id| live(id) * region.values()[id.index()].weight).sum::<u32>();
+        Self::of(region, nodes, builder, constant)
+    }
+
+    /// Prepare the network for the pressure of one class and for questions about some instructions. The sides of all others must follow from
+    /// the dependences on these. See [`contraction`](super::contraction).
+    pub(crate) fn about(region: &'a Region, class: ClassId, closure: &Closure, named: &BitSet) -> Self {
+        let mut kept = kept_instrs(region, class);
+        kept.unite(named);
+        let mut nodes = Nodes::separate(region, &kept);
+        contract(region, class, closure, &kept, named, &mut nodes.of);
+        nodes.number_anew();
+        let weight = |id: ValueId| region.values()[id.index()].weight;
+        let builder = nodes.connect(region, class, closure, &kept, weight);
+        let live_out = class_values(region, class).filter(|id| is_always_live(region, *id));
+        let constant = region.through(class) + live_out.map(weight).sum::<u32>();
+        Self::of(region, nodes, builder, constant)
+    }
+
+    fn of(region: &'a Region, nodes: Nodes, builder: NetworkBuilder, constant: u32) -> Self {
+        let Nodes { of: node_of, count: nodes } = nodes;
         let mut network = builder.build(nodes as usize);
         network.sides[SOURCE as usize] = Side::In;
         network.sides[SINK as usize] = Side::Out;
@@ -505,8 +498,9 @@ impl<'a> DownsetMin<'a> {
     fn take_sides(&mut self, sides: &[Side]) {
         debug_assert!(self.is_consistent(sides));
         self.sides.copy_from_slice(sides);
+        self.network.sides[2..].fill(Side::Free);
         for (&node, &side) in self.node_of.iter().zip(sides) {
-            if node != LEFT_OUT {
+            if node != LEFT_OUT && side != Side::Free {
                 self.network.sides[node as usize] = side;
             }
         }
@@ -535,11 +529,11 @@ impl<'a> DownsetMin<'a> {
                     self.sides[instr.index()] != Side::Out
                         && self.region.preds(instr).iter().all(|edge| set.contains(edge.instr))
                 }
-                node => {
-                    self.sides[instr.index()] != Side::Out
-                        && (self.sides[instr.index()] == Side::In
-                            || self.network.distance[node as usize] == UNREACHED)
-                }
+                node => match self.network.sides[node as usize] {
+                    Side::In => true,
+                    Side::Free => self.network.distance[node as usize] == UNREACHED,
+                    Side::Out => false,
+                },
             };
             set.insert_if(instr, inside);
         }
@@ -581,6 +575,12 @@ impl<'a> DownsetMin<'a> {
         }
     }
 
+    /// Return the number of nodes, for tests.
+    #[cfg(test)]
+    pub(crate) fn count_nodes(&self) -> usize {
+        self.network.sides.len()
+    }
+
     fn is_consistent(&self, sides: &[Side]) -> bool {
         self.region.instrs().all(|instr| {
             self.region.preds(instr).iter().all(|edge| {
@@ -591,10 +591,94 @@ impl<'a> DownsetMin<'a> {
     }
 }
 
-/// Return the values of a class that are live at some boundary.
-pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Item = ValueId> + '_ {
-    let ids = (0..region.values().len()).map(ValueId::at);
-    ids.filter(move |&id| region.values()[id.index()].class == class && !region.is_dead(id))
+/// Return whether a value is live at every boundary.
+fn is_always_live(region: &Region, value: ValueId) -> bool {
+    let value = &region.values()[value.index()];
+    value.live_out && value.def.is_none()
+}
+
+/// The nodes of a network.
+struct Nodes {
+    /// The node of each instruction, or [`LEFT_OUT`].
+    of: Vec<u32>,
+    count: u32,
+}
+
+impl Nodes {
+    /// Give each of some instructions a node of its own.
+    fn separate(region: &Region, kept: &BitSet) -> Self {
+        let mut nodes = Nodes { of: vec![LEFT_OUT; region.len()], count: 2 };
+        for instr in kept.instrs() {
+            nodes.of[instr.index()] = nodes.count;
+            nodes.count += 1;
+        }
+        nodes
+    }
+
+    /// Number the nodes without gaps.
+    fn number_anew(&mut self) {
+        let mut numbers = vec![LEFT_OUT; self.count as usize];
+        self.count = 2;
+        for node in self.of.iter_mut().filter(|node| **node != LEFT_OUT) {
+            let number = &mut numbers[*node as usize];
+            if *number == LEFT_OUT {
+                *number = self.count;
+                self.count += 1;
+            }
+            *node = *number;
+        }
+    }
+
+    /// Connect the nodes by dependences and by the values of a class, with the weight of each. Values with several uses get nodes, too.
+    fn connect(
+        &mut self,
+        region: &Region,
+        class: ClassId,
+        closure: &Closure,
+        kept: &BitSet,
+        weight: impl Fn(ValueId) -> u32,
+    ) -> NetworkBuilder {
+        let mut builder = NetworkBuilder::default();
+        let mut last_uses = LastUses::new(region, closure);
+        let mut rest = BitSet::new(region.len());
+        for instr in kept.instrs() {
+            let node = self.of[instr.index()];
+            nearest_ancestors(closure, kept, instr, &mut rest, |ancestor| {
+                let other = self.of[ancestor.index()];
+                if other != node {
+                    builder.arc(node, other, UNLIMITED);
+                }
+            });
+        }
+        let mut uses = Vec::new();
+        for id in class_values(region, class) {
+            let weight = weight(id);
+            if weight == 0 || is_always_live(region, id) {
+                continue;
+            }
+            let value = &region.values()[id.index()];
+            let from = value.def.map_or(SOURCE, |def| self.of[def.index()]);
+            if value.live_out {
+                builder.arc(from, SINK, weight);
+                continue;
+            }
+            uses.clear();
+            uses.extend(last_uses.of(id).iter().map(|instr| self.of[instr.index()]));
+            uses.sort_unstable();
+            uses.dedup();
+            uses.retain(|&node| node != from);
+            match &uses[..] {
+                [] => {}
+                [only] => builder.arc(from, *only, weight),
+                several => {
+                    builder.arc(from, self.count, weight);
+                    several.iter().for_each(|&node| builder.arc(self.count, node, UNLIMITED));
+                    self.count += 1;
+                }
+            }
+        }
+        builder
+    }
 }
 
 /// Return the instructions that get a node. They have an operand or result of the class, or tie several
@@ -620,60 +704,6 @@ fn kept_instrs(region: &Region, class: ClassId) -> BitSet {
         }
     }
     kept
-}
-
-/// Call `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
-pub(crate) fn nearest_ancestors(
-    closure: &Closure,
-    kept: &BitSet,
-    instr: InstrId,
-    rest: &mut BitSet,
-    mut visit: impl FnMut(InstrId),
-) {
-    rest.copy_common(closure.ancestors(instr), kept);
-    // The last one in source order has no descendants among the others. It represents all of its ancestors.
-    let mut last = instr.index();
-    while let Some(nearest) = rest.bits().last_up_to(last) {
-        last = nearest;
-        let nearest = InstrId::at(nearest);
-        rest.remove(nearest);
-        rest.subtract_up_to(closure.ancestors(nearest), nearest);
-        visit(nearest);
-    }
-}
-
-/// Finds the uses of a value that come before no other of its uses: it is live until they are all done.
-pub(crate) struct LastUses<'a> {
-    region: &'a Region,
-    closure: &'a Closure,
-    scratch: BitSet,
-    found: Vec<InstrId>,
-}
-
-impl<'a> LastUses<'a> {
-    pub(crate) fn new(region: &'a Region, closure: &'a Closure) -> Self {
-        LastUses { region, closure, scratch: BitSet::new(region.len()), found: Vec::new() }
-    }
-
-    pub(crate) fn of(&mut self, value: ValueId) -> &[InstrId] {
-        let uses = self.region.value_uses(value);
-        if let [only] = uses {
-            // Most values have one use, and clearing a set takes time.
-            self.found.clear();
-            self.found.push(*only);
-            return &self.found;
-        }
-        let set = &mut self.scratch;
-        set.clear();
-        uses.iter().for_each(|&instr| set.insert(instr));
-        let closure = self.closure;
-        self.found.clear();
-        self.found.extend(uses.iter().filter(|&&instr| {
-            // Descendants come later in source order.
-            set.bits().is_disjoint_from(closure.descendants(instr), instr)
-        }));
-        &self.found
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::closure::Closure;
-use super::flow::{LastUses, class_values};
+use super::last_uses::{LastUses, class_values};
 use crate::bits::BitSet;
 use crate::budget::is_over;
 use crate::index::{ClassId, InstrId, Rows};

@@ -9,7 +9,7 @@
 //! as before. So are its pressure and the moments at which it is possible, whose limits know of it. Only the
 //! boundaries of the part that has changed are new.
 
-use super::flow::class_values;
+use super::last_uses::class_values;
 use crate::bits::BitSet;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::Region;

@@ -68,7 +68,7 @@ impl<'g> LocalMin<'g> {
     pub(crate) fn new(region: &Region, class: ClassId, graph: &'g LiveGraph, direction: Direction) -> Self {
         let mut values = Vec::new();
         let (mut definers, mut users) = (Rows::default(), Rows::default());
-        for id in crate::analysis::flow::class_values(region, class) {
+        for id in crate::analysis::last_uses::class_values(region, class) {
             let value = &region.values()[id.index()];
             let (is_in, is_out) = (value.def.is_none(), value.live_out);
             let (is_open_at_start, never_closes) = match direction {

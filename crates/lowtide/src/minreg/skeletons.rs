@@ -45,6 +45,9 @@ const FIRST_CRITICAL: usize = 48;
 const LEAST_NEW: usize = 16;
 const MOST_CRITICAL: usize = 1024;
 
+/// The steps to make the network for new critical instructions, for each instruction of the region.
+const STEPS_TO_CONNECT: u64 = 32;
+
 /// What the searches for skeletons of a part have learned. It serves later ones, with the same limit or another.
 #[derive(Default)]
 pub(crate) struct Learned {
@@ -161,9 +164,9 @@ pub(crate) fn judge_by_skeletons(
         let order: Vec<InstrId> = region.instrs().collect();
         highest(&order, &heights(region, limits, &order), FIRST_CRITICAL)
     });
-    let verdict = with_cuts(region, closure, limits, threads, |cuts| {
-        loop {
-            effort.spend((instrs.len() * instrs.len()) as u64 / 16);
+    let verdict = loop {
+        effort.spend((instrs.len() * instrs.len()) as u64 / 16 + STEPS_TO_CONNECT * region.len() as u64);
+        let (verdict, order) = with_cuts(region, closure, limits, &instrs, threads, |cuts| {
             let mut search = Skeletons::new(region, closure, cuts, &instrs);
             let verdict = match search.recall(learned, limit, effort) {
                 true => search.search(effort),
@@ -174,19 +177,20 @@ pub(crate) fn judge_by_skeletons(
                 _ => None,
             };
             search.keep(learned, limit);
-            let Some(order) = order else { break verdict.map_yes(|_| ()) };
-            let order_peaks = peaks(region, &order);
-            best.note(&order, &order_peaks);
-            if fits(&order_peaks, limits) {
-                break Verdict::Yes(());
-            }
-            let new = new_critical(region, limits, &order, &instrs);
-            if new.is_empty() || instrs.len() + new.len() > MOST_CRITICAL {
-                break Verdict::Unknown;
-            }
-            instrs.extend(new);
+            (verdict.map_yes(|_| ()), order)
+        });
+        let Some(order) = order else { break verdict };
+        let order_peaks = peaks(region, &order);
+        best.note(&order, &order_peaks);
+        if fits(&order_peaks, limits) {
+            break Verdict::Yes(());
         }
-    });
+        let new = new_critical(region, limits, &order, &instrs);
+        if new.is_empty() || instrs.len() + new.len() > MOST_CRITICAL {
+            break Verdict::Unknown;
+        }
+        instrs.extend(new);
+    };
     learned.critical.insert(limit, instrs);
     verdict
 }

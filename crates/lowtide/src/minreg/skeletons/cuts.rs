@@ -5,6 +5,7 @@
 //! are probably next are computed at the same time, one on each thread. The search takes the answers in its own order, as
 //! far as it needs them, and pays the steps of these alone. So neither its result nor its steps depend on the number of threads.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -49,7 +50,7 @@ pub(super) struct Limited {
 struct Cutter<'a> {
     region: &'a Region,
     closure: &'a Closure,
-    limited: &'a [Limited],
+    limited: Vec<Limited>,
     /// For each class with a limit.
     cuts: Vec<DownsetMin<'a>>,
     sides: Vec<Side>,
@@ -62,16 +63,11 @@ struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    fn new(
-        region: &'a Region,
-        closure: &'a Closure,
-        limited: &'a [Limited],
-        cuts: Vec<DownsetMin<'a>>,
-    ) -> Self {
+    fn new(region: &'a Region, closure: &'a Closure, limited: &[Limited], cuts: Vec<DownsetMin<'a>>) -> Self {
         Cutter {
             region,
             closure,
-            limited,
+            limited: limited.to_vec(),
             cuts,
             sides: vec![Side::Free; region.len()],
             done: BitSet::new(region.len()),
@@ -134,8 +130,12 @@ impl<'a> Cutter<'a> {
 /// The cutters of all threads, for the search that asks.
 #[derive(Clone, Copy)]
 pub(super) struct Cuts<'c, 'a> {
+    region: &'a Region,
+    closure: &'a Closure,
     pub(super) limited: &'c [Limited],
     cutters: &'c [Mutex<Cutter<'a>>],
+    /// For questions that are not only about critical instructions.
+    whole: &'c OnceCell<Mutex<Cutter<'a>>>,
     kept: &'c RwLock<Kept>,
     run: &'c dyn Fn(Range<usize>),
 }
@@ -148,6 +148,7 @@ pub(super) fn with_cuts<T>(
     region: &Region,
     closure: &Closure,
     limits: &[Option<u32>],
+    critical: &[InstrId],
     threads: usize,
     search: impl FnOnce(Cuts<'_, '_>) -> T,
 ) -> T {
@@ -156,19 +157,31 @@ pub(super) fn with_cuts<T>(
         Some(Limited { class, excess: limit + 1 })
     });
     let limited: Vec<Limited> = limited.collect();
+    let named = BitSet::of(region.len(), critical.iter().copied());
     let cuts: Vec<DownsetMin> =
-        limited.iter().map(|limited| DownsetMin::new(region, limited.class, closure)).collect();
+        limited.iter().map(|limited| DownsetMin::about(region, limited.class, closure, &named)).collect();
     let threads = threads.clamp(1, MOST_THREADS);
     let cutter = || Mutex::new(Cutter::new(region, closure, &limited, cuts.clone()));
     let cutters: Vec<Mutex<Cutter>> = (0..threads).map(|_| cutter()).collect();
     let kept = RwLock::default();
+    let whole = OnceCell::new();
     let answer = |number: usize| {
         lock(&cutters[number]).answer(&kept.read().unwrap_or_else(PoisonError::into_inner));
     };
-    with_crew(threads, answer, |run| search(Cuts { limited: &limited, cutters: &cutters, kept: &kept, run }))
+    with_crew(threads, answer, |run| {
+        search(Cuts {
+            region,
+            closure,
+            limited: &limited,
+            cutters: &cutters,
+            whole: &whole,
+            kept: &kept,
+            run,
+        })
+    })
 }
 
-impl Cuts<'_, '_> {
+impl<'a> Cuts<'_, 'a> {
     /// Return how many questions can be answered at the same time.
     pub(super) fn at_once(&self) -> usize {
         self.cutters.len()
@@ -207,7 +220,12 @@ impl Cuts<'_, '_> {
         reached: &BitSet,
         effort: &mut Effort,
     ) -> Option<BitSet> {
-        let cutter = &mut *lock(&self.cutters[0]);
+        let new = || {
+            let cuts =
+                self.limited.iter().map(|limited| DownsetMin::new(self.region, limited.class, self.closure));
+            Mutex::new(Cutter::new(self.region, self.closure, self.limited, cuts.collect()))
+        };
+        let cutter = &mut *lock(self.whole.get_or_init(new));
         (cutter.question, cutter.effort) = (question, *effort);
         cutter.place(Some(reached));
         let cut = &mut cutter.cuts[cutter.question.class];

@@ -120,6 +120,10 @@ pub(super) struct Skeletons<'a, 'c> {
     witnesses: Vec<Witnesses>,
     /// The instructions whose moments need another look.
     changed: BitSet,
+    /// Buffers for new pairs.
+    earlier: BitSet,
+    later: BitSet,
+    new: BitSet,
     choice: Choice,
     conflicts: u64,
     /// The number of nogoods that earlier searches have learned.
@@ -160,6 +164,9 @@ impl<'a, 'c> Skeletons<'a, 'c> {
             cuts,
             foreseen: Vec::new(),
             changed: BitSet::full(count),
+            earlier: BitSet::new(count),
+            later: BitSet::new(count),
+            new: BitSet::new(count),
             recalled: 0,
             downsets: Vec::new(),
             choice: Choice::default(),
@@ -272,25 +279,36 @@ impl<'a, 'c> Skeletons<'a, 'c> {
     /// Add a pair that is undecided, with all pairs that follow from it.
     fn add(&mut self, pair: Pair, reason: Reason) {
         let (first, second) = (pair.first as usize, pair.second as usize);
+        // What comes before the second one already comes before all that follow it.
+        let mut earlier = std::mem::take(&mut self.earlier);
+        earlier.copy_from(&self.before[first]);
+        earlier.subtract(&self.before[second]);
+        let mut later = std::mem::take(&mut self.later);
+        later.copy_from(&self.after[second]);
+        later.insert(second);
         // The pair itself comes first: it is the reason for the others.
-        let earlier: Vec<usize> = [first].into_iter().chain(self.before[first].iter()).collect();
-        let later: Vec<usize> = [second].into_iter().chain(self.after[second].iter()).collect();
-        let level = self.levels.len() as u32;
-        for &one in &earlier {
-            for &other in &later {
-                if !self.after[one].insert_new(other) {
-                    continue;
-                }
-                self.before[other].insert(one);
-                let new = Pair { first: one as u32, second: other as u32 };
-                let reason = if new == pair { reason } else { Reason::Around(pair) };
-                let number = self.number(new);
-                self.places[number] = self.trail.len() as u32;
-                self.trail.push(Step { pair: new, reason, level });
-                self.changed.insert(one);
-                self.changed.insert(other);
+        self.hold(pair, reason);
+        let mut new = std::mem::take(&mut self.new);
+        for one in [first].into_iter().chain(earlier.iter()) {
+            new.copy_from(&later);
+            new.subtract(&self.after[one]);
+            for other in new.iter() {
+                self.hold(Pair { first: one as u32, second: other as u32 }, Reason::Around(pair));
             }
         }
+        (self.earlier, self.later, self.new) = (earlier, later, new);
+    }
+
+    /// Let a pair hold, and nothing else.
+    fn hold(&mut self, pair: Pair, reason: Reason) {
+        let (first, second) = (pair.first as usize, pair.second as usize);
+        self.after[first].insert(second);
+        self.before[second].insert(first);
+        let number = self.number(pair);
+        self.places[number] = self.trail.len() as u32;
+        self.trail.push(Step { pair, reason, level: self.levels.len() as u32 });
+        self.changed.insert(first);
+        self.changed.insert(second);
     }
 
     /// Go back to a number of decisions. Before each of them, all moments had witnesses.
@@ -606,6 +624,19 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         *pairs = kept;
     }
 
+    /// Return whether a moment has a witness if all of some pairs hold but one.
+    fn has_witness_without(&self, moment: Moment, pairs: &[Pair], left_out: usize) -> bool {
+        let fits = |set: &BitSet| {
+            pairs.iter().enumerate().all(|(place, pair)| match pair.second as usize == moment.x {
+                _ if place == left_out => true,
+                true => set.contains(pair.first),
+                false => !set.contains(pair.second),
+            })
+        };
+        let sets = self.witnesses[self.place_of(moment)].sets.iter();
+        sets.map(|&number| &self.downsets[number as usize].critical).any(fits)
+    }
+
     /// Take note of a downset within the limit on its class, for all moments that it passes.
     fn note(&mut self, number: usize) {
         let Downset { class, done, critical, .. } = &self.downsets[number];
@@ -690,27 +721,35 @@ impl<'a, 'c> Skeletons<'a, 'c> {
             return self.remember(Vec::new());
         }
         self.cuts.keep();
-        // About half of the pairs can be left out, so there is no gain in trying several of them together. Where there are threads
-        // for it, the next pairs are tried at the same time, as if those before them were needed.
+        // About half of the pairs can be left out, so there is no gain in trying several of them together. Where a witness shows that a
+        // pair is needed, no cut is. Where there are threads for it, the next pairs are tried at the same time, as if those before them
+        // were needed.
+        effort.spend(reason.len() as u64);
         let mut at = 0;
-        while at < reason.len() && !effort.is_spent() {
-            let last = (at + self.cuts.at_once()).min(reason.len());
-            let trials = (at..last).map(|left_out| {
+        while !effort.is_spent() {
+            let untried =
+                (at..reason.len()).filter(|&place| !self.has_witness_without(moment, &reason, place));
+            let trials: Vec<usize> = untried.take(self.cuts.at_once()).collect();
+            if trials.is_empty() {
+                break;
+            }
+            let questions = trials.iter().map(|&left_out| {
                 let rest = (0..reason.len()).filter(|&other| other != left_out).map(|other| reason[other]);
                 Question { is_beyond: true, ..self.question_with(moment, rest) }
             });
-            for answer in self.cuts.answer(trials, *effort) {
+            for (answer, &left_out) in self.cuts.answer(questions, *effort).into_iter().zip(&trials) {
                 effort.spend(answer.steps);
                 if effort.is_spent() {
                     break;
                 }
+                at = left_out + 1;
                 if is_too_high(&answer) {
-                    reason.remove(at);
+                    reason.remove(left_out);
                     // (Pairs before this place may be gone, too.)
                     self.drop_idle(moment, answer, &mut reason);
+                    at = left_out;
                     break;
                 }
-                at += 1;
             }
         }
         self.remember(reason)
@@ -822,7 +861,7 @@ mod tests {
                 let steps = if random.chance(20) { random.below(3_000) as u64 } else { u64::MAX };
                 let search = |threads: usize| {
                     let mut effort = Effort { steps, deadline: None };
-                    let verdict = with_cuts(&region, &closure, &limits, threads, |cuts| {
+                    let verdict = with_cuts(&region, &closure, &limits, &instrs, threads, |cuts| {
                         Skeletons::new(&region, &closure, cuts, &instrs).search(&mut effort)
                     });
                     let name = |skeleton: Vec<u32>| skeleton.iter().map(|&x| instrs[x as usize]).collect();
