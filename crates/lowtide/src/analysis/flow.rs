@@ -26,6 +26,7 @@
 //!   one predecessor, and those that nothing of interest depends on, are left out. The dependences among the
 //!   rest are the transitive reduction of the closure. Nothing is lost: any set that is closed within the
 //!   rest extends to a downset of the region without changing f. Opposite arcs share their storage.
+//!   Where questions tell only some instructions apart, others share nodes (`contraction`).
 //! - *One network for all intervals.* `lo` and `hi` only name sources and sinks. The flow with everything
 //!   free is feasible for every interval, so it is computed once and every query starts from it.
 //! - *Dinic's algorithm, backwards.* A search that stops at sources finds the distances to the sinks. It

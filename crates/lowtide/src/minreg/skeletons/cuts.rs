@@ -4,8 +4,10 @@
 //! can be foreseen: mostly, all moments without a witness need one, and most pairs of a reason stay in it. So the cuts that
 //! are probably next are computed at the same time, one on each thread. The search takes the answers in its own order, as
 //! far as it needs them, and pays the steps of these alone. So neither its result nor its steps depend on the number of threads.
+//!
+//! All of these questions are about critical instructions. So most of the others share nodes: see `analysis::contraction`.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -135,7 +137,7 @@ pub(super) struct Cuts<'c, 'a> {
     pub(super) limited: &'c [Limited],
     cutters: &'c [Mutex<Cutter<'a>>],
     /// For questions that are not only about critical instructions.
-    whole: &'c OnceCell<Mutex<Cutter<'a>>>,
+    whole: &'c OnceCell<RefCell<Cutter<'a>>>,
     kept: &'c RwLock<Kept>,
     run: &'c dyn Fn(Range<usize>),
 }
@@ -223,9 +225,9 @@ impl<'a> Cuts<'_, 'a> {
         let new = || {
             let cuts =
                 self.limited.iter().map(|limited| DownsetMin::new(self.region, limited.class, self.closure));
-            Mutex::new(Cutter::new(self.region, self.closure, self.limited, cuts.collect()))
+            RefCell::new(Cutter::new(self.region, self.closure, self.limited, cuts.collect()))
         };
-        let cutter = &mut *lock(self.whole.get_or_init(new));
+        let cutter = &mut *self.whole.get_or_init(new).borrow_mut();
         (cutter.question, cutter.effort) = (question, *effort);
         cutter.place(Some(reached));
         let cut = &mut cutter.cuts[cutter.question.class];
