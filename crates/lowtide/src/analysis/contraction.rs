@@ -20,31 +20,35 @@
 //! Expressions that are computed from one value, and constants and loads with one user, disappear into their neighbours. Nodes of
 //! named instructions stay as they are.
 
-use super::closure::Closure;
-use super::last_uses::{LastUses, class_values, nearest_ancestors};
+use super::last_uses::Ties;
 use crate::bits::BitSet;
-use crate::index::{ClassId, InstrId, ValueId};
+use crate::budget::Effort;
+use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 
-/// Let instructions share nodes. `nodes` has a node of its own for each of the `kept` instructions.
+/// The steps to look at a member of a node, with its values.
+const STEPS_PER_MEMBER: u64 = 4;
+
+/// Let instructions share nodes, as far as the effort allows. `nodes` has a node of its own for each of the `kept` instructions.
 pub(crate) fn contract(
     region: &Region,
     class: ClassId,
-    closure: &Closure,
+    ties: &Ties,
     kept: &BitSet,
     named: &BitSet,
     nodes: &mut [u32],
+    effort: &mut Effort,
 ) {
-    let mut contraction = Contraction::new(region, class, closure, kept, named);
+    let mut contraction = Contraction::new(region, class, ties, named);
     let instrs: Vec<usize> = kept.iter().filter(|&instr| !named.contains(instr)).collect();
     let mut has_changed = true;
-    while has_changed {
+    while has_changed && !effort.is_spent() {
         has_changed = false;
         for &instr in &instrs {
-            has_changed |= contraction.join(instr, true);
+            has_changed |= contraction.join(instr, Neighbour::Before, effort);
         }
         for &instr in instrs.iter().rev() {
-            has_changed |= contraction.join(instr, false);
+            has_changed |= contraction.join(instr, Neighbour::After, effort);
         }
     }
     for instr in kept.iter() {
@@ -52,55 +56,45 @@ pub(crate) fn contract(
     }
 }
 
+/// The node to join: the only one before a node, or the only one after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Neighbour {
+    Before,
+    After,
+}
+
 struct Contraction<'a> {
     region: &'a Region,
+    class: ClassId,
     named: &'a BitSet,
     /// The nearest instructions before and after each.
-    before: Vec<Vec<u32>>,
-    after: Vec<Vec<u32>>,
-    /// The values of the class that each defines, and those that it uses.
-    defined: Vec<Vec<ValueId>>,
-    used: Vec<Vec<ValueId>>,
-    /// The last uses of each value.
-    last_uses: Vec<Vec<InstrId>>,
-    /// Another instruction with the same node, or the instruction itself.
+    before: &'a Rows<InstrId>,
+    after: Rows<InstrId>,
+    /// The last uses of each value of the class.
+    last_uses: &'a Rows<InstrId>,
+    /// Another instruction with the same node, or the instruction itself if it represents the node.
     parent: Vec<u32>,
-    /// For the instruction that represents a node: all that share it.
-    members: Vec<Vec<u32>>,
+    /// The instructions that share a node, in a circle.
+    next: Vec<u32>,
+    /// Buffers: the members of a node, and the values that they use.
+    members: Vec<u32>,
+    seen: Vec<ValueId>,
 }
 
 impl<'a> Contraction<'a> {
-    fn new(region: &'a Region, class: ClassId, closure: &Closure, kept: &BitSet, named: &'a BitSet) -> Self {
-        let (mut before, mut after) = (vec![Vec::new(); region.len()], vec![Vec::new(); region.len()]);
-        let (mut defined, mut used) = (vec![Vec::new(); region.len()], vec![Vec::new(); region.len()]);
-        let mut rest = BitSet::new(region.len());
-        for instr in kept.instrs() {
-            nearest_ancestors(closure, kept, instr, &mut rest, |ancestor| {
-                before[instr.index()].push(ancestor.0);
-                after[ancestor.index()].push(instr.0);
-            });
-        }
-        let mut last_uses = vec![Vec::new(); region.values().len()];
-        let mut finder = LastUses::new(region, closure);
-        for id in class_values(region, class) {
-            if let Some(def) = region.values()[id.index()].def {
-                defined[def.index()].push(id);
-            }
-            last_uses[id.index()] = finder.of(id).to_vec();
-            for instr in region.value_uses(id) {
-                used[instr.index()].push(id);
-            }
-        }
+    fn new(region: &'a Region, class: ClassId, ties: &'a Ties, named: &'a BitSet) -> Self {
+        let all = || (0..region.len() as u32).collect();
         Contraction {
             region,
+            class,
             named,
-            before,
-            after,
-            defined,
-            used,
-            last_uses,
-            parent: (0..region.len() as u32).collect(),
-            members: (0..region.len() as u32).map(|instr| vec![instr]).collect(),
+            before: &ties.before,
+            after: ties.before.transposed(region.len(), |row, before| (before.index(), InstrId::at(row))),
+            last_uses: &ties.last_uses,
+            parent: all(),
+            next: all(),
+            members: Vec::new(),
+            seen: Vec::new(),
         }
     }
 
@@ -114,36 +108,51 @@ impl<'a> Contraction<'a> {
         instr as usize
     }
 
-    /// Let the node of an instruction be one with the only node before it, or after it, if it can. Return whether that is so.
-    fn join(&mut self, instr: usize, is_before: bool) -> bool {
-        let own = self.representative(instr);
-        let Some(other) = self.only_neighbour(own, is_before) else { return false };
-        if self.named.contains(other) {
+    /// Let the node of an instruction be one with its only neighbour, if it can. Return whether that is so. Without effort, nothing
+    /// changes.
+    fn join(&mut self, instr: usize, side: Neighbour, effort: &mut Effort) -> bool {
+        if effort.is_spent() {
             return false;
         }
-        let members = std::mem::take(&mut self.members[own]);
-        let starts = self.starting(own, &members);
-        let ends = self.ending(own, &members, other, is_before);
-        let can_join = if is_before { ends >= starts } else { starts >= ends };
+        let own = self.representative(instr);
+        self.collect_members(own);
+        effort.spend(STEPS_PER_MEMBER * self.members.len() as u64);
+        let Some(other) = self.only_neighbour(own, side).filter(|&other| !self.named.contains(other)) else {
+            return false;
+        };
+        let (starts, ends) = (self.starting(own), self.ending(own, other, side));
+        let can_join = match side {
+            Neighbour::Before => ends >= starts,
+            Neighbour::After => starts >= ends,
+        };
         if can_join {
             self.parent[own] = other as u32;
-            self.members[other].extend(members);
-        } else {
-            self.members[own] = members;
+            self.next.swap(own, other);
         }
         can_join
     }
 
+    fn collect_members(&mut self, own: usize) {
+        self.members.clear();
+        let mut member = own as u32;
+        loop {
+            self.members.push(member);
+            member = self.next[member as usize];
+            if member as usize == own {
+                break;
+            }
+        }
+    }
+
     /// Return the only other node before, or after, a node.
-    fn only_neighbour(&mut self, own: usize, is_before: bool) -> Option<usize> {
+    fn only_neighbour(&mut self, own: usize, side: Neighbour) -> Option<usize> {
         let mut only = None;
-        for member in 0..self.members[own].len() {
-            let member = self.members[own][member] as usize;
-            let count = if is_before { self.before[member].len() } else { self.after[member].len() };
+        for at in 0..self.members.len() {
+            let member = self.members[at] as usize;
+            let count = self.neighbours(member, side).len();
             for place in 0..count {
-                let neighbour =
-                    if is_before { self.before[member][place] } else { self.after[member][place] };
-                let other = self.representative(neighbour as usize);
+                let neighbour = self.neighbours(member, side)[place].index();
+                let other = self.representative(neighbour);
                 if other != own && only.replace(other).is_some_and(|first| first != other) {
                     return None;
                 }
@@ -152,22 +161,23 @@ impl<'a> Contraction<'a> {
         only
     }
 
-    fn weight(&self, value: ValueId) -> u32 {
-        self.region.values()[value.index()].weight
+    fn neighbours(&self, instr: usize, side: Neighbour) -> &[InstrId] {
+        match side {
+            Neighbour::Before => self.before.row(instr),
+            Neighbour::After => self.after.row(instr),
+        }
     }
 
     /// Return the weight of the values that start at a node and are live after it.
-    fn starting(&mut self, own: usize, members: &[u32]) -> u32 {
+    fn starting(&mut self, own: usize) -> u32 {
+        let region = self.region;
         let mut weight = 0;
-        for &member in members {
-            for place in 0..self.defined[member as usize].len() {
-                let value = self.defined[member as usize][place];
-                let is_live = self.region.values()[value.index()].live_out
-                    || (0..self.last_uses[value.index()].len()).any(|user| {
-                        let user = self.last_uses[value.index()][user].index();
-                        self.representative(user) != own
-                    });
-                weight += if is_live { self.weight(value) } else { 0 };
+        for at in 0..self.members.len() {
+            for &id in region.defined_values(InstrId(self.members[at])) {
+                let value = &region.values()[id.index()];
+                let is_live = value.class == self.class
+                    && (value.live_out || self.users(id).any(|user| self.representative(user) != own));
+                weight += if is_live { value.weight } else { 0 };
             }
         }
         weight
@@ -175,38 +185,43 @@ impl<'a> Contraction<'a> {
 
     /// Return the weight of the values from elsewhere that end at a node: if the node before it is done, those that certainly do. If the node after it
     /// is not done, those that can.
-    fn ending(&mut self, own: usize, members: &[u32], other: usize, is_before: bool) -> u32 {
+    fn ending(&mut self, own: usize, other: usize, side: Neighbour) -> u32 {
+        let region = self.region;
         let mut weight = 0;
-        let mut seen: Vec<ValueId> = Vec::new();
-        for &member in members {
-            for place in 0..self.used[member as usize].len() {
-                let value = self.used[member as usize][place];
-                let def = self.region.values()[value.index()].def;
-                if self.region.values()[value.index()].live_out
-                    || def.is_some_and(|def| self.representative(def.index()) == own)
-                    || seen.contains(&value)
+        self.seen.clear();
+        for at in 0..self.members.len() {
+            for &id in region.used_values(InstrId(self.members[at])) {
+                let value = &region.values()[id.index()];
+                let is_own =
+                    |contraction: &mut Self, def: InstrId| contraction.representative(def.index()) == own;
+                if value.class != self.class
+                    || value.live_out
+                    || value.def.is_some_and(|def| is_own(self, def))
+                    || self.seen.contains(&id)
                 {
                     continue;
                 }
-                seen.push(value);
-                let mut users = [false; 3];
-                for user in 0..self.last_uses[value.index()].len() {
-                    let user = self.last_uses[value.index()][user].index();
+                self.seen.push(id);
+                let (mut ends_here, mut ends_there, mut ends_elsewhere) = (false, false, false);
+                for user in self.users(id) {
                     let user = self.representative(user);
-                    users[if user == own {
-                        0
-                    } else if user == other {
-                        1
-                    } else {
-                        2
-                    }] = true;
+                    ends_here |= user == own;
+                    ends_there |= user == other;
+                    ends_elsewhere |= user != own && user != other;
                 }
-                let [is_own, is_other, is_elsewhere] = users;
-                let ends = if is_before { is_own && !is_elsewhere } else { is_own && !is_other };
-                weight += if ends { self.weight(value) } else { 0 };
+                let ends = match side {
+                    Neighbour::Before => ends_here && !ends_elsewhere,
+                    Neighbour::After => ends_here && !ends_there,
+                };
+                weight += if ends { value.weight } else { 0 };
             }
         }
         weight
+    }
+
+    /// Return the last users of a value.
+    fn users(&self, value: ValueId) -> impl Iterator<Item = usize> + use<'a> {
+        self.last_uses.row(value.index()).iter().map(|user| user.index())
     }
 }
 
@@ -214,8 +229,8 @@ impl<'a> Contraction<'a> {
 mod tests {
     use super::*;
     use crate::analysis::brute_force::{Small, small_regions};
+    use crate::analysis::closure::Closure;
     use crate::analysis::flow::{DownsetMin, Minimum, Side};
-    use crate::budget::Effort;
     use crate::generate::Random;
 
     /// The least pressure, over all downsets within the sides of named instructions, is the same as with a node for each instruction.
@@ -229,7 +244,10 @@ mod tests {
             let small = Small::new(&region, class);
             let named = BitSet::of(region.len(), region.instrs().filter(|_| random.chance(30)));
             let mut all = DownsetMin::new(&region, class, &closure);
-            let mut some = DownsetMin::about(&region, class, &closure, &named);
+            // With little effort, fewer nodes are shared.
+            let steps = random.pick(&[u64::MAX, 4 * region.len() as u64]);
+            let mut effort = Effort { steps, deadline: None };
+            let mut some = DownsetMin::about(&region, class, &closure, &named, &mut effort);
             fewer += u32::from(some.count_nodes() < all.count_nodes());
             for _ in 0..6 {
                 let mut sides = vec![Side::Free; region.len()];

@@ -37,7 +37,7 @@
 
 use super::closure::Closure;
 use super::contraction::contract;
-use super::last_uses::{LastUses, class_values, nearest_ancestors};
+use super::last_uses::{Ties, class_values};
 use crate::bits::BitSet;
 use crate::budget::Effort;
 use crate::index::{ClassId, ValueId};
@@ -406,7 +406,8 @@ impl<'a> DownsetMin<'a> {
             kept.fill();
         }
         let mut nodes = Nodes::separate(region, &kept);
-        let mut builder = nodes.connect(region, class, closure, &kept, |id| {
+        let ties = Ties::new(region, class, closure, &kept);
+        let mut builder = nodes.connect(region, class, &ties, |id| {
             let live = live(id);
             live * region.values()[id.index()].weight
         });
@@ -425,15 +426,22 @@ impl<'a> DownsetMin<'a> {
     }
 
     /// Prepare the network for the pressure of one class and for questions about some instructions. The sides of all others must follow from
-    /// the dependences on these. See [`contraction`](super::contraction).
-    pub(crate) fn about(region: &'a Region, class: ClassId, closure: &Closure, named: &BitSet) -> Self {
+    /// the dependences on these. The more effort, the smaller the network: see [`contraction`](super::contraction).
+    pub(crate) fn about(
+        region: &'a Region,
+        class: ClassId,
+        closure: &Closure,
+        named: &BitSet,
+        effort: &mut Effort,
+    ) -> Self {
         let mut kept = kept_instrs(region, class);
         kept.unite(named);
         let mut nodes = Nodes::separate(region, &kept);
-        contract(region, class, closure, &kept, named, &mut nodes.of);
+        let ties = Ties::new(region, class, closure, &kept);
+        contract(region, class, &ties, &kept, named, &mut nodes.of, effort);
         nodes.number_anew();
         let weight = |id: ValueId| region.values()[id.index()].weight;
-        let builder = nodes.connect(region, class, closure, &kept, weight);
+        let builder = nodes.connect(region, class, &ties, weight);
         let live_out = class_values(region, class).filter(|id| is_always_live(region, *id));
         let constant = region.through(class) + live_out.map(weight).sum::<u32>();
         Self::of(region, nodes, builder, constant)
@@ -635,21 +643,13 @@ impl Nodes {
         &mut self,
         region: &Region,
         class: ClassId,
-        closure: &Closure,
-        kept: &BitSet,
+        ties: &Ties,
         weight: impl Fn(ValueId) -> u32,
     ) -> NetworkBuilder {
         let mut builder = NetworkBuilder::default();
-        let mut last_uses = LastUses::new(region, closure);
-        let mut rest = BitSet::new(region.len());
-        for instr in kept.instrs() {
-            let node = self.of[instr.index()];
-            nearest_ancestors(closure, kept, instr, &mut rest, |ancestor| {
-                let other = self.of[ancestor.index()];
-                if other != node {
-                    builder.arc(node, other, UNLIMITED);
-                }
-            });
+        for (instr, &node) in self.of.iter().enumerate() {
+            let others = ties.before.row(instr).iter().map(|other| self.of[other.index()]);
+            others.filter(|&other| other != node).for_each(|other| builder.arc(node, other, UNLIMITED));
         }
         let mut uses = Vec::new();
         for id in class_values(region, class) {
@@ -664,7 +664,7 @@ impl Nodes {
                 continue;
             }
             uses.clear();
-            uses.extend(last_uses.of(id).iter().map(|instr| self.of[instr.index()]));
+            uses.extend(ties.last_uses.row(id.index()).iter().map(|instr| self.of[instr.index()]));
             uses.sort_unstable();
             uses.dedup();
             uses.retain(|&node| node != from);

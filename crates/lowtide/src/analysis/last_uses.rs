@@ -1,8 +1,8 @@
-//! The values of a class, the uses that end them, and the nearest of all instructions before one.
+//! The values of a class, the uses that end them, and what ties the nodes of a network to each other.
 
 use super::closure::Closure;
 use crate::bits::BitSet;
-use crate::index::{ClassId, InstrId, ValueId};
+use crate::index::{ClassId, InstrId, Rows, ValueId};
 use crate::region::Region;
 
 /// Return the values of a class that are live at some boundary.
@@ -11,8 +11,40 @@ pub(crate) fn class_values(region: &Region, class: ClassId) -> impl Iterator<Ite
     ids.filter(move |&id| region.values()[id.index()].class == class && !region.is_dead(id))
 }
 
+/// What ties instructions to each other that have nodes in a network.
+pub(crate) struct Ties {
+    /// For each of them, those of them that come before it, and before no other such instruction.
+    pub(crate) before: Rows<InstrId>,
+    /// For each value of the class, its last uses.
+    pub(crate) last_uses: Rows<InstrId>,
+}
+
+impl Ties {
+    /// Find the ties of the `kept` instructions.
+    pub(crate) fn new(region: &Region, class: ClassId, closure: &Closure, kept: &BitSet) -> Self {
+        let mut before = Rows::with_capacity(region.len(), region.edge_count());
+        let mut rest = BitSet::new(region.len());
+        for instr in region.instrs() {
+            if kept.contains(instr) {
+                nearest_ancestors(closure, kept, instr, &mut rest, |ancestor| before.push(ancestor));
+            }
+            before.end_row();
+        }
+        let mut finder = LastUses::new(region, closure);
+        let count = region.values().len();
+        let mut last_uses = Rows::with_capacity(count, count);
+        for id in (0..count).map(ValueId::at) {
+            if region.values()[id.index()].class == class {
+                finder.of(id).iter().for_each(|&instr| last_uses.push(instr));
+            }
+            last_uses.end_row();
+        }
+        Ties { before, last_uses }
+    }
+}
+
 /// Call `visit` with those ancestors of `instr` among `kept` that come before no other such ancestor.
-pub(crate) fn nearest_ancestors(
+fn nearest_ancestors(
     closure: &Closure,
     kept: &BitSet,
     instr: InstrId,

@@ -139,9 +139,9 @@ fn the_exact_search_expands_few_states_between_looks() {
 #[test]
 fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
-    // The most that a cut, a comparison of two instructions, a forced order, a network for skeletons and a valley may take for each
+    // The most that a cut, a comparison of two instructions, a forced order, a skeleton and a valley may take for each
     // instruction.
-    let allowed = [4, 32, 4, 36, 4];
+    let allowed = [4, 32, 4, 6, 4];
     let mut all = [0; 5];
     for region in &regions {
         let closure = &Closure::new(region);

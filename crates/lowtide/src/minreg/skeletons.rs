@@ -45,9 +45,6 @@ const FIRST_CRITICAL: usize = 48;
 const LEAST_NEW: usize = 16;
 const MOST_CRITICAL: usize = 1024;
 
-/// The steps to make the network for new critical instructions, for each instruction of the region.
-const STEPS_TO_CONNECT: u64 = 32;
-
 /// What the searches for skeletons of a part have learned. It serves later ones, with the same limit or another.
 #[derive(Default)]
 pub(crate) struct Learned {
@@ -165,20 +162,21 @@ pub(crate) fn judge_by_skeletons(
         highest(&order, &heights(region, limits, &order), FIRST_CRITICAL)
     });
     let verdict = loop {
-        effort.spend((instrs.len() * instrs.len()) as u64 / 16 + STEPS_TO_CONNECT * region.len() as u64);
-        let (verdict, order) = with_cuts(region, closure, limits, &instrs, threads, |cuts| {
-            let mut search = Skeletons::new(region, closure, cuts, &instrs);
-            let verdict = match search.recall(learned, limit, effort) {
-                true => search.search(effort),
-                false => Verdict::No(()),
-            };
-            let order = match &verdict {
-                Verdict::Yes(skeleton) => Some(search.order_along(skeleton, class, effort)),
-                _ => None,
-            };
-            search.keep(learned, limit);
-            (verdict.map_yes(|_| ()), order)
-        });
+        effort.spend((instrs.len() * instrs.len()) as u64 / 16);
+        let (verdict, order) =
+            with_cuts(region, closure, limits, &instrs, threads, effort, |cuts, effort| {
+                let mut search = Skeletons::new(region, closure, cuts, &instrs);
+                let verdict = match search.recall(learned, limit, effort) {
+                    true => search.search(effort),
+                    false => Verdict::No(()),
+                };
+                let order = match &verdict {
+                    Verdict::Yes(skeleton) => Some(search.order_along(skeleton, class, effort)),
+                    _ => None,
+                };
+                search.keep(learned, limit);
+                (verdict.map_yes(|_| ()), order)
+            });
         let Some(order) = order else { break verdict };
         let order_peaks = peaks(region, &order);
         best.note(&order, &order_peaks);

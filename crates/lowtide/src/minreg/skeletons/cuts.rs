@@ -152,7 +152,8 @@ pub(super) fn with_cuts<T>(
     limits: &[Option<u32>],
     critical: &[InstrId],
     threads: usize,
-    search: impl FnOnce(Cuts<'_, '_>) -> T,
+    effort: &mut Effort,
+    search: impl FnOnce(Cuts<'_, '_>, &mut Effort) -> T,
 ) -> T {
     let limited = region.class_ids().filter_map(|class| {
         let limit = limits[class.index()]?;
@@ -160,8 +161,8 @@ pub(super) fn with_cuts<T>(
     });
     let limited: Vec<Limited> = limited.collect();
     let named = BitSet::of(region.len(), critical.iter().copied());
-    let cuts: Vec<DownsetMin> =
-        limited.iter().map(|limited| DownsetMin::about(region, limited.class, closure, &named)).collect();
+    let network = |limited: &Limited| DownsetMin::about(region, limited.class, closure, &named, effort);
+    let cuts: Vec<DownsetMin> = limited.iter().map(network).collect();
     let threads = threads.clamp(1, MOST_THREADS);
     let cutter = || Mutex::new(Cutter::new(region, closure, &limited, cuts.clone()));
     let cutters: Vec<Mutex<Cutter>> = (0..threads).map(|_| cutter()).collect();
@@ -171,15 +172,8 @@ pub(super) fn with_cuts<T>(
         lock(&cutters[number]).answer(&kept.read().unwrap_or_else(PoisonError::into_inner));
     };
     with_crew(threads, answer, |run| {
-        search(Cuts {
-            region,
-            closure,
-            limited: &limited,
-            cutters: &cutters,
-            whole: &whole,
-            kept: &kept,
-            run,
-        })
+        let (limited, cutters, whole, kept) = (&limited[..], &cutters[..], &whole, &kept);
+        search(Cuts { region, closure, limited, cutters, whole, kept, run }, effort)
     })
 }
 

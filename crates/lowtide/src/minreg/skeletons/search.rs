@@ -861,9 +861,15 @@ mod tests {
                 let steps = if random.chance(20) { random.below(3_000) as u64 } else { u64::MAX };
                 let search = |threads: usize| {
                     let mut effort = Effort { steps, deadline: None };
-                    let verdict = with_cuts(&region, &closure, &limits, &instrs, threads, |cuts| {
-                        Skeletons::new(&region, &closure, cuts, &instrs).search(&mut effort)
-                    });
+                    let verdict = with_cuts(
+                        &region,
+                        &closure,
+                        &limits,
+                        &instrs,
+                        threads,
+                        &mut effort,
+                        |cuts, effort| Skeletons::new(&region, &closure, cuts, &instrs).search(effort),
+                    );
                     let name = |skeleton: Vec<u32>| skeleton.iter().map(|&x| instrs[x as usize]).collect();
                     (verdict.map_yes(name), effort.steps)
                 };
