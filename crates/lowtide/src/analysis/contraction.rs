@@ -29,6 +29,9 @@ use crate::region::Region;
 /// The steps to look at a member of a node, with its values.
 const STEPS_PER_MEMBER: u64 = 4;
 
+/// The steps between two looks at the effort.
+const STEPS_PER_LOOK: u64 = 256;
+
 /// Let instructions share nodes, as far as the effort allows. `nodes` has a node of its own for each of the `kept` instructions.
 pub(crate) fn contract(
     region: &Region,
@@ -44,11 +47,16 @@ pub(crate) fn contract(
     let mut has_changed = true;
     while has_changed && !effort.is_spent() {
         has_changed = false;
-        for &instr in &instrs {
-            has_changed |= contraction.join(instr, Neighbour::Before, effort);
-        }
-        for &instr in instrs.iter().rev() {
-            has_changed |= contraction.join(instr, Neighbour::After, effort);
+        let downwards = instrs.iter().map(|&instr| (instr, Neighbour::Before));
+        let upwards = instrs.iter().rev().map(|&instr| (instr, Neighbour::After));
+        for (instr, side) in downwards.chain(upwards) {
+            has_changed |= contraction.join(instr, side);
+            if contraction.steps >= STEPS_PER_LOOK {
+                effort.spend(std::mem::take(&mut contraction.steps));
+                if effort.is_spent() {
+                    break;
+                }
+            }
         }
     }
     for instr in kept.iter() {
@@ -79,6 +87,8 @@ struct Contraction<'a> {
     /// Buffers: the members of a node, and the values that they use.
     members: Vec<u32>,
     seen: Vec<ValueId>,
+    /// The steps since the last look at the effort.
+    steps: u64,
 }
 
 impl<'a> Contraction<'a> {
@@ -95,6 +105,7 @@ impl<'a> Contraction<'a> {
             next: all(),
             members: Vec::new(),
             seen: Vec::new(),
+            steps: 0,
         }
     }
 
@@ -108,15 +119,11 @@ impl<'a> Contraction<'a> {
         instr as usize
     }
 
-    /// Let the node of an instruction be one with its only neighbour, if it can. Return whether that is so. Without effort, nothing
-    /// changes.
-    fn join(&mut self, instr: usize, side: Neighbour, effort: &mut Effort) -> bool {
-        if effort.is_spent() {
-            return false;
-        }
+    /// Let the node of an instruction be one with its only neighbour, if it can. Return whether that is so.
+    fn join(&mut self, instr: usize, side: Neighbour) -> bool {
         let own = self.representative(instr);
         self.collect_members(own);
-        effort.spend(STEPS_PER_MEMBER * self.members.len() as u64);
+        self.steps += STEPS_PER_MEMBER * self.members.len() as u64;
         let Some(other) = self.only_neighbour(own, side).filter(|&other| !self.named.contains(other)) else {
             return false;
         };
