@@ -190,8 +190,9 @@ impl<'a> Contraction<'a> {
         weight
     }
 
-    /// Return the weight of the values from elsewhere that end at a node: if the node before it is done, those that certainly do. If the node after it
-    /// is not done, those that can.
+    /// Return the weight of the values from elsewhere that end at a node. On the side before, these are the values that end there
+    /// in any order, once the neighbour is done. On the side after, these are the values that can end there while the
+    /// neighbour is ahead.
     fn ending(&mut self, own: usize, other: usize, side: Neighbour) -> u32 {
         let region = self.region;
         let mut weight = 0;
