@@ -158,7 +158,7 @@ fn parts_of_the_exact_search_take_few_steps_between_looks() {
                 let (mut learned, mut best) = (Learned::default(), Best::within(&limits, class));
                 judge_by_skeletons(&part, closure, (class, &limits), &mut learned, &mut best, 1, effort);
             },
-            &|effort| drop(divide(region, closure, class, 1, effort)),
+            &|effort| drop(divide(region, class, &region.instrs().collect::<Vec<_>>(), 1, effort)),
         ];
         for ((search, most), allowed) in searches.into_iter().zip(&mut all).zip(allowed) {
             let steps = most_steps_between_looks(120, search);

@@ -57,11 +57,11 @@ const LEAST_GAP: u32 = 3;
 const WIDE_GAP: u32 = 5;
 
 /// The part of the effort for windows before the searches, and after each open turn: one of so many parts.
-const SHARE_OF_FIRST_WINDOWS: u32 = 8;
+const SHARE_OF_FIRST_WINDOWS: u32 = 4;
 const SHARE_OF_WINDOWS: u32 = 32;
 
 /// The part of the effort for an order through valleys, after the first open turn.
-const SHARE_OF_VALLEYS: u32 = 12;
+const SHARE_OF_VALLEYS: u32 = 4;
 
 /// After each open turn, skeletons have this part of its steps for each instruction, and so many steps for each pair of instructions:
 /// the larger a region, the less do other searches achieve.
@@ -180,7 +180,7 @@ pub(super) fn minimise_within(
             Verdict::Unknown => {
                 if turn == FIRST_STRIDE && windows.are_possible() {
                     let better = effort.with_share(SHARE_OF_VALLEYS, |share| {
-                        through_valleys(region, closure, class, &limits, &mut answer, options, share)
+                        through_valleys(region, class, &limits, &mut answer, options, share)
                     });
                     if better {
                         solver.adopt(class, &answer.order);
@@ -236,7 +236,6 @@ fn climb_by_skeletons(
 /// Order the region through its valleys. Return whether this lowers the peak.
 fn through_valleys(
     region: &Region,
-    closure: &Closure,
     class: ClassId,
     limits: &[Option<u32>],
     answer: &mut Answer,
@@ -244,8 +243,7 @@ fn through_valleys(
     effort: &mut Effort,
 ) -> bool {
     let Answer { order: guide, peak, nodes, .. } = answer;
-    let order = order_through_valleys(region, closure, class, limits, guide, options, effort, nodes);
-    let Some(order) = order else { return false };
+    let order = order_through_valleys(region, class, limits, guide, options, effort, nodes);
     let all = peaks(region, &order);
     let is_better = all[class.index()] < *peak && fits(&all, limits);
     if is_better {

@@ -52,6 +52,17 @@ impl Part {
         Some(part)
     }
 
+    /// Split at a downset of the part: what comes before it, and what comes after it.
+    pub(crate) fn split(&self, downset: &BitSet) -> Vec<Part> {
+        let (none, all) = (BitSet::new(self.region.len()), BitSet::full(self.region.len()));
+        let order: Vec<InstrId> = self.region.instrs().collect();
+        let ends = [(&none, downset), (downset, &all)];
+        let parts =
+            ends.into_iter().filter_map(|(lower, upper)| Part::between(&self.region, lower, upper, &order));
+        let parts = parts.map(|part| Part { instrs: self.in_whole(&part.instrs), ..part });
+        parts.collect()
+    }
+
     /// Convert an order of the part to instructions of the whole.
     pub(crate) fn in_whole(&self, order: &[InstrId]) -> Vec<InstrId> {
         order.iter().map(|instr| self.instrs[instr.index()]).collect()
