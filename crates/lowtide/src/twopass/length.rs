@@ -145,9 +145,8 @@ const LOOKS_PER_STEP: u64 = 16;
 /// Looks for each instruction for listing again after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks of the lists for each state of the search. If the lists before have found a shorter schedule, lists take about half of
-/// the time; if not, a fifth.
-const LOOKS_PER_NODE: [u64; 2] = [50, 10];
+/// Looks of the lists for each state of the search, if the lists before have found a shorter schedule, and if not.
+const LOOKS_PER_NODE: [u64; 2] = [20, 5];
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
 /// take gigabytes.
@@ -156,8 +155,12 @@ const MOST_TO_PROVE: usize = 1 << 13;
 /// The time to prepare proofs, for each pair of instructions: closures, networks and sets.
 const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 
-/// States of the first turn of the search, for each target.
+/// States of the first turn of the search, from each end.
 const FIRST_TURN: u64 = 1000;
+
+/// This share of the states goes to the lengths near the bound. To refute them raises the bound, but only to refute the length
+/// just below the best schedule proves that schedule.
+const SHARE_OF_CLIMBS: u64 = 4;
 
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
 
@@ -335,7 +338,7 @@ impl<'a> Pass<'a> {
                 }
                 if !self.is_done() {
                     let before = prover.bound;
-                    prover.climb(end, self.answer.length, most, &mut self.effort);
+                    prover.climb(end, self.answer.length, most / SHARE_OF_CLIMBS, &mut self.effort);
                     gains[end] += prover.bound - before;
                     self.take(part, prover);
                 }

@@ -147,12 +147,11 @@ impl<'a> Prover<'a> {
         verdict.map_yes(|order| self.found = Some(order))
     }
 
-    /// Raise the bound by search from one end, up to `length`, in steps that grow while they succeed, in at most
-    /// `most` states for each target and twice as many in all. Return the length of the shortest schedule found on the
-    /// way, or `length`.
+    /// Raise the bound by search from one end, up to `length`, in steps that grow while they succeed. No new target starts
+    /// after `most` states, and none takes more. Return the length of the shortest schedule found on the way, or `length`.
     pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) -> u32 {
         let mut step = 1;
-        let last = self.nodes() + 2 * most;
+        let last = self.nodes() + most;
         while self.bound < length && self.nodes() < last && !effort.is_spent() {
             let target = self.bound.saturating_add(step - 1).min(length - 1);
             match self.try_target(end, target, most, effort) {
