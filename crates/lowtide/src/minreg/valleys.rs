@@ -38,6 +38,9 @@ const PAIRS: usize = 64;
 /// The pairs that are tried at the same time. Later ones only look for lower valleys than those.
 const PAIRS_AT_ONCE: usize = 16;
 
+/// The cuts of smaller parts take less time than it takes to start threads.
+const FEWEST_FOR_THREADS: usize = 600;
+
 /// On each side of a division are at least so many of a hundred instructions. Half of the instructions on each side are worth
 /// so many hundredths of a register.
 const LEAST_SIDE: u32 = 12;
@@ -111,6 +114,7 @@ fn find_valley(
     if region.len() < FEWEST_TO_DIVIDE || effort.is_spent() {
         return None;
     }
+    let threads = if region.len() < FEWEST_FOR_THREADS { 1 } else { threads };
     let closure = Closure::new(region);
     let instrs: Vec<InstrId> = region.instrs().collect();
     let pairs = (0..PAIRS).map(|_| (random.pick(&instrs), random.pick(&instrs)));

@@ -147,9 +147,9 @@ impl<'a> Prover<'a> {
         verdict.map_yes(|order| self.found = Some(order))
     }
 
-    /// Raise the bound by search from one end, up to `length`, in steps that grow while they succeed. No new target starts
-    /// after `most` states, and none takes more. Return the length of the shortest schedule found on the way, or `length`.
-    pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) -> u32 {
+    /// Raise the bound by search from one end, up to `length` or to a shorter schedule that is found on the way, in steps that grow
+    /// while they succeed. No new target starts after `most` states, and none takes more.
+    pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) {
         let mut step = 1;
         let last = self.nodes() + most;
         while self.bound < length && self.nodes() < last && !effort.is_spent() {
@@ -161,6 +161,5 @@ impl<'a> Prover<'a> {
                 Verdict::Unknown => step = 1,
             }
         }
-        length
     }
 }
