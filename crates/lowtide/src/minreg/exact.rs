@@ -109,7 +109,7 @@ pub(crate) fn minimise_on(
 }
 
 /// As [`minimise_on`], with the rest of a budget.
-pub(super) fn minimise_within(
+pub(crate) fn minimise_within(
     region: &Region,
     closure: &Closure,
     class: ClassId,
