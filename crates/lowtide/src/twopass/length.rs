@@ -170,6 +170,11 @@ const FIRST_TURN: u64 = 1000;
 /// just below the best schedule proves that schedule.
 const SHARE_OF_CLIMBS: u64 = 4;
 
+/// Return the time to prepare proofs about a number of instructions.
+fn time_to_prepare(count: usize) -> Duration {
+    Duration::from_nanos((count * count) as u64 * NANOS_TO_PREPARE_A_PAIR)
+}
+
 const ENDS: [Direction; 2] = [Direction::TopDown, Direction::BottomUp];
 
 impl<'a> Pass<'a> {
@@ -279,8 +284,11 @@ impl<'a> Pass<'a> {
         let before = peaks(region, guard)[class.index()];
         let options = exact::Options::new(Budget::default());
         let found = self.effort.with_share(SHARE_OF_GUARD, |effort| {
-            exact::minimise_within(region, &closure(), class, limits, guard, options, effort)
+            let search =
+                |effort| exact::minimise_within(region, &closure(), class, limits, guard, options, effort);
+            effort.has_time_for(time_to_prepare(region.len())).then(|| search(effort))
         });
+        let Some(found) = found else { return };
         if found.peak < before && is_within(region, &found.order, limits) {
             let number = self.guards[0].len();
             for (guards, graph) in self.guards.iter_mut().zip(self.graphs.iter()) {
@@ -298,8 +306,7 @@ impl<'a> Pass<'a> {
         if self.is_done() || count > MOST_TO_PROVE {
             return;
         }
-        let pairs = (count * count) as u64;
-        if !self.effort.has_time_for(Duration::from_nanos(pairs * NANOS_TO_PREPARE_A_PAIR)) {
+        if !self.effort.has_time_for(time_to_prepare(count)) {
             return;
         }
         let Some(part) = self.tightened(closure()) else { return };
