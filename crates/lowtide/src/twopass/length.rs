@@ -151,9 +151,10 @@ const LOOKS_AFTER_LISTS: u64 = 300;
 /// Looks of the lists for each state of the search, if the lists before have found a shorter schedule, and if not.
 const LOOKS_PER_NODE: [u64; 2] = [20, 5];
 
-/// A guard has room if its peak is at most so many hundredths of every limit. If none has, the search for a lower one takes one
-/// of so many parts of the effort.
+/// A guard leaves room if its peak is at most so many hundredths of every limit.
 const PEAK_WITH_ROOM: u64 = 75;
+
+/// If no guard does, the search for a lower one takes one of so many parts of the effort.
 const SHARE_OF_GUARD: u32 = 12;
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
@@ -166,8 +167,8 @@ const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 /// States of the first turn of the search, from each end.
 const FIRST_TURN: u64 = 1000;
 
-/// This share of the states goes to the lengths near the bound. To refute them raises the bound, but only to refute the length
-/// just below the best schedule proves that schedule.
+/// Lengths near the bound get one of so many parts of these states. To refute them raises the bound, but only to refute the
+/// length just below the best schedule proves that schedule.
 const SHARE_OF_CLIMBS: u64 = 4;
 
 /// Return the time to prepare proofs about a number of instructions.
@@ -498,7 +499,7 @@ mod tests {
     use crate::minreg::made::targets;
     use crate::problem::Goal;
 
-    /// The only guard needs as many registers as there are. Both passes have the same lists, but for the lower guard.
+    /// The only guard needs as many registers as there are. In one of both passes, all later lists follow it, too.
     #[test]
     fn a_lower_guard_gives_shorter_schedules() {
         let [target, ..] = targets();
