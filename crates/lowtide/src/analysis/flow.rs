@@ -407,10 +407,8 @@ impl<'a> DownsetMin<'a> {
         }
         let mut nodes = Nodes::separate(region, &kept);
         let ties = Ties::new(region, class, closure, &kept);
-        let mut builder = nodes.connect(region, class, &ties, |id| {
-            let live = live(id);
-            live * region.values()[id.index()].weight
-        });
+        let weight = |id: ValueId| live(id) * region.values()[id.index()].weight;
+        let mut builder = nodes.connect(region, class, &ties, weight);
         for instr in kept.instrs() {
             if weights.outside > 0 {
                 builder.arc(SOURCE, nodes.of[instr.index()], weights.outside);
@@ -419,9 +417,7 @@ impl<'a> DownsetMin<'a> {
                 builder.arc(nodes.of[instr.index()], SINK, weights.inside);
             }
         }
-        let live_out = class_values(region, class).filter(|id| is_always_live(region, *id));
-        let constant = weights.live * region.through(class)
-            + live_out.map(|id| live(id) * region.values()[id.index()].weight).sum::<u32>();
+        let constant = weights.live * region.through(class) + always_live(region, class, weight);
         Self::of(region, nodes, builder, constant)
     }
 
@@ -442,8 +438,7 @@ impl<'a> DownsetMin<'a> {
         nodes.number_anew();
         let weight = |id: ValueId| region.values()[id.index()].weight;
         let builder = nodes.connect(region, class, &ties, weight);
-        let live_out = class_values(region, class).filter(|id| is_always_live(region, *id));
-        let constant = region.through(class) + live_out.map(weight).sum::<u32>();
+        let constant = region.through(class) + always_live(region, class, weight);
         Self::of(region, nodes, builder, constant)
     }
 
@@ -604,6 +599,11 @@ impl<'a> DownsetMin<'a> {
 fn is_always_live(region: &Region, value: ValueId) -> bool {
     let value = &region.values()[value.index()];
     value.live_out && value.def.is_none()
+}
+
+/// Return the weight that is live at every boundary, without what only passes through.
+fn always_live(region: &Region, class: ClassId, weight: impl Fn(ValueId) -> u32) -> u32 {
+    class_values(region, class).filter(|id| is_always_live(region, *id)).map(weight).sum()
 }
 
 /// The nodes of a network.

@@ -16,6 +16,7 @@
 //! bound so far.
 
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -118,8 +119,9 @@ pub(crate) fn shortest_on<T: Borrow<LengthBound>>(
     pass.lists(0);
     pass.relist(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
-        pass.lower_guard(&closure);
-        pass.prove(closure);
+        let made = OnceCell::new();
+        pass.lower_guard(|| made.get_or_init(&closure));
+        pass.prove(|| made.into_inner().unwrap_or_else(closure));
     }
     Some(answer)
 }
@@ -262,7 +264,7 @@ impl<'a> Pass<'a> {
 
     /// Give the lists a guard with fewer registers, if no known order leaves them room. With a guard close to the limit, hardly any
     /// step but that of the guard is safe, and all lists look like it.
-    fn lower_guard(&mut self, closure: &impl Fn() -> Closure) {
+    fn lower_guard<'c>(&mut self, closure: impl FnOnce() -> &'c Closure) {
         let region = self.problem.region();
         if self.is_done() || region.len() > MOST_TO_PROVE {
             return;
@@ -286,7 +288,7 @@ impl<'a> Pass<'a> {
         let options = exact::Options::new(Budget::default());
         let found = self.effort.with_share(SHARE_OF_GUARD, |effort| {
             let search =
-                |effort| exact::minimise_within(region, &closure(), class, limits, guard, options, effort);
+                |effort| exact::minimise_within(region, closure(), class, limits, guard, options, effort);
             effort.has_time_for(time_to_prepare(region.len())).then(|| search(effort))
         });
         let Some(found) = found else { return };
@@ -302,7 +304,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Find dependences that can be added, windows for targets, and search with all of these.
-    fn prove(&mut self, closure: impl Fn() -> Closure) {
+    fn prove(&mut self, closure: impl FnOnce() -> Closure) {
         let count = self.graphs[0].len();
         if self.is_done() || count > MOST_TO_PROVE {
             return;
@@ -511,6 +513,7 @@ mod tests {
             let limits: Vec<Option<u32>> = peaks(&region, &guard).into_iter().map(Some).collect();
             let packing = PressureFields::within(&region, &limits).expect("few registers");
             let times = lower_bound(&problem);
+            let closure = Closure::new(&region);
             let looks = LOOKS_AFTER_LISTS * region.len() as u64;
             let lengths = [false, true].map(|is_lower| {
                 let length = Schedule::in_order(&problem, guard.clone()).length();
@@ -522,7 +525,7 @@ mod tests {
                 pass.lists(0);
                 pass.relist(looks);
                 match is_lower {
-                    true => pass.lower_guard(&|| Closure::new(&region)),
+                    true => pass.lower_guard(|| &closure),
                     false => pass.relist(looks),
                 }
                 check_order(&region, &answer.order).expect("a legal order");
