@@ -15,6 +15,8 @@
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
 
+mod shorten;
+
 use std::borrow::Borrow;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -37,9 +39,10 @@ use crate::progress::Watch;
 use crate::random::Random;
 use crate::schedule::Schedule;
 use crate::twopass::Rules;
-use crate::twopass::guarded::{CYCLE, Guard, Lister, Priority, Scarcity};
+use crate::twopass::guarded::Guard;
 use crate::twopass::prover::Prover;
 use crate::twopass::timed::Timed;
+use shorten::Chain;
 
 /// The budget and the rules of the pass.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,7 +120,7 @@ pub(crate) fn shortest_on<T: Borrow<LengthBound>>(
     let guards: Vec<&[InstrId]> = orders.iter().map(|(_, order)| *order).collect();
     let mut pass = Pass::new(problem, &limits, &packing, times.borrow(), &guards, options, &mut answer);
     pass.lists(0);
-    pass.relist(LOOKS_AFTER_LISTS * region.len() as u64);
+    pass.shorten(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
         let made = OnceCell::new();
         pass.lower_guard(|| made.get_or_init(&closure));
@@ -142,15 +145,17 @@ struct Pass<'a> {
     packing: PressureFields,
     /// Orders within the limits, as different as possible.
     known: Vec<Vec<InstrId>>,
+    /// The second chain of lists.
+    challenger: Option<Chain>,
 }
 
-/// Looks of a lister that count as one step.
+/// Looks of lists and moves that count as one step.
 const LOOKS_PER_STEP: u64 = 16;
 
-/// Looks for each instruction for listing again after the first lists.
+/// Looks for each instruction after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks of the lists for each state of the search, if the lists before have found a shorter schedule, and if not.
+/// Looks of lists and moves for each state of the search, if the lists before have found a shorter schedule, and if not.
 const LOOKS_PER_NODE: [u64; 2] = [20, 5];
 
 /// A guard leaves room if its peak is at most so many hundredths of every limit.
@@ -158,6 +163,9 @@ const PEAK_WITH_ROOM: u64 = 75;
 
 /// If no guard does, the search for a lower one takes one of so many parts of the effort.
 const SHARE_OF_GUARD: u32 = 12;
+
+/// A gap between the length and its bound of more hundredths is wide: proofs are unlikely to close it, so schedules get half of the effort.
+const WIDE_GAP: u64 = 10;
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
 /// take gigabytes.
@@ -207,59 +215,21 @@ impl<'a> Pass<'a> {
             limits: limits.to_vec(),
             packing: packing.clone(),
             known,
+            challenger: None,
+        }
+    }
+
+    /// Spend half of the effort on shorter schedules if the gap is wide.
+    fn shorten_if_wide(&mut self) {
+        let [length, bound] = [self.answer.length, self.answer.bound].map(u64::from);
+        let is_limited = self.effort.steps < u64::MAX || self.effort.deadline.is_some();
+        if is_limited && 100 * length > (100 + WIDE_GAP) * bound {
+            self.shorten_with_share(2);
         }
     }
 
     fn is_done(&self) -> bool {
         self.answer.length <= self.answer.bound || self.effort.is_spent()
-    }
-
-    /// Keep an order if it is shorter.
-    fn offer(&mut self, end: usize, trail: &[u32], length: u32) -> bool {
-        if length >= self.answer.length && !self.has_units {
-            return false;
-        }
-        let order = self.graphs[end].in_time(trail);
-        let length = match self.has_units {
-            true => Schedule::in_order(self.problem, order.clone()).length(),
-            false => length,
-        };
-        let is_shorter = length < self.answer.length;
-        if is_shorter {
-            (self.answer.order, self.answer.length) = (order, length);
-            self.watch.found(self.answer.nodes, length);
-        }
-        is_shorter
-    }
-
-    /// Run guarded lists from both ends, by several priorities, with all guards from a number on.
-    fn lists(&mut self, first_guard: usize) {
-        let charges = [
-            (0, Scarcity::Linear),
-            (4, Scarcity::Linear),
-            (20, Scarcity::Square),
-            (50, Scarcity::Threshold),
-            (200, Scarcity::Threshold),
-        ];
-        let graphs = Rc::clone(&self.graphs);
-        let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
-        for (charge, scarcity) in charges {
-            for end in [0, 1] {
-                for guard in first_guard..self.guards[end].len() {
-                    if self.is_done() {
-                        return;
-                    }
-                    let base = graphs[end].tail.iter().map(|&tail| tail as i32 * CYCLE).collect();
-                    let priority = Priority { base, charge, scarcity, patience: 0 };
-                    let (lister, deadline) = (&mut listers[end], self.effort.deadline);
-                    let below = self.answer.length.max(1);
-                    if let Some(length) = lister.run(&self.guards[end][guard], &priority, below, deadline) {
-                        self.known.push(graphs[end].in_time(lister.trail()));
-                        self.offer(end, lister.trail(), length);
-                    }
-                }
-            }
-        }
     }
 
     /// Give the lists a guard with fewer registers, if no known order leaves them room. With a guard close to the limit, hardly any
@@ -299,18 +269,18 @@ impl<'a> Pass<'a> {
             }
             self.known.push(found.order);
             self.lists(number);
-            self.relist(LOOKS_AFTER_LISTS * region.len() as u64);
+            self.shorten(LOOKS_AFTER_LISTS * region.len() as u64);
         }
     }
 
     /// Find dependences that can be added, windows for targets, and search with all of these.
     fn prove(&mut self, closure: impl FnOnce() -> Closure) {
         let count = self.graphs[0].len();
-        if self.is_done() || count > MOST_TO_PROVE {
+        if self.is_done() {
             return;
         }
-        if !self.effort.has_time_for(time_to_prepare(count)) {
-            return;
+        if count > MOST_TO_PROVE || !self.effort.has_time_for(time_to_prepare(count)) {
+            return self.shorten_if_wide();
         }
         let Some(part) = self.tightened(closure()) else { return };
         let Ok(problem) = Problem::new(&part.region, self.problem.target(), self.problem.goal()) else {
@@ -326,6 +296,7 @@ impl<'a> Pass<'a> {
         let mut prover = Prover::new(&part.region, &graphs, &self.limits, self.rules, &known, self.watch);
         prover.bound = self.answer.bound;
         self.refute(&mut prover);
+        self.shorten_if_wide();
         self.search(&part, &mut prover);
     }
 
@@ -378,7 +349,7 @@ impl<'a> Pass<'a> {
                 return;
             }
             let before = self.answer.length;
-            self.relist(looks * most);
+            self.shorten(looks * most);
             looks = if self.answer.length < before { LOOKS_PER_NODE[0] } else { few_looks };
             for end in 0..ends {
                 if gains[end] < gains[1 - end] && turn % 4 != 0 {
@@ -416,79 +387,6 @@ impl<'a> Pass<'a> {
             }
         }
     }
-
-    /// List again by the times of the current schedule, with noise, from either end, with at most `looks`
-    /// looks at an instruction.
-    fn relist(&mut self, looks: u64) {
-        if self.is_done() {
-            return;
-        }
-        let count = self.graphs[0].len();
-        let graphs = Rc::clone(&self.graphs);
-        let mut listers = [0, 1].map(|end| Lister::new(&graphs[end]));
-        let mut current = self.answer.order.clone();
-        let mut current_length = self.answer.length;
-        let mut cycles = self.cycles(&current);
-        let own = |order: &[InstrId]| [0, 1].map(|end| Guard::new(&graphs[end], order));
-        let mut own_guards = own(&current);
-        let mut priority =
-            Priority { base: vec![0; count], charge: 0, scarcity: Scarcity::Linear, patience: 0 };
-        let mut spent = 0;
-        while !self.is_done() && spent < looks {
-            let random = &mut self.random;
-            let end = random.below(2);
-            let guard = random.below(self.guards[end].len() + 2);
-            let amplitude = random.pick(&[1, 4, 15, 60]) * CYCLE;
-            priority.charge = random.pick(&[0, 2, 5, 10, 30, 100]);
-            priority.scarcity = random.pick(&[Scarcity::Linear, Scarcity::Square, Scarcity::Threshold]);
-            priority.patience = random.pick(&[0, 0, 1, 3]);
-            let noise = |random: &mut Random| (random.below(2 * amplitude as usize) as i32 - amplitude) / 2;
-            if random.below(3) < 2 {
-                priority.charge = if random.chance(50) { 0 } else { (priority.charge + 4) / 5 };
-                let sign = if end == 0 { -CYCLE } else { CYCLE };
-                for (base, &cycle) in priority.base.iter_mut().zip(&cycles) {
-                    *base = cycle as i32 * sign;
-                }
-                if random.chance(50) {
-                    priority.base.iter_mut().for_each(|base| *base += noise(random));
-                } else {
-                    for _ in 0..1 + random.below(4) {
-                        let instr = random.below(count);
-                        priority.base[instr] += 8 * noise(random) + 2 * amplitude;
-                    }
-                }
-            } else {
-                for (base, &tail) in priority.base.iter_mut().zip(&graphs[end].tail) {
-                    *base = tail as i32 * CYCLE + noise(random);
-                }
-            }
-            let lister = &mut listers[end];
-            let guard = self.guards[end].get(guard).unwrap_or(&own_guards[end]);
-            let before = lister.steps;
-            let found = lister.run(guard, &priority, current_length + 3, self.effort.deadline);
-            spent += lister.steps - before;
-            self.effort.spend((lister.steps - before).div_ceil(LOOKS_PER_STEP));
-            let Some(length) = found else { continue };
-            let is_taken = length <= current_length || self.random.below(20) == 0;
-            if is_taken {
-                current = graphs[end].in_time(lister.trail());
-                current_length = length;
-                cycles = self.cycles(&current);
-                own_guards = own(&current);
-            }
-            self.offer(end, lister.trail(), length);
-            if self.random.below(300) == 0 {
-                current = self.answer.order.clone();
-                current_length = self.answer.length;
-                cycles = self.cycles(&current);
-                own_guards = own(&current);
-            }
-        }
-    }
-
-    fn cycles(&self, order: &[InstrId]) -> Vec<u32> {
-        Schedule::in_order(self.problem, order.to_vec()).cycles().to_vec()
-    }
 }
 
 #[cfg(test)]
@@ -501,12 +399,15 @@ mod tests {
     use crate::minreg::made::targets;
     use crate::problem::Goal;
 
-    /// The only guard needs as many registers as there are. In one of both passes, all later lists follow it, too.
-    #[test]
-    fn a_lower_guard_gives_shorter_schedules() {
+    /// A way to shorten the start of a pass, with the closure of the region and a number of looks.
+    pub(super) type Way<'w> = &'w dyn Fn(&mut Pass, &Closure, u64);
+
+    /// Shorten the schedules of generated regions in two ways. The only guard needs as many registers as there are. Return
+    /// the summed lengths, and in how many regions the second way is shorter.
+    pub(super) fn in_two_ways(seeds: u64, ways: [Way; 2]) -> ([u32; 2], usize) {
         let [target, ..] = targets();
         let (mut sums, mut shorter) = ([0; 2], 0);
-        for seed in 0..24 {
+        for seed in 0..seeds {
             let region = generate::region(Shape::SeriesParallel, 120, seed);
             let problem = Problem::new(&region, &target, Goal::Occupancy).expect("all classes are known");
             let guard = few_registers(&problem);
@@ -514,8 +415,7 @@ mod tests {
             let packing = PressureFields::within(&region, &limits).expect("few registers");
             let times = lower_bound(&problem);
             let closure = Closure::new(&region);
-            let looks = LOOKS_AFTER_LISTS * region.len() as u64;
-            let lengths = [false, true].map(|is_lower| {
+            let lengths = ways.map(|way| {
                 let length = Schedule::in_order(&problem, guard.clone()).length();
                 let mut answer = Answer { order: guard.clone(), length, bound: times.best(), nodes: 0 };
                 let budget = Budget { nodes: Some(20_000_000), ..Budget::default() };
@@ -523,19 +423,31 @@ mod tests {
                 let mut pass =
                     Pass::new(&problem, &limits, &packing, &times, &[&guard], options, &mut answer);
                 pass.lists(0);
-                pass.relist(looks);
-                match is_lower {
-                    true => pass.lower_guard(|| &closure),
-                    false => pass.relist(looks),
-                }
+                way(&mut pass, &closure, LOOKS_AFTER_LISTS * region.len() as u64);
                 check_order(&region, &answer.order).expect("a legal order");
                 assert!(is_within(&region, &answer.order, &limits), "over a limit");
+                assert_eq!(Schedule::in_order(&problem, answer.order).length(), answer.length);
                 answer.length
             });
             shorter += usize::from(lengths[1] < lengths[0]);
             sums = [sums[0] + lengths[0], sums[1] + lengths[1]];
         }
-        println!("{sums:?} cycles without and with a lower guard, shorter in {shorter} of 24");
-        assert!(shorter >= 5 && 100 * sums[1] < 99 * sums[0], "{sums:?} {shorter}");
+        println!("{sums:?} cycles in two ways, shorter in {shorter} of {seeds}");
+        (sums, shorter)
+    }
+
+    /// In one of both passes, all later lists follow a lower guard, too.
+    #[test]
+    fn a_lower_guard_gives_shorter_schedules() {
+        let without = |pass: &mut Pass, _: &Closure, looks| {
+            pass.shorten(looks);
+            pass.shorten(looks);
+        };
+        let with = |pass: &mut Pass, closure: &Closure, looks| {
+            pass.shorten(looks);
+            pass.lower_guard(|| closure);
+        };
+        let (sums, shorter) = in_two_ways(24, [&without, &with]);
+        assert!(shorter >= 4 && 100 * sums[1] < 99 * sums[0], "{sums:?} {shorter}");
     }
 }

@@ -13,6 +13,7 @@ mod guarded;
 mod history;
 pub mod length;
 mod meter;
+mod moves;
 mod prover;
 pub mod published;
 mod reasons;

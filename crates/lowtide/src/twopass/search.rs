@@ -463,7 +463,12 @@ impl<'g> Search<'g> {
                         let pending = self.history.pending(record);
                         let reasons =
                             pending.map(|(instr, slack)| Reason { instr, slot: end.saturating_sub(slack) });
-                        self.failure.reasons.extend(reasons);
+                        // The record may be that of a larger target. Where the window of this one already says as much, no
+                        // reason is needed (and the operands need not be as late as that).
+                        let is_needed = |reason: &Reason| {
+                            reason.slot > self.times[reason.instr as usize].earliest * width
+                        };
+                        self.failure.reasons.extend(reasons.filter(is_needed));
                     }
                     return Err(true);
                 }
