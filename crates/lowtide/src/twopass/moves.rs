@@ -11,9 +11,10 @@
 //! - The last possible slots, counted from the end of the schedule, depend only on what is below them. So
 //!   those below the segment stay.
 //!
-//! The new length is at most `most`, at least the length before, exactly if every instruction of the segment issues early enough for those below that
-//! wait for it, and for the next one. *Proof.* A longest path of waits that has no instruction of the segment
-//! was there before. Any other one leaves the segment somewhere, or ends in it. ∎
+//! Let `most` be no less than the length before. The new length is at most `most` exactly if every instruction
+//! of the segment issues early enough for those below that wait for it, and for the next one. *Proof.* A longest
+//! path of waits that has no instruction of the segment was there before. Any other one leaves the segment
+//! somewhere, or ends in it. ∎
 //!
 //! So a move that is no good costs no more than its segment. After a good one, changed slots propagate downwards
 //! and upwards until nothing changes any more.
@@ -72,7 +73,8 @@ impl<'g> Mover<'g> {
     /// Make a mover without an order. [`Mover::start`] sets one.
     pub(crate) fn new(graph: &'g Timed) -> Self {
         let (count, values) = (graph.len(), graph.live.values.len());
-        // A power of two below the largest sum of slots that fits into a number.
+        // Far from zero, so that no last slot falls below it, and from the largest number of 32 bits, so that no
+        // sum of slots exceeds it.
         let end_cycle = (1 << 31) / graph.width;
         Mover {
             graph,

@@ -1,11 +1,12 @@
 //! How schedules become shorter without a search: lists, and moves.
 //!
 //! - [`Pass::lists`] builds the first schedules, one for each priority, guard and end of time.
-//! - [`Pass::list_again`] follows the times of a schedule with some noise. Each schedule that is no longer than the one before
-//!   takes its place. Such a chain ends up in one way to use the registers, and hardly ever leaves it. In
-//!   regions of long latency, the length of another way can differ by a third. So there are two chains. The
-//!   *leader* starts from the best schedule, the *challenger* from a list with much noise. A challenger that does not improve any more is
-//!   replaced, and one that is shorter than the leader takes its place.
+//! - [`Pass::list_again`] follows the times of a schedule with some noise. Each schedule that is no longer than
+//!   the one before takes its place. Such a chain ends up in one way to use the registers, and hardly ever
+//!   leaves it. In regions of long latency, the length of another way can differ by a third. So there are two
+//!   chains. The *leader* starts from the best schedule, the *challenger* from a list with much noise. A
+//!   challenger that does not improve any more is replaced, and one that is shorter than the leader takes its
+//!   place.
 //! - [`Pass::make_moves`] anneals the best schedule by `moves`: moves that make it longer are rare, and rarer and rarer.
 
 use std::rc::Rc;
@@ -26,7 +27,7 @@ const LOOKS_OF_A_CHALLENGER: u64 = 100;
 const LOOKS_PER_EPISODE: u64 = 300;
 
 /// So many episodes without a shorter schedule are enough.
-const MOST_IDLE_EPISODES: u32 = 12;
+const MOST_IDLE_EPISODES: u32 = 4;
 
 /// Of so many moves, the first ones of an episode, one may make the schedule a cycle longer.
 const MOVES_PER_CYCLE: u64 = 7;
@@ -96,7 +97,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Shorten the best schedule in episodes, with one of `parts` parts of the effort. Without success, the episodes become longer.
+    /// Shorten the best schedule in episodes, with one of `parts` parts of the effort. Without success, the
+    /// episodes become longer.
     pub(super) fn shorten_with_share(&mut self, parts: u32) {
         let share = self.effort.share(parts);
         let whole = std::mem::replace(&mut self.effort, share);
@@ -188,26 +190,20 @@ impl Pass<'_> {
         let mut mover = Mover::new(&graphs[0]);
         mover.start(&self.answer.order);
         let mut charged = 0;
-        while mover.looks < looks {
-            if mover.looks >= charged + LOOKS_PER_TIME {
-                self.effort.spend((mover.looks - charged) / LOOKS_PER_STEP);
-                charged = mover.looks;
-                if self.is_done() {
-                    return;
+        while !self.is_done() && mover.looks < looks {
+            let pause = looks.min(mover.looks + LOOKS_PER_TIME);
+            while mover.looks < pause && self.answer.length > self.answer.bound {
+                let mut most = mover.length();
+                while self.random.bits() % (MOVES_PER_CYCLE * looks) < looks - mover.looks.min(looks) {
+                    most += 1;
+                }
+                if mover.try_one(most, &mut self.random) && mover.length() < self.answer.length {
+                    self.offer(0, mover.order(), mover.length());
                 }
             }
-            let mut most = mover.length();
-            while self.random.bits() % (MOVES_PER_CYCLE * looks) < looks - mover.looks.min(looks) {
-                most += 1;
-            }
-            if mover.try_one(most, &mut self.random) && mover.length() < self.answer.length {
-                self.offer(0, mover.order(), mover.length());
-                if self.is_done() {
-                    return;
-                }
-            }
+            self.effort.spend((mover.looks - charged).div_ceil(LOOKS_PER_STEP));
+            charged = mover.looks;
         }
-        self.effort.spend((mover.looks - charged).div_ceil(LOOKS_PER_STEP));
     }
 }
 
@@ -244,7 +240,53 @@ fn vary(priority: &mut Priority, graph: &Timed, cycles: Option<&[u32]>, random: 
 mod tests {
     use super::*;
     use crate::analysis::closure::Closure;
-    use crate::twopass::length::tests::in_two_ways;
+    use crate::analysis::length_bound::lower_bound;
+    use crate::analysis::limits::peaks;
+    use crate::analysis::walk::PressureFields;
+    use crate::budget::Budget;
+    use crate::check::check_order;
+    use crate::generate::{self, Shape};
+    use crate::list::few_registers::few_registers;
+    use crate::minreg::made::targets;
+    use crate::problem::{Goal, Problem};
+    use crate::twopass::length::{Answer, LOOKS_AFTER_LISTS, Options, is_within};
+
+    /// A way to shorten the start of a pass, with the closure of the region and a number of looks.
+    type Way<'w> = &'w dyn Fn(&mut Pass, &Closure, u64);
+
+    /// Shorten the schedules of generated regions in two ways. The only guard needs as many registers as there are. Return
+    /// the summed lengths, and in how many regions the second way is shorter.
+    fn in_two_ways(seeds: u64, ways: [Way; 2]) -> ([u32; 2], usize) {
+        let [target, ..] = targets();
+        let (mut sums, mut shorter) = ([0; 2], 0);
+        for seed in 0..seeds {
+            let region = generate::region(Shape::SeriesParallel, 120, seed);
+            let problem = Problem::new(&region, &target, Goal::Occupancy).expect("all classes are known");
+            let guard = few_registers(&problem);
+            let limits: Vec<Option<u32>> = peaks(&region, &guard).into_iter().map(Some).collect();
+            let packing = PressureFields::within(&region, &limits).expect("few registers");
+            let times = lower_bound(&problem);
+            let closure = Closure::new(&region);
+            let lengths = ways.map(|way| {
+                let length = Schedule::in_order(&problem, guard.clone()).length();
+                let mut answer = Answer { order: guard.clone(), length, bound: times.best(), nodes: 0 };
+                let budget = Budget { nodes: Some(20_000_000), ..Budget::default() };
+                let options = Options { budget, ..Options::default() };
+                let mut pass =
+                    Pass::new(&problem, &limits, &packing, &times, &[&guard], options, &mut answer);
+                pass.lists(0);
+                way(&mut pass, &closure, LOOKS_AFTER_LISTS * region.len() as u64);
+                check_order(&region, &answer.order).expect("a legal order");
+                assert!(is_within(&region, &answer.order, &limits), "over a limit");
+                assert_eq!(Schedule::in_order(&problem, answer.order).length(), answer.length);
+                answer.length
+            });
+            shorter += usize::from(lengths[1] < lengths[0]);
+            sums = [sums[0] + lengths[0], sums[1] + lengths[1]];
+        }
+        println!("{sums:?} cycles in two ways, shorter in {shorter} of {seeds}");
+        (sums, shorter)
+    }
 
     #[test]
     fn moves_shorten_what_lists_leave() {
@@ -252,6 +294,24 @@ mod tests {
         let both = |pass: &mut Pass, _: &Closure, looks| pass.shorten(4 * looks);
         let (sums, shorter) = in_two_ways(24, [&lists, &both]);
         assert!(shorter >= 8 && 100 * sums[1] < 98 * sums[0], "{sums:?} {shorter}");
+    }
+
+    /// In one of both passes, all later lists follow a lower guard, too.
+    #[test]
+    fn a_lower_guard_gives_shorter_schedules() {
+        let without = |pass: &mut Pass, _: &Closure, looks| {
+            pass.list_again(looks);
+            pass.list_again(looks);
+        };
+        let with = |pass: &mut Pass, closure: &Closure, looks| {
+            pass.list_again(looks);
+            if let Some(number) = pass.lower_guard(|| closure) {
+                pass.lists(number);
+                pass.list_again(looks);
+            }
+        };
+        let (sums, shorter) = in_two_ways(24, [&without, &with]);
+        assert!(shorter >= 5 && 100 * sums[1] < 99 * sums[0], "{sums:?} {shorter}");
     }
 
     #[test]
