@@ -15,13 +15,15 @@
 //! fewest cycles for each of them. Numbers of waves that cannot win against the known orders are left out: more waves never raise the lower bound on the
 //! cycles for each wave, so these are the smallest numbers.
 
+mod spills;
+
 use std::sync::Arc;
 
 use super::PassSettings;
 use super::first_pass::{KernelWaves, RegionWaves};
 use super::second_pass::{Found, RegionPass, kernel_outcome};
 use super::verify::{InternalError, verified};
-use crate::index::InstrId;
+use crate::index::{ClassId, InstrId};
 use crate::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome};
 use crate::problem::{Measure, Problem};
 use crate::schedule::Schedule;
@@ -130,6 +132,19 @@ impl RegionFront {
     fn best_cycles(&self, waves: u32) -> Option<RegionCycles> {
         let best = self.best(waves)?;
         Some(self.cycles(best.measure.length, best.spill_cycles))
+    }
+
+    /// A length that no schedule with no more spills than a known one is below. The bound of a step is for the fewest spills of each class.
+    fn length_bound(&self, problem: &Problem, known: &Known, step: usize) -> u32 {
+        let spills = |known: &Known, id: ClassId, max: u32| {
+            known.measure.peaks[id.index()].between.saturating_sub(max)
+        };
+        let mut classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+        let has_fewest = classes.all(|(id, class)| {
+            let own = spills(known, *id, class.max);
+            own == 0 || self.known.iter().all(|other| own <= spills(other, *id, class.max))
+        });
+        if has_fewest { self.bounds[step] } else { self.free_bound }
     }
 
     /// Cycles that no schedule with so many waves is below, if none without avoidable spills is shorter than `length`.
@@ -256,6 +271,9 @@ impl<'a> FrontSearch<'a> {
             self.finish_step(shared);
             self.plan_step(shared);
         }
+        if self.is_done() && self.wish != Wish::MostWaves {
+            self.spill_more(shared);
+        }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -281,13 +299,12 @@ impl<'a> FrontSearch<'a> {
         let regions = self.regions.iter().zip(shared).zip(&self.first.regions);
         let found = regions.map(|((region, shared), first)| {
             let problem = shared.problem();
-            let schedule = region.best(waves).map(|best| Schedule::clone(&best.schedule));
             let start = Schedule::in_order(problem, first.order.clone()).length();
-            Found {
-                schedule: schedule.unwrap_or_else(|| Schedule::source(problem)),
-                length_bound: region.bounds.get(step).copied().unwrap_or(region.free_bound),
-                passes: first.passes(waves, start),
-            }
+            let (schedule, length_bound) = match region.best(waves) {
+                Some(best) => (Schedule::clone(&best.schedule), region.length_bound(problem, best, step)),
+                None => (Schedule::source(problem), region.free_bound),
+            };
+            Found { schedule, length_bound, passes: first.passes(waves, start) }
         });
         found.collect()
     }
@@ -313,13 +330,13 @@ impl<'a> FrontSearch<'a> {
         let mut points = Vec::new();
         for (step, &waves) in self.steps.iter().enumerate() {
             let Some(cycles) = known_cycles(&self.regions, waves) else { continue };
-            let regions = self.regions.iter().filter_map(|region| {
+            let regions = self.regions.iter().zip(shared).filter_map(|(region, shared)| {
                 let best = region.best(waves)?;
                 Some(FrontRegion {
                     schedule: Arc::clone(&best.schedule),
                     measure: best.measure.clone(),
                     spill_cycles: best.spill_cycles,
-                    length_bound: region.bounds[step],
+                    length_bound: region.length_bound(shared.problem(), best, step),
                 })
             });
             let least = self.regions.iter().map(|region| region.least_cycles(region.bounds[step], waves));

@@ -9,6 +9,7 @@
 //! | `first_pass` | pass 1 of a kernel: the most waves that all regions allow |
 //! | `second_pass` | pass 2 of a kernel: short schedules that keep the waves |
 //! | `front` | pass 2 for every number of waves, and the best of them for throughput |
+//! | `front/spills` | more spills than necessary, where they pay for throughput |
 //! | `published` | both passes of paper 2 as published, for comparison |
 //! | `grouped` | pairs of instructions stay together, at a price |
 //! | `filter` | when more waves are not worth their cycles |

@@ -8,7 +8,7 @@ use crate::analysis::limits::{is_within, peaks};
 use crate::index::InstrId;
 use crate::minreg::exact::Decision;
 use crate::outcome::{KernelOutcome, Passes};
-use crate::problem::{Goal, Measure, Problem};
+use crate::problem::{Goal, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
 use crate::target::{MOST_RANGES, PeakRange, most_that};
@@ -92,7 +92,7 @@ impl<'a> RegionPass<'a> {
         let known = [start.order(), source.order(), production.order(), &few];
         let starts = distinct(known.into_iter().chain(others.iter().copied()));
         let passes = first.passes(waves, start.length());
-        let known = problem.measure(&start);
+        let known = peaks(problem.region(), start.order());
         let all = PeakRange::at_least(first.least_peaks());
         let limits = Limits::new(&problem, &known, &all);
         let mut length_bound = None;
@@ -169,19 +169,18 @@ fn is_limited(problem: &Problem) -> bool {
 }
 
 /// For each class of a region, the most registers that the waves of a problem leave it.
-struct Limits {
+pub(super) struct Limits {
     /// What fits together.
-    together: Vec<Option<u32>>,
+    pub(super) together: Vec<Option<u32>>,
     /// What each class can have if the others take as little as possible: no schedule with so many waves has more.
     alone: Vec<Option<u32>>,
 }
 
 impl Limits {
-    /// `known` has so many waves. Where registers have to be spilled, no more of them than in `known`.
-    fn new(problem: &Problem, known: &Measure, range: &PeakRange) -> Self {
-        let peaks: Vec<u32> = known.peaks.iter().map(|peak| peak.between).collect();
+    /// So many waves fit with these peaks. Where registers have to be spilled, no more of them than with the peaks.
+    pub(super) fn new(problem: &Problem, peaks: &[u32], range: &PeakRange) -> Self {
         let mut alone = vec![None; peaks.len()];
-        let mut together = peaks.clone();
+        let mut together = peaks.to_vec();
         let lanes_for = |peaks: &[u32]| {
             let mut with_lanes = vec![0; peaks.len()];
             for lanes in problem.registers().lanes() {
@@ -191,7 +190,7 @@ impl Limits {
             }
             with_lanes
         };
-        let [fewest_lanes, with_lanes] = [lanes_for(&range.least), lanes_for(&peaks)];
+        let [fewest_lanes, with_lanes] = [lanes_for(&range.least), lanes_for(peaks)];
         for bound in problem.registers().files() {
             let all = bound.file.limit(problem.most_waves());
             for (id, class) in &bound.classes {
@@ -225,7 +224,7 @@ impl Limits {
 struct Divided<'s, 'a> {
     shared: &'s SharedProblem<'a>,
     problem: &'s Problem<'a>,
-    known: &'s Measure,
+    known: &'s [u32],
     starts: &'s [&'s [InstrId]],
     settings: PassSettings,
 }

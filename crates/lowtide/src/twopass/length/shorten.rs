@@ -27,7 +27,7 @@ const LOOKS_OF_A_CHALLENGER: u64 = 100;
 const LOOKS_PER_EPISODE: u64 = 300;
 
 /// So many episodes without a shorter schedule are enough.
-const MOST_IDLE_EPISODES: u32 = 4;
+const MOST_IDLE_EPISODES: u32 = 12;
 
 /// Of so many moves, the first ones of an episode, one may make the schedule a cycle longer.
 const MOVES_PER_CYCLE: u64 = 7;
