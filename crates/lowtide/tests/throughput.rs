@@ -209,7 +209,8 @@ fn throughput_is_the_best_of_all_orders_and_waves() {
         "{proven} of {count} proven, {least_found} with the fewest cycles, {gained} with fewer waves than possible"
     );
     assert!(count >= 20_000 * scale as usize, "{count} kernels");
-    assert!(proven * 100 >= count * 93, "{proven} of {count} proven");
+    assert!(proven * 100 >= count * 95, "{proven} of {count} proven");
+    assert!(least_found * 100 >= count * 99, "{least_found} of {count} with the fewest cycles");
     assert!(gained * 1000 >= count * 3, "{gained} of {count} give up waves");
 }
 

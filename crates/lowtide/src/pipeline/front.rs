@@ -63,8 +63,8 @@ struct RegionFront {
     free_bound: u32,
     /// No schedule spills less, in cycles and in registers.
     least_spills: (u32, u32),
-    /// The least price of a spill.
-    spill_price: u32,
+    /// For each class of which a schedule can spill more: the price of one register, and the most waves of such a schedule.
+    more_spills: Vec<(u32, u32)>,
     known: Vec<Known>,
     /// For each step, a length that no schedule without avoidable spills is below.
     bounds: Vec<u32>,
@@ -83,7 +83,16 @@ impl RegionFront {
     fn new(shared: &SharedProblem, first: &RegionWaves, frequency: u32) -> Self {
         let problem = shared.problem();
         let least = first.least_peaks();
-        let prices = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+        let classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
+        let more_spills = classes.filter_map(|(id, class)| {
+            let fewest = class.max.max(least[id.index()]);
+            let mut limits = vec![None; least.len()];
+            limits[id.index()] = Some(fewest);
+            let can_exceed = shared.effective(&limits).is_none_or(|limits| limits[id.index()].is_some());
+            let mut peaks = least.clone();
+            peaks[id.index()] = fewest.saturating_add(1);
+            can_exceed.then(|| (class.spill_cycles, problem.registers().occupancy(&peaks)))
+        });
         let mut region = RegionFront {
             frequency,
             issue: problem.issue_cycles(),
@@ -92,7 +101,7 @@ impl RegionFront {
                 problem.spill_cycles(|class| least[class.index()]),
                 problem.registers().spilled(&least),
             ),
-            spill_price: prices.map(|(_, class)| class.spill_cycles).min().unwrap_or(0),
+            more_spills: more_spills.collect(),
             known: Vec::new(),
             bounds: Vec::new(),
         };
@@ -150,8 +159,10 @@ impl RegionFront {
     /// Cycles that no schedule with so many waves is below, if none without avoidable spills is shorter than `length`.
     fn least_cycles(&self, length: u32, waves: u32) -> RegionCycles {
         let without = self.cycles(length, self.least_spills.0);
+        let able = self.more_spills.iter().filter(|(_, most)| *most >= waves);
+        let Some(price) = able.map(|(price, _)| *price).min() else { return without };
         // A schedule with more spills may be shorter, but not shorter than any.
-        let with = self.cycles(self.free_bound, self.least_spills.0.saturating_add(self.spill_price));
+        let with = self.cycles(self.free_bound, self.least_spills.0.saturating_add(price));
         match without.of_all(waves) <= with.of_all(waves) {
             true => without,
             false => with,
