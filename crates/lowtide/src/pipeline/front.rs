@@ -63,6 +63,8 @@ struct RegionFront {
     free_bound: u32,
     /// No schedule spills less, in cycles and in registers.
     least_spills: (u32, u32),
+    /// For each class, the most registers that need no memory.
+    without_spills: Vec<u32>,
     /// For each class of which a schedule can spill more: the price of one register, and the most waves of such a schedule.
     more_spills: Vec<(u32, u32)>,
     known: Vec<Known>,
@@ -83,16 +85,26 @@ impl RegionFront {
     fn new(shared: &SharedProblem, first: &RegionWaves, frequency: u32) -> Self {
         let problem = shared.problem();
         let least = first.least_peaks();
-        let classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
-        let more_spills = classes.filter_map(|(id, class)| {
-            let fewest = class.max.max(least[id.index()]);
+        let lanes_in = |id: ClassId| -> u32 {
+            let lanes = problem.registers().lanes().iter().filter(|lanes| lanes.to == Some(id));
+            lanes.map(|lanes| lanes.needed(least[lanes.from.index()])).sum()
+        };
+        let mut without_spills = vec![0; least.len()];
+        let mut more_spills = Vec::new();
+        for (id, class) in problem.registers().files().iter().flat_map(|bound| &bound.classes) {
+            let (class_index, lanes) = (id.index(), lanes_in(*id));
+            without_spills[class_index] = class.max.saturating_sub(lanes);
+            let fewest = without_spills[class_index].max(least[class_index]);
             let mut limits = vec![None; least.len()];
-            limits[id.index()] = Some(fewest);
-            let can_exceed = shared.effective(&limits).is_none_or(|limits| limits[id.index()].is_some());
-            let mut peaks = least.clone();
-            peaks[id.index()] = fewest.saturating_add(1);
-            can_exceed.then(|| (class.spill_cycles, problem.registers().occupancy(&peaks)))
-        });
+            limits[class_index] = Some(fewest);
+            if shared.effective(&limits).is_none_or(|limits| limits[class_index].is_some()) {
+                let mut peaks = least.clone();
+                peaks[class_index] = fewest.saturating_add(1);
+                // Registers with lanes can push others into memory. The price of spills does not know of these.
+                let price = if lanes > 0 { 0 } else { class.spill_cycles };
+                more_spills.push((price, problem.registers().occupancy(&peaks)));
+            }
+        }
         let mut region = RegionFront {
             frequency,
             issue: problem.issue_cycles(),
@@ -101,7 +113,8 @@ impl RegionFront {
                 problem.spill_cycles(|class| least[class.index()]),
                 problem.registers().spilled(&least),
             ),
-            more_spills: more_spills.collect(),
+            without_spills,
+            more_spills,
             known: Vec::new(),
             bounds: Vec::new(),
         };
@@ -144,14 +157,11 @@ impl RegionFront {
     }
 
     /// A length that no schedule with no more spills than a known one is below. The bound of a step is for the fewest spills of each class.
-    fn length_bound(&self, problem: &Problem, known: &Known, step: usize) -> u32 {
-        let spills = |known: &Known, id: ClassId, max: u32| {
-            known.measure.peaks[id.index()].between.saturating_sub(max)
-        };
-        let mut classes = problem.registers().files().iter().flat_map(|bound| &bound.classes);
-        let has_fewest = classes.all(|(id, class)| {
-            let own = spills(known, *id, class.max);
-            own == 0 || self.known.iter().all(|other| own <= spills(other, *id, class.max))
+    fn length_bound(&self, known: &Known, step: usize) -> u32 {
+        let has_fewest = (0..self.without_spills.len()).all(|class| {
+            let peak = |known: &Known| known.measure.peaks[class].between;
+            let own = peak(known);
+            own <= self.without_spills[class] || self.known.iter().all(|other| own <= peak(other))
         });
         if has_fewest { self.bounds[step] } else { self.free_bound }
     }
@@ -312,7 +322,7 @@ impl<'a> FrontSearch<'a> {
             let problem = shared.problem();
             let start = Schedule::in_order(problem, first.order.clone()).length();
             let (schedule, length_bound) = match region.best(waves) {
-                Some(best) => (Schedule::clone(&best.schedule), region.length_bound(problem, best, step)),
+                Some(best) => (Schedule::clone(&best.schedule), region.length_bound(best, step)),
                 None => (Schedule::source(problem), region.free_bound),
             };
             Found { schedule, length_bound, passes: first.passes(waves, start) }
@@ -341,13 +351,13 @@ impl<'a> FrontSearch<'a> {
         let mut points = Vec::new();
         for (step, &waves) in self.steps.iter().enumerate() {
             let Some(cycles) = known_cycles(&self.regions, waves) else { continue };
-            let regions = self.regions.iter().zip(shared).filter_map(|(region, shared)| {
+            let regions = self.regions.iter().filter_map(|region| {
                 let best = region.best(waves)?;
                 Some(FrontRegion {
                     schedule: Arc::clone(&best.schedule),
                     measure: best.measure.clone(),
                     spill_cycles: best.spill_cycles,
-                    length_bound: region.length_bound(shared.problem(), best, step),
+                    length_bound: region.length_bound(best, step),
                 })
             });
             let least = self.regions.iter().map(|region| region.least_cycles(region.bounds[step], waves));
