@@ -190,7 +190,7 @@ impl Pass<'_> {
         let mut mover = Mover::new(&graphs[0]);
         mover.start(&self.answer.order);
         let mut charged = 0;
-        while !self.is_done() && mover.looks < looks {
+        loop {
             let pause = looks.min(mover.looks + LOOKS_PER_TIME);
             while mover.looks < pause && self.answer.length > self.answer.bound {
                 let mut most = mover.length();
@@ -203,6 +203,9 @@ impl Pass<'_> {
             }
             self.effort.spend((mover.looks - charged).div_ceil(LOOKS_PER_STEP));
             charged = mover.looks;
+            if mover.looks >= looks || self.is_done() {
+                return;
+            }
         }
     }
 }
