@@ -23,7 +23,7 @@ use super::PassSettings;
 use super::first_pass::{KernelWaves, RegionWaves};
 use super::second_pass::{Found, RegionPass, kernel_outcome};
 use super::verify::{InternalError, verified};
-use crate::index::{ClassId, InstrId};
+use crate::index::InstrId;
 use crate::outcome::{Front, FrontPoint, FrontRegion, KernelOutcome};
 use crate::problem::{Measure, Problem};
 use crate::schedule::Schedule;
@@ -85,23 +85,20 @@ impl RegionFront {
     fn new(shared: &SharedProblem, first: &RegionWaves, frequency: u32) -> Self {
         let problem = shared.problem();
         let least = first.least_peaks();
-        let lanes_in = |id: ClassId| -> u32 {
-            let lanes = problem.registers().lanes().iter().filter(|lanes| lanes.to == Some(id));
-            lanes.map(|lanes| lanes.needed(least[lanes.from.index()])).sum()
-        };
+        let lanes = problem.registers().lanes_for(&least);
         let mut without_spills = vec![0; least.len()];
         let mut more_spills = Vec::new();
         for (id, class) in problem.registers().files().iter().flat_map(|bound| &bound.classes) {
-            let (class_index, lanes) = (id.index(), lanes_in(*id));
-            without_spills[class_index] = class.max.saturating_sub(lanes);
-            let fewest = without_spills[class_index].max(least[class_index]);
+            let id = id.index();
+            without_spills[id] = class.max.saturating_sub(lanes[id]);
+            let fewest = without_spills[id].max(least[id]);
             let mut limits = vec![None; least.len()];
-            limits[class_index] = Some(fewest);
-            if shared.effective(&limits).is_none_or(|limits| limits[class_index].is_some()) {
+            limits[id] = Some(fewest);
+            if shared.effective(&limits).is_none_or(|limits| limits[id].is_some()) {
                 let mut peaks = least.clone();
-                peaks[class_index] = fewest.saturating_add(1);
+                peaks[id] = fewest.saturating_add(1);
                 // Registers with lanes can push others into memory. The price of spills does not know of these.
-                let price = if lanes > 0 { 0 } else { class.spill_cycles };
+                let price = if lanes[id] > 0 { 0 } else { class.spill_cycles };
                 more_spills.push((price, problem.registers().occupancy(&peaks)));
             }
         }

@@ -181,16 +181,8 @@ impl Limits {
     pub(super) fn new(problem: &Problem, peaks: &[u32], range: &PeakRange) -> Self {
         let mut alone = vec![None; peaks.len()];
         let mut together = peaks.to_vec();
-        let lanes_for = |peaks: &[u32]| {
-            let mut with_lanes = vec![0; peaks.len()];
-            for lanes in problem.registers().lanes() {
-                if let Some(to) = lanes.to {
-                    with_lanes[to.index()] += lanes.needed(peaks[lanes.from.index()]);
-                }
-            }
-            with_lanes
-        };
-        let [fewest_lanes, with_lanes] = [lanes_for(&range.least), lanes_for(peaks)];
+        let [fewest_lanes, with_lanes] =
+            [&range.least[..], peaks].map(|peaks| problem.registers().lanes_for(peaks));
         for bound in problem.registers().files() {
             let all = bound.file.limit(problem.most_waves());
             for (id, class) in &bound.classes {

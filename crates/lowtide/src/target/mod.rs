@@ -470,6 +470,18 @@ impl Registers {
         &self.lanes
     }
 
+    /// Return, for each class of the region, the registers whose lanes hold spilled ones with these pressures.
+    pub(crate) fn lanes_for(&self, pressure: &[u32]) -> Vec<u32> {
+        let mut needed = vec![0u32; pressure.len()];
+        for lanes in &self.lanes {
+            if let Some(to) = lanes.to {
+                let own = &mut needed[to.index()];
+                *own = own.saturating_add(lanes.needed(pressure[lanes.from.index()]));
+            }
+        }
+        needed
+    }
+
     /// Return the pressures with the registers whose lanes hold spilled ones.
     fn with_lanes<'p>(&self, pressure: &'p [u32]) -> Cow<'p, [u32]> {
         let mut pressure = Cow::Borrowed(pressure);

@@ -124,9 +124,8 @@ impl<'s, 'a> MoreSpills<'s, 'a> {
     }
 
     fn run_passes(&mut self) {
-        let budget = self.settings.settings.budget.part(PASSES);
         let mut settings = self.settings;
-        settings.settings.budget = budget;
+        settings.settings.budget = settings.settings.budget.part(PASSES);
         let mut distance = self.more;
         // The last one is the next.
         let mut next = vec![self.more];

@@ -194,7 +194,7 @@ impl Pass<'_> {
             let pause = looks.min(mover.looks + LOOKS_PER_TIME);
             while mover.looks < pause && self.answer.length > self.answer.bound {
                 let mut most = mover.length();
-                while self.random.bits() % (MOVES_PER_CYCLE * looks) < looks - mover.looks.min(looks) {
+                while self.random.bits() % (MOVES_PER_CYCLE * looks) < looks - mover.looks {
                     most += 1;
                 }
                 if mover.try_one(most, &mut self.random) && mover.length() < self.answer.length {
