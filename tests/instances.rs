@@ -1,5 +1,5 @@
-//! The instances of `tests/instances`: small regions with known optima. The tests of several crates include this file; `tests/instances/README.md`
-//! says how to add an instance.
+//! The instances of `tests/instances`: small regions with known optima. The tests of several crates include
+//! this file; `tests/instances/README.md` says how to add an instance.
 
 // Not every test reads every field.
 #![allow(dead_code)]
@@ -100,7 +100,8 @@ impl Instance {
         self.optional(key).unwrap_or_else(|| panic!("{}: {key} is missing", self.name))
     }
 
-    /// Numbers for classes, such as `peak = { vgpr = 3 }`: one for each class of the region, none where it is left out.
+    /// Numbers for classes, such as `peak = { vgpr = 3 }`: one for each class of the region, none where it is
+    /// left out.
     pub(crate) fn by_class(&self, key: &str) -> Vec<Option<u32>> {
         let table = match self.expected.get(key) {
             None => return vec![None; self.region().classes().len()],

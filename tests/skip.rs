@@ -1,8 +1,9 @@
 //! How a test says that it could not run. The tests of all crates include this file.
 //!
-//! Rust's test harness knows no skipped tests: a test that returns early counts as passed. [`skip`] prints one line, `SKIPPED: TEST: REASON`, which the
-//! harness does not capture, and appends the line to the file that the variable `LOWTIDE_SKIPPED` names. `scripts/test` sets the variable,
-//! lists the lines at the end and subtracts them from the tests that passed.
+//! Rust's test harness knows no skipped tests: a test that returns early counts as passed. [`skip`] prints
+//! one line, `SKIPPED: TEST: REASON`, which the harness does not capture, and appends the line to the file
+//! that the variable `LOWTIDE_SKIPPED` names. `scripts/test` sets the variable, lists the lines at the end
+//! and subtracts them from the tests that passed.
 
 // Not every test needs all of it.
 #![allow(dead_code)]

@@ -1,7 +1,7 @@
 //! `lowtide bench all`: the experiment book.
 //!
-//! The book is a list of experiments: each is a benchmark with the arguments for its kind of files. The command line that
-//! gives the same result is printed with each of them.
+//! The book is a list of experiments: each is a benchmark with the arguments for its kind of files. The
+//! command line that gives the same result is printed with each of them.
 
 use std::path::{Path, PathBuf};
 
@@ -26,17 +26,20 @@ const MINREG_STEPS: u64 = 100;
 const COLONY_STEPS: u64 = 10;
 const SWEEP_STEPS: u64 = 1;
 
-/// Groups of 32 ants in the experiment with the published colony. With the paper's 360 it would take most of the time.
+/// Groups of 32 ants in the experiment with the published colony. With the paper's 360 it would take most of
+/// the time.
 const SWEEP_GROUPS: u32 = 4;
 
 /// The arguments of `lowtide bench all`.
 #[derive(Args)]
 pub struct AllArgs {
-    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), or folders of them
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), or
+    /// folders of them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Limit the search steps for each region, block and pass. minreg and colony have smaller steps: 100 and 10 times as many
+    /// Limit the search steps for each region, block and pass. minreg and colony have smaller steps: 100 and
+    /// 10 times as many
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     nodes: u64,
 
@@ -205,7 +208,8 @@ struct Files {
 }
 
 impl Files {
-    /// Sort files by kind. A folder whose files are all of one kind stays a folder: commands stay short, and hold when files are added.
+    /// Sort files by kind. A folder whose files are all of one kind stays a folder: commands stay short, and
+    /// hold when files are added.
     fn sort(paths: &[PathBuf]) -> Result<Files, Failure> {
         let mut files = Files::default();
         for path in paths {

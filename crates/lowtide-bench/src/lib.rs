@@ -7,8 +7,9 @@
 //!                             -> chapter  tables and charts for the experiment book
 //! ```
 //!
-//! The *document* is the data that `--json` prints. `text` and `chapter` compute nothing that the document does not contain.
-//! `book` has the parts of chapters, the pages made from them, and the papers' figures. `all` runs all benchmarks.
+//! The *document* is the data that `--json` prints. `text` and `chapter` compute nothing that the document
+//! does not contain. `book` has the parts of chapters, the pages made from them, and the papers' figures.
+//! `all` runs all benchmarks.
 
 mod all;
 mod book;
@@ -44,16 +45,19 @@ pub enum BenchCommand {
     ///
     /// Every distinct graph counts once. Example: lowtide bench minreg corpus/ --max-size 600
     Minreg(MinregArgs),
-    /// Compare waves and lengths of whole kernels, and count the proofs of the two passes (paper 2, Tables 3, 4 and 8)
+    /// Compare waves and lengths of whole kernels, and count the proofs of the two passes (paper 2, Tables 3,
+    /// 4 and 8)
     ///
     /// Sums are over all kernels; the passes are counted on distinct graphs.
     /// Example: lowtide bench occupancy corpus/ --budget 1ms,250us,5ms
     Occupancy(OccupancyArgs),
-    /// Measure the speed-up of the ant colony on all cores, and on a GPU, at equal results (paper 4, Tables 3.a and 3.b)
+    /// Measure the speed-up of the ant colony on all cores, and on a GPU, at equal results (paper 4, Tables
+    /// 3.a and 3.b)
     ///
     /// Example: lowtide bench colony corpus/ --device cuda
     Colony(ColonyArgs),
-    /// Compare list schedules with the best packing, without and with splits (paper 3, Table 6, Figures 1 and 2)
+    /// Compare list schedules with the best packing, without and with splits (paper 3, Table 6, Figures 1
+    /// and 2)
     ///
     /// Every distinct block counts once. Example: lowtide bench pack --generated
     Pack(PackArgs),
@@ -75,9 +79,10 @@ pub enum BenchCommand {
     Budget(BudgetArgs),
     /// Run all benchmarks, each on the files of its kind: the experiment book
     ///
-    /// minreg, occupancy and colony read region files. pack reads those of a GPU that packs. passes reads shaders. minreg also measures
-    /// hard graphs, and pack generated blocks. Budgets are search steps, so that all figures but times are the same on every machine.
-    /// Example: lowtide bench all corpus/ examples/shaders/ --html book.html
+    /// minreg, occupancy and colony read region files. pack reads those of a GPU that packs. passes reads
+    /// shaders. minreg also measures hard graphs, and pack generated blocks. Budgets are search steps, so
+    /// that all figures but times are the same on every machine. Example: lowtide bench all corpus/
+    /// examples/shaders/ --html book.html
     All(AllArgs),
 }
 

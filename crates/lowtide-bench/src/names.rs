@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use lowtide::algorithm::Algorithm;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Write figures by algorithm. An algorithm that was renamed stands under its former name, too, so that programs which read it keep working.
+/// Write figures by algorithm. An algorithm that was renamed stands under its former name, too, so that
+/// programs which read it keep working.
 pub(crate) fn with_former_names<S: Serializer, T: Serialize>(
     figures: &BTreeMap<&'static str, T>,
     serializer: S,

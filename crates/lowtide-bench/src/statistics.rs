@@ -15,8 +15,9 @@ pub(crate) fn median(numbers: &mut [f64]) -> Option<f64> {
     Some(if numbers.len().is_multiple_of(2) { f64::midpoint(numbers[middle - 1], upper) } else { upper })
 }
 
-/// Fit the exponent of a power law to pairs of a size and its seconds, by least squares in logarithms. Fewer than `least` points give
-/// none, nor do sizes whose logarithms have a sum of squared deviations of at most `least_spread`.
+/// Fit the exponent of a power law to pairs of a size and its seconds, by least squares in logarithms. Fewer
+/// than `least` points give none, nor do sizes whose logarithms have a sum of squared deviations of at most
+/// `least_spread`.
 pub(crate) fn exponent(points: &[(f64, f64)], least: usize, least_spread: f64) -> Option<f64> {
     let logs: Vec<(f64, f64)> = points.iter().map(|(n, time)| (n.ln(), time.max(1e-9).ln())).collect();
     let count = logs.len() as f64;
@@ -81,8 +82,8 @@ impl Pairs {
     }
 }
 
-/// Return Kendall's tau-b: 1 if both lists have the same ranking, -1 if one is the reverse of the other. Ties lower it towards 0. A list
-/// without two different numbers has no ranking.
+/// Return Kendall's tau-b: 1 if both lists have the same ranking, -1 if one is the reverse of the other. Ties
+/// lower it towards 0. A list without two different numbers has no ranking.
 pub(crate) fn kendall_tau(left: &[f64], right: &[f64]) -> Option<f64> {
     let pairs = Pairs::of(left, right);
     let ranked = pairs.concordant + pairs.discordant;

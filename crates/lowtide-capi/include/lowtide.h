@@ -61,8 +61,8 @@ typedef enum lowtide_goal {
   LOWTIDE_OCCUPANCY = 1,
   // Shortest length within the register limits, then lowest peak.
   LOWTIDE_LENGTH = 2,
-  // Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x (issue cycles +
-  // (length - issue cycles) / waves + price of spills). Then length, then lowest peak.
+  // Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x (issue
+  // cycles + (length - issue cycles) / waves + price of spills). Then length, then lowest peak.
   LOWTIDE_THROUGHPUT = 3,
 } lowtide_goal;
 
@@ -150,8 +150,8 @@ typedef struct lowtide_options {
   uint32_t front;
   // A lowtide_latencies.
   uint32_t latencies;
-  // The most cycles that a schedule may be longer for each pair of instructions that it keeps together: see
-  // LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
+  // The most cycles that a schedule may be longer for each pair of instructions that it keeps together:
+  // see LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
   uint32_t group_price;
 } lowtide_options;
 
@@ -182,8 +182,8 @@ typedef struct lowtide_region_result {
   // The cycle of the last issue, plus one.
   uint32_t length;
   // A lower bound on the length. LOWTIDE_MIN_REG: of every schedule. LOWTIDE_LENGTH: of every schedule
-  // within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those among
-  // them with at least as many waves.
+  // within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those
+  // among them with at least as many waves.
   uint32_t length_bound;
   // Waves that fit, by the registers of this region alone.
   uint32_t occupancy;
@@ -296,10 +296,9 @@ uint32_t lowtide_region_register(struct lowtide_region *region,
 // 0. Return UINT32_MAX after a mistake.
 uint32_t lowtide_region_instr(struct lowtide_region *region, const struct lowtide_instr *spec);
 
-// Return the latency of an instruction by the table of a target. Return the instruction's own latency if no entry
-// matches, and 0 after a mistake.
-uint32_t lowtide_target_latency(const struct lowtide_target *target,
-                                const struct lowtide_instr *spec);
+// Return the latency of an instruction by the table of a target. Return the instruction's own latency if no
+// entry matches, and 0 after a mistake.
+uint32_t lowtide_target_latency(const struct lowtide_target *target, const struct lowtide_instr *spec);
 
 // Let an instruction write lanes of a register (one bit each). Flags are letters; NULL means none. d: nobody
 // reads the result. e: written before all operands are read. t: takes the register of an operand. u: the
@@ -389,15 +388,17 @@ enum lowtide_status lowtide_session_open(const struct lowtide_target *target,
                                          struct lowtide_session **out,
                                          char **message);
 
-// Read the note that a compiler has kept in the store of a session: text that means nothing to this library. The text is NULL
-// if there is none, or if it was not written by a program with the secret of the store. Free it with lowtide_string_free.
+// Read the note that a compiler has kept in the store of a session: text that means nothing to this library.
+// The text is NULL if there is none, or if it was not written by a program with the secret of the store.
+// Free it with lowtide_string_free.
 enum lowtide_status lowtide_session_note(const struct lowtide_session *session,
                                          const uint8_t *key,
                                          size_t key_bytes,
                                          char **text,
                                          char **message);
 
-// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing happens.
+// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing
+// happens.
 enum lowtide_status lowtide_session_keep_note(const struct lowtide_session *session,
                                               const uint8_t *key,
                                               size_t key_bytes,
@@ -436,8 +437,8 @@ enum lowtide_status lowtide_outcome_region(const struct lowtide_outcome *outcome
                                            struct lowtide_region_result *out,
                                            char **message);
 
-// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first. The
-// goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
+// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first.
+// The goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
 enum lowtide_status lowtide_outcome_point(const struct lowtide_outcome *outcome,
                                           size_t point,
                                           struct lowtide_point *out,

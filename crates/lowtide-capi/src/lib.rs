@@ -11,7 +11,8 @@
 //! - an array has as many elements as its count says;
 //! - no thread changes an object while another thread uses it.
 
-/// The Rust code of the project's page, as a test. (This crate is not published, so that it may include a file from outside.)
+/// The Rust code of the project's page, as a test. (This crate is not published, so that it may include a
+/// file from outside.)
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -8,7 +8,8 @@ use lowtide::twopass::weighted::{Objective, PressureCost};
 use lowtide_cp::Model;
 use lowtide_tool::args::{AntArgs, BudgetArgs, FilterArgs, InputArgs, LatencyArgs, StoreArgs, TargetArgs};
 
-/// The kernels to schedule, the goal, and the algorithm. `A` is the option `--algorithm`: one name, or a list of them.
+/// The kernels to schedule, the goal, and the algorithm. `A` is the option `--algorithm`: one name, or a list
+/// of them.
 #[derive(Args)]
 pub(crate) struct WorkArgs<A: Args = OneAlgorithm> {
     #[command(flatten)]
@@ -29,19 +30,22 @@ pub(crate) struct WorkArgs<A: Args = OneAlgorithm> {
     #[command(flatten)]
     pub(crate) algorithm: A,
 
-    /// Use at most N registers of the target's first class. The goal length keeps the limit if any order does. The goal occupancy
-    /// keeps it where a known order does so without losing waves (algorithms auto, list, waves, twopass and colony)
+    /// Use at most N registers of the target's first class. The goal length keeps the limit if any order
+    /// does. The goal occupancy keeps it where a known order does so without losing waves (algorithms auto,
+    /// list, waves, twopass and colony)
     #[arg(long, value_name = "N")]
     pub(crate) registers: Option<u32>,
 
-    /// Want at most N waves, for goals of waves. Registers that only more waves need are then free for shorter schedules
+    /// Want at most N waves, for goals of waves. Registers that only more waves need are then free for
+    /// shorter schedules
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) waves: Option<u32>,
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 
-    /// Keep pairs of instructions together that the input clusters, for at most N cycles each. They never cost waves or spills. With 0, pairs do not count
+    /// Keep pairs of instructions together that the input clusters, for at most N cycles each. They never
+    /// cost waves or spills. With 0, pairs do not count
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) group_price: u32,
 
@@ -55,7 +59,8 @@ pub(crate) struct WorkArgs<A: Args = OneAlgorithm> {
 /// The algorithm of the commands that run one.
 #[derive(Args)]
 pub(crate) struct OneAlgorithm {
-    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp, cp-paper and ip-paper use a solver (scripts/install-ortools)
+    /// Schedule by auto, or by one algorithm of `lowtide algorithms` alone. cp, cp-paper and ip-paper use a
+    /// solver (scripts/install-ortools)
     #[arg(long = "algorithm", default_value = "auto", value_parser = parse_method, value_name = "NAME")]
     pub(crate) method: Method,
 }
@@ -70,8 +75,8 @@ impl OneAlgorithm {
 /// The algorithms of `lowtide compare`.
 #[derive(Args)]
 pub(crate) struct ManyAlgorithms {
-    /// Compare these algorithms of `lowtide algorithms`, separated by commas. `all` are all that need no solver [default: source,
-    /// production, and all that work for the goal]
+    /// Compare these algorithms of `lowtide algorithms`, separated by commas. `all` are all that need no
+    /// solver [default: source, production, and all that work for the goal]
     #[arg(long = "algorithm", value_parser = parse_choice, value_name = "NAME,...", value_delimiter = ',')]
     choices: Vec<Choice>,
 }
@@ -119,11 +124,13 @@ fn parse_choice(name: &str) -> Result<Choice, String> {
 /// The parameters of published methods.
 #[derive(Args)]
 pub(crate) struct TuningArgs {
-    /// Leave regions alone whose peak is at most N: policy-sethi-ullman, policy-cluster, and latency hiding after them
+    /// Leave regions alone whose peak is at most N: policy-sethi-ullman, policy-cluster, and latency hiding
+    /// after them
     #[arg(long, value_name = "N", default_value_t = Tuning::default().threshold, help_heading = PUBLISHED)]
     threshold: u32,
 
-    /// Start from the schedule of this algorithm, which is not a search: twopass-paper [default: last-use-count] and weighted [default: the best known order]
+    /// Start from the schedule of this algorithm, which is not a search: twopass-paper
+    /// [default: last-use-count] and weighted [default: the best known order]
     #[arg(long, value_name = "NAME", value_parser = parse_start, help_heading = PUBLISHED)]
     start: Option<Algorithm>,
 

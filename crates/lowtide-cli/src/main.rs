@@ -1,8 +1,9 @@
 //! The program `lowtide`: schedules GPU code from the command line.
 //!
-//! `commands` has one module for each command, with its arguments; `args` has the arguments that several commands share.
-//! `lowtide-tool` reads the input and prints results and progress; `lowtide-bench` has the benchmarks. Results go to the
-//! standard output, progress and errors to the standard error. The exit code is 0 only on success.
+//! `commands` has one module for each command, with its arguments; `args` has the arguments that several
+//! commands share. `lowtide-tool` reads the input and prints results and progress; `lowtide-bench` has the
+//! benchmarks. Results go to the standard output, progress and errors to the standard error. The exit code is
+//! 0 only on success.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +18,8 @@ use lowtide_tool::papers::cited_in;
 use lowtide_tool::{names, progress};
 use mimalloc::MiMalloc;
 
-/// Regions are many small arrays, read by several threads: this allocator takes a tenth less time for them than the one of the system.
+/// Regions are many small arrays, read by several threads: this allocator takes a tenth less time for them
+/// than the one of the system.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -33,7 +35,8 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{} ({commit}features: {features})", env!("CARGO_PKG_VERSION"))
 });
 
-/// Schedule GPU code for few registers, many waves and short time, with proven bounds on the gap to the optimum.
+/// Schedule GPU code for few registers, many waves and short time, with proven bounds on the gap to the
+/// optimum.
 ///
 /// Example: lowtide schedule corpus/ --goal occupancy
 #[derive(Parser)]

@@ -9,8 +9,8 @@
 //! | `length.rs` | shortest schedule within limits on all classes |
 //! | [`pack`] | packing two operations into each cycle, by integer programs |
 //!
-//! CP-SAT of OR-Tools solves the constraint models, and HiGHS the integer programs. `scripts/install-ortools` fetches the library, and this crate
-//! loads it at run time. Without the library, the rest of Lowtide works.
+//! CP-SAT of OR-Tools solves the constraint models, and HiGHS the integer programs. `scripts/install-ortools`
+//! fetches the library, and this crate loads it at run time. Without the library, the rest of Lowtide works.
 //!
 //! The independent [checker](lowtide::check) verifies every order of the solver. The solver's
 //! bounds have no certificate.

@@ -92,8 +92,8 @@ impl CpSat {
                     }
                 });
             }
-            // SAFETY: the environment is fresh, pointers and lengths belong together, and the library keeps none of
-            // the pointers.
+            // SAFETY: the environment is fresh, pointers and lengths belong together, and the library keeps
+            // none of the pointers.
             unsafe {
                 (self.solve)(
                     environment,

@@ -1,9 +1,9 @@
 //! The model of Chen's paper as an integer program. Section III of the paper compares CP-SAT with the
 //! integer-programming solver of OR-Tools on the same matrices; HiGHS is the one here.
 //!
-//! The names are those of `paper.rs`. Only `at` needs whole numbers: `open` is the sum of `at` from a step on,
-//! and `live` is at least `open[j][k] - open[i][k]` for each use `j`. The peak presses `live` down to these
-//! differences, which are 0 or 1 where `at` is whole.
+//! The names are those of `paper.rs`. Only `at` needs whole numbers: `open` is the sum of `at` from a step
+//! on, and `live` is at least `open[j][k] - open[i][k]` for each use `j`. The peak presses `live` down to
+//! these differences, which are 0 or 1 where `at` is whole.
 
 use lowtide::analysis::pressure_bound::pressure_at_ends;
 use lowtide::region::Region;

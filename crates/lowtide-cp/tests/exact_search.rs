@@ -1,5 +1,5 @@
-//! Two exact methods that have nothing in common: the constraint model and the search must find the same optimum. Without the solver
-//! the test is skipped, and says so; where `CI` is set it fails instead.
+//! Two exact methods that have nothing in common: the constraint model and the search must find the same
+//! optimum. Without the solver the test is skipped, and says so; where `CI` is set it fails instead.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,6 @@
-//! The constraint and integer programs on every instance of `tests/instances`: each must find the optimum that the instance states, and prove it. Without the solver these
-//! tests are skipped; where `CI` is set they fail instead.
+//! The constraint and integer programs on every instance of `tests/instances`: each must find the optimum
+//! that the instance states, and prove it. Without the solver these tests are skipped; where `CI` is set they
+//! fail instead.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! The shortest schedule within limits on registers, by two exact methods that have nothing in common: the constraint model and pass 2. Small
-//! regions also against brute force. Without the solver these tests are skipped, and say so; where `CI` is set they fail instead.
+//! The shortest schedule within limits on registers, by two exact methods that have nothing in common: the
+//! constraint model and pass 2. Small regions also against brute force. Without the solver these tests are
+//! skipped, and say so; where `CI` is set they fail instead.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -164,7 +165,8 @@ fn generated() -> impl Iterator<Item = Region> {
     })
 }
 
-/// Regions, each by both methods, and how many of them are proved by pass 2, by the solver and by both. CI limits the time.
+/// Regions, each by both methods, and how many of them are proved by pass 2, by the solver and by both. CI
+/// limits the time.
 fn expected() -> (usize, [u32; 3]) {
     match std::env::var_os("CI") {
         Some(_) => (200, [200, 183, 183]),

@@ -1,5 +1,5 @@
-//! What the models promise, against brute force. Without the solver these tests are skipped, and say so; where
-//! `CI` is set they fail instead.
+//! What the models promise, against brute force. Without the solver these tests are skipped, and say so;
+//! where `CI` is set they fail instead.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,8 +161,8 @@ fn hard_region() -> Region {
     generate::region(Shape::Layered, 120, 5)
 }
 
-/// Without time nothing is proven; with a second, what is claimed is true. (A search that ignored its limit would not end, and the watchdog
-/// would fail the test.)
+/// Without time nothing is proven; with a second, what is claimed is true. (A search that ignored its limit
+/// would not end, and the watchdog would fail the test.)
 #[test]
 fn the_time_limit_ends_the_search() {
     let Some(solver) = solver() else { return };
@@ -200,7 +200,8 @@ fn one_thread_gives_the_same_order_every_time() {
     }
 }
 
-/// The limit is a hundred years: a search that could not be stopped would not end, and the watchdog would fail the test.
+/// The limit is a hundred years: a search that could not be stopped would not end, and the watchdog would
+/// fail the test.
 #[test]
 fn a_search_can_be_stopped() {
     let Some(solver) = solver() else { return };

@@ -1,5 +1,5 @@
-//! Own search, integer programs and brute force agree on the shortest packings. Without the solver these tests are skipped, and say
-//! so; where `CI` is set they fail instead.
+//! Own search, integer programs and brute force agree on the shortest packings. Without the solver these
+//! tests are skipped, and say so; where `CI` is set they fail instead.
 
 use std::sync::OnceLock;
 use std::time::Duration;

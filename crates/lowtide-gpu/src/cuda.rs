@@ -149,9 +149,9 @@ impl Device {
             let mut launch = stream.launch_builder(function);
             launch.arg(&headers).arg(&words).arg(&longs).arg(&mut work).arg(&mut answers);
             launch.arg(&mut unfinished).arg(&THREADS);
-            // SAFETY: the arguments are those of the kernel in `colony/iteration.cu`, in their order. All positions in
-            // them come from the batch, which has planned the arrays for them. There is a block for each of
-            // its headers.
+            // SAFETY: the arguments are those of the kernel in `colony/iteration.cu`, in their order. All
+            // positions in them come from the batch, which has planned the arrays for them. There is a block
+            // for each of its headers.
             unsafe { launch.launch(for_tasks) }.map_err(failed)?;
             spent.launches += 1;
             let is_time_to_look = iteration % ITERATIONS_BETWEEN_LOOKS == 0;

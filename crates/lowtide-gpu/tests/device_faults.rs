@@ -1,4 +1,5 @@
-//! Faults of a real GPU, where there is one: no memory, and an error in the middle of the work. (A process of its own, since a device that failed is lost for all of it.)
+//! Faults of a real GPU, where there is one: no memory, and an error in the middle of the work. (A process of
+//! its own, since a device that failed is lost for all of it.)
 #![cfg(feature = "cuda")]
 #![allow(unsafe_code)]
 

@@ -11,7 +11,8 @@ use lowtide::colony::flat::Batch;
 
 use common::skip::{Missing, skip};
 
-/// Compiles the device's source with a program around it, with all checks that the compiler has. None if there is no compiler: the test is skipped.
+/// Compiles the device's source with a program around it, with all checks that the compiler has. None if
+/// there is no compiler: the test is skipped.
 fn compile(folder: &Path, definitions: &[&str]) -> Option<PathBuf> {
     let source = folder.join("shim.cpp");
     let text = format!("#include <cstdlib>\n{}{}", lowtide_gpu::source(), include_str!("shim.cpp"));

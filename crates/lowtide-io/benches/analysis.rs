@@ -1,4 +1,5 @@
-//! Analyses on real regions: `cargo bench -p lowtide-io --bench analysis`. Those of this repository, or of the larger corpus beside it where that exists.
+//! Analyses on real regions: `cargo bench -p lowtide-io --bench analysis`. Those of this repository, or of
+//! the larger corpus beside it where that exists.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! How fast kernels are read. Files of lines lie in memory, so that the disk does not count. Parquet files are in the page cache.
-//! `LOWTIDE_CORPUS=FOLDER` reads files of the same names in another folder.
+//! How fast kernels are read. Files of lines lie in memory, so that the disk does not count. Parquet files
+//! are in the page cache. `LOWTIDE_CORPUS=FOLDER` reads files of the same names in another folder.
 
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@ use lowtide::target::{Latencies, Target};
 use lowtide::{ClassId, InstrId};
 use serde_json::{Map, Value, json};
 
-/// Return the first line of a certificate file, without the line end: the register files and issue models of the targets, with the
-/// latencies for each.
+/// Return the first line of a certificate file, without the line end: the register files and issue models of
+/// the targets, with the latencies for each.
 pub fn format_certificate_header<'t>(targets: impl IntoIterator<Item = (&'t Target, Latencies)>) -> String {
     let targets: BTreeMap<&str, Value> = targets
         .into_iter()
@@ -106,7 +106,8 @@ pub fn format_claim(kernel: &Kernel, target: &Target, claim: &Claim) -> String {
     Value::Object(line).to_string()
 }
 
-/// Return a line of a certificate file, without the line end: a claim from [`format_claim`] with one more field, which is JSON.
+/// Return a line of a certificate file, without the line end: a claim from [`format_claim`] with one more
+/// field, which is JSON.
 pub fn format_certificate(claim: &str, field: &str, json: &str) -> String {
     let open = claim.strip_suffix('}').unwrap_or(claim);
     format!("{open},\"{field}\":{json}}}")

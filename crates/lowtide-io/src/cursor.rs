@@ -255,8 +255,8 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Read `[1,2]`, as compilers write it: two numbers and no white space. Return `None` without a step for any other text, which
-    /// then takes the general way and its errors.
+    /// Read `[1,2]`, as compilers write it: two numbers and no white space. Return `None` without a step for
+    /// any other text, which then takes the general way and its errors.
     #[inline]
     pub(crate) fn compact_pair(&mut self) -> Option<[u32; 2]> {
         let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
@@ -269,8 +269,8 @@ impl<'a> Cursor<'a> {
         Some([first, second])
     }
 
-    /// Read `[1,2,"d",3]` or `[1,2,"d",3,4]` without white space, and skip the last number. `kind` knows the letters. Return `None`
-    /// without a step for any other text.
+    /// Read `[1,2,"d",3]` or `[1,2,"d",3,4]` without white space, and skip the last number. `kind` knows the
+    /// letters. Return `None` without a step for any other text.
     #[inline]
     pub(crate) fn compact_edge<T>(&mut self, kind: impl Fn(u8) -> Option<T>) -> Option<([u32; 3], T)> {
         let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
@@ -293,8 +293,8 @@ impl<'a> Cursor<'a> {
         Some(([from, to, latency], kind))
     }
 
-    /// Read `["VGPR_32","V",1]` without white space and escapes, and skip the first text. `file` knows the letters. Return `None`
-    /// without a step for any other text.
+    /// Read `["VGPR_32","V",1]` without white space and escapes, and skip the first text. `file` knows the
+    /// letters. Return `None` without a step for any other text.
     #[inline]
     pub(crate) fn compact_register<T>(&mut self, file: impl Fn(u8) -> Option<T>) -> Option<(T, u32)> {
         let mut compact = Compact { bytes: self.text.as_bytes(), at: self.at };
@@ -313,8 +313,9 @@ impl<'a> Cursor<'a> {
         Some((file, number))
     }
 
-    /// Read an object with a pair of numbers for each of these keys, in their order and without white space. Each key comes with its
-    /// quotes, and with the marks before and after it. Return `None` without a step for any other text.
+    /// Read an object with a pair of numbers for each of these keys, in their order and without white space.
+    /// Each key comes with its quotes, and with the marks before and after it. Return `None` without a step
+    /// for any other text.
     pub(crate) fn compact_pairs<const N: usize>(&mut self, keys: [&[u8]; N]) -> Option<[[u32; 2]; N]> {
         let start = self.at;
         let mut pairs = [[0; 2]; N];

@@ -3,7 +3,8 @@
 //! - [`KernelReader`] reads region files: the project's own format (`docs/region-format.md`) or a dump from
 //!   LLVM, plain or gzip. It recognises the format by the content, is strict, and holds one kernel in memory.
 //! - [`format_line`] and [`LineWriter`] write the project's own format.
-//! - [`KernelFileWriter`] and [`ResultFileWriter`] write Parquet files, with the feature `parquet`. [`KernelReader`] then reads them, too.
+//! - [`KernelFileWriter`] and [`ResultFileWriter`] write Parquet files, with the feature `parquet`.
+//!   [`KernelReader`] then reads them, too.
 //! - [`ScheduleReader`] and [`format_schedule`] read and write schedules, which can carry [`PeakBound`]s.
 //! - [`read_shader`] reads shaders: WGSL, GLSL and SPIR-V (`docs/shaders.md`), with the feature `shaders`.
 //! - [`pretty_json`] writes results as indented JSON.

@@ -1,8 +1,9 @@
 //! Regions as dumped from LLVM's AMDGPU back end: terse arrays instead of named fields.
 //!
-//! A line is one object; `nodes` holds `[opcode, latency, micro-ops, units, flags, address space, defs, uses]`
-//! and `edges` `[from, to, kind, latency, register?]`. Kinds d, a, o, m, b bind; A, C and W are preferences,
-//! and edges to -1 lead to what follows the region. Registers are numbers, their lanes 32 bits wide.
+//! A line is one object; `nodes` holds
+//! `[opcode, latency, micro-ops, units, flags, address space, defs, uses]` and `edges`
+//! `[from, to, kind, latency, register?]`. Kinds d, a, o, m, b bind; A, C and W are preferences, and edges to
+//! -1 lead to what follows the region. Registers are numbers, their lanes 32 bits wide.
 //!
 //! Compilers dump large code bases in this form, so the reader is fast: one pass hands instructions and edges
 //! to the builder as they come. Only references to registers wait, as numbers, for the table of registers at
@@ -88,7 +89,8 @@ impl LastText {
     }
 }
 
-/// The registers of a line by their number. Compilers number registers from 0, so that a table has nearly all of them.
+/// The registers of a line by their number. Compilers number registers from 0, so that a table has nearly all
+/// of them.
 #[derive(Default)]
 struct Registers {
     /// The number of the line.

@@ -12,8 +12,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// A writer of lines to a file, or to the standard output for `-`. A name that ends in `.gz` is compressed.
-/// [`LineWriter::finish`] writes the output atomically; before it, nothing is visible. A file that exists keeps
-/// its permissions. A symbolic link stays, and its target is written.
+/// [`LineWriter::finish`] writes the output atomically; before it, nothing is visible. A file that exists
+/// keeps its permissions. A symbolic link stays, and its target is written.
 pub struct LineWriter {
     place: Place,
     sink: Sink,

@@ -1,4 +1,5 @@
-//! One reader for all region files: lines (plain or gzip, own format or LLVM dump) with one kernel in memory at a time, or Parquet.
+//! One reader for all region files: lines (plain or gzip, own format or LLVM dump) with one kernel in memory
+//! at a time, or Parquet.
 
 use std::fs::File;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
@@ -50,7 +51,8 @@ pub(crate) struct Entry {
     pub(crate) position: Option<u32>,
 }
 
-/// Reads the kernels of a file, one after the other. Memory holds one kernel at a time, or one row group of a Parquet file.
+/// Reads the kernels of a file, one after the other. Memory holds one kernel at a time, or one row group of a
+/// Parquet file.
 ///
 /// ```
 /// let line = r#"{"lowtide":1,"kernel":"k","region":"r","classes":["vgpr"],
@@ -91,8 +93,8 @@ impl KernelReader {
         KernelReader::open_counted(path, Arc::default(), 1)
     }
 
-    /// Open a file; `-` is the standard input. `read` grows by the bytes that have been read. A Parquet file is read on up to `threads`
-    /// threads.
+    /// Open a file; `-` is the standard input. `read` grows by the bytes that have been read. A Parquet file
+    /// is read on up to `threads` threads.
     pub fn open_counted(path: &Path, read: Arc<AtomicU64>, threads: usize) -> Result<Self, ReadError> {
         if path == Path::new("-") {
             return KernelReader::from_reader(Box::new(std::io::stdin()), "<stdin>");

@@ -1,6 +1,7 @@
 //! The result of a region as a row of a table.
 
-/// The schema of a Parquet file of results, in the notation of Parquet. Numbers have a sign, so that queries can subtract them.
+/// The schema of a Parquet file of results, in the notation of Parquet. Numbers have a sign, so that queries
+/// can subtract them.
 pub const RESULT_SCHEMA: &str = "
 message lowtide_results {
   REQUIRED BYTE_ARRAY kernel (UTF8);

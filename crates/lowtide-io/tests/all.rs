@@ -1,4 +1,5 @@
-//! The tests outside the modules. They are one program, which compiles faster than one for each file and keeps all cores busy.
+//! The tests outside the modules. They are one program, which compiles faster than one for each file and
+//! keeps all cores busy.
 
 mod harness;
 #[path = "../../../tests/instances.rs"]

@@ -1,5 +1,5 @@
-//! A short, repeatable fuzz run on stable Rust: real files, damaged in ways that keep most of their structure.
-//! `fuzz/` runs the same harness for as long as one likes.
+//! A short, repeatable fuzz run on stable Rust: real files, damaged in ways that keep most of their
+//! structure. `fuzz/` runs the same harness for as long as one likes.
 
 use std::io::Read;
 use std::ops::Range;

@@ -1,5 +1,6 @@
-//! Every exact method on every instance of `tests/instances`: each must find the optimum that the instance states, and prove it. Where an instance is
-//! small enough, brute force finds the optimum again, so that a wrong statement fails. (The constraint solvers are asked in crate `lowtide-cp`.)
+//! Every exact method on every instance of `tests/instances`: each must find the optimum that the instance
+//! states, and prove it. Where an instance is small enough, brute force finds the optimum again, so that a
+//! wrong statement fails. (The constraint solvers are asked in crate `lowtide-cp`.)
 
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;

@@ -122,7 +122,8 @@ fn outcomes(kernels: &[Kernel], options: Options, session: Option<&Session>) -> 
     counted_outcomes(kernels, options, session).0
 }
 
-/// Lets ants of all kernels run at once, phase by phase. Returns the outcomes and the choices of ants in both passes.
+/// Lets ants of all kernels run at once, phase by phase. Returns the outcomes and the choices of ants in both
+/// passes.
 fn in_phases(
     kernels: &[Kernel],
     options: Options,
@@ -175,7 +176,8 @@ fn ants_can_be_asked_all_at_once() {
     }
 }
 
-/// One session plans and waits for an engine while another one schedules the same kernels: neither changes what the other finds.
+/// One session plans and waits for an engine while another one schedules the same kernels: neither changes
+/// what the other finds.
 #[test]
 fn sessions_do_not_disturb_each_other() {
     let kernels = kernels();
@@ -257,7 +259,8 @@ fn what_is_known_makes_no_difference() {
             copied(&forwards),
             copied(&alone)
         );
-        // Within a kernel, too, regions have the same graph. (For the other goals, little has to be sought here.)
+        // Within a kernel, too, regions have the same graph. (For the other goals, little has to be sought
+        // here.)
         assert!(copied(&alone) <= copied(&forwards));
         if algorithm != Algorithm::CRITICAL_PATH && goal == Goal::Occupancy {
             assert!(copied(&alone) < copied(&forwards));

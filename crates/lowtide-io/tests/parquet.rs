@@ -211,7 +211,8 @@ fn result_row() -> ResultRow<'static> {
     }
 }
 
-/// Damage a file in many ways. Every result must be consistent kernels or an error: a panic of the Parquet library must not reach the caller.
+/// Damage a file in many ways. Every result must be consistent kernels or an error: a panic of the Parquet
+/// library must not reach the caller.
 #[test]
 fn damaged_files_never_panic() {
     let scratch = tempfile::tempdir().unwrap();

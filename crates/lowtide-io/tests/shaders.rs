@@ -630,7 +630,8 @@ fn an_error_behind_macros_has_its_line() {
     assert_eq!(places, [(10, 18)]);
 }
 
-/// A parser that panics is an error, and the terminal stays clean: `crates/lowtide-cli/tests/cli` looks at it.
+/// A parser that panics is an error, and the terminal stays clean: `crates/lowtide-cli/tests/cli` looks at
+/// it.
 #[test]
 fn a_panic_of_the_parser_is_an_error() {
     let source = "#version 450\nlayout(local_size_x = 1) in;\nlayout(set = 0, binding = 0) buffer B { float y; };\n\

@@ -1,4 +1,5 @@
-//! A call that searches: other threads of Python run meanwhile, Ctrl-C ends it at once, and no panic leaves it.
+//! A call that searches: other threads of Python run meanwhile, Ctrl-C ends it at once, and no panic leaves
+//! it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +24,8 @@ pub(crate) struct Ended<T> {
 
 /// Run `work` without the interpreter. If `watched`, a signal ends its searches.
 ///
-/// Python runs signal handlers in its main thread only, and only while that thread has the interpreter. A watched call therefore works in a thread of
-/// its own, and the main thread looks for signals.
+/// Python runs signal handlers in its main thread only, and only while that thread has the interpreter. A
+/// watched call therefore works in a thread of its own, and the main thread looks for signals.
 pub(crate) fn call<T: Send>(
     py: Python<'_>,
     watched: bool,

@@ -23,7 +23,8 @@ pub(crate) fn exception(failure: &Failure) -> PyErr {
     }
 }
 
-/// Return the exception for a file that cannot be read. A missing file is Python's own error, with the text of the program.
+/// Return the exception for a file that cannot be read. A missing file is Python's own error, with the text
+/// of the program.
 pub(crate) fn read_exception(error: &ReadError) -> PyErr {
     let is_missing = error.line.is_none() && !std::path::Path::new(&error.file).exists();
     match is_missing && error.message.starts_with("cannot be read") {

@@ -1,7 +1,9 @@
-//! The native part of the Python package `lowtide`: handles on kernels and results, and the calls that search.
+//! The native part of the Python package `lowtide`: handles on kernels and results, and the calls that
+//! search.
 //!
-//! The package itself is Python (`python/lowtide`). Its classes hold the handles of this module, which is private to them. This crate converts
-//! arguments, releases the interpreter while it works, and turns every failure into an exception with the text of the program.
+//! The package itself is Python (`python/lowtide`). Its classes hold the handles of this module, which is
+//! private to them. This crate converts arguments, releases the interpreter while it works, and turns every
+//! failure into an exception with the text of the program.
 //!
 //! | file | content |
 //! |---|---|

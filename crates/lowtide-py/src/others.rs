@@ -25,7 +25,8 @@ fn named<T: ValueEnum>(what: &str, name: &str) -> PyResult<T> {
     })
 }
 
-/// Pack two operations into each cycle. Return JSON, and the exception of a signal handler that has ended the search early.
+/// Pack two operations into each cycle. Return JSON, and the exception of a signal handler that has ended the
+/// search early.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
 #[pyo3(signature = (kernel, *, target, budget, nodes, algorithm, registers, splits))]
@@ -105,7 +106,8 @@ pub(crate) fn pack(
     Ok((result, signal))
 }
 
-/// Partition a shader into passes. Return JSON, and the exception of a signal handler that has ended the search early.
+/// Partition a shader into passes. Return JSON, and the exception of a signal handler that has ended the
+/// search early.
 #[pyfunction]
 #[pyo3(signature = (kernel, *, target, budget, nodes, algorithm))]
 pub(crate) fn passes(

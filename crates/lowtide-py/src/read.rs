@@ -1,7 +1,8 @@
 //! Kernels from files.
 //!
-//! [`Reader`] reads as the program does: the first error ends it. [`Splitter`] is for runs over many kernels that must survive a bad one. It returns the lines of
-//! each kernel apart, and a kernel that cannot be read is an entry with its error.
+//! [`Reader`] reads as the program does: the first error ends it. [`Splitter`] is for runs over many kernels
+//! that must survive a bad one. It returns the lines of each kernel apart, and a kernel that cannot be read
+//! is an entry with its error.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -78,7 +79,8 @@ struct Head {
 }
 
 impl Head {
-    /// Read the head of a line, and nothing behind it: most of a line are its instructions. None if the line has no name of a kernel.
+    /// Read the head of a line, and nothing behind it: most of a line are its instructions. None if the line
+    /// has no name of a kernel.
     fn of(line: &[u8]) -> Option<Head> {
         let mut reading = Reading::default();
         // The end of the head is an error for the parser, which expects the end of the object.

@@ -256,7 +256,8 @@ impl Kernel {
         Ok(Kernel::new(InnerKernel { name, origin, target, is_entry, max_occupancy, regions }))
     }
 
-    /// Parse the lines of kernels. `name` renames a kernel: the reader names functions without a name by their line in a file.
+    /// Parse the lines of kernels. `name` renames a kernel: the reader names functions without a name by
+    /// their line in a file.
     #[staticmethod]
     #[pyo3(signature = (text, file, name=None))]
     fn parse(py: Python<'_>, text: &[u8], file: &str, name: Option<String>) -> PyResult<Vec<Kernel>> {

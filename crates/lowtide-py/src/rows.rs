@@ -1,4 +1,5 @@
-//! Results in columns, as Arrow lays them out in memory: a worker hands thousands of regions over without an object of Python for each.
+//! Results in columns, as Arrow lays them out in memory: a worker hands thousands of regions over without an
+//! object of Python for each.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -201,8 +202,10 @@ impl Rows {
         columns.add_error(file, line, kernel, origin, error);
     }
 
-    /// Return the bits of rows with a result and of rows with an error, and the buffers of each column: `file`, `kernel`, `origin`, `target`, `latencies`, `baseline`,
-    /// `region`, `error`; `line`, `position`; the numbers; the flags; `kernel_seconds`; `classes` (offsets, names, peaks, peaks at, bounds, reasons, by, bits of the reasons); `order`, `cycles`.
+    /// Return the bits of rows with a result and of rows with an error, and the buffers of each column:
+    /// `file`, `kernel`, `origin`, `target`, `latencies`, `baseline`, `region`, `error`; `line`, `position`;
+    /// the numbers; the flags; `kernel_seconds`; `classes` (offsets, names, peaks, peaks at, bounds, reasons,
+    /// by, bits of the reasons); `order`, `cycles`.
     fn take<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Buffers<'py>>) {
         let columns = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut made: Vec<Buffers<'py>> = columns.texts.iter().map(|column| texts(py, column)).collect();

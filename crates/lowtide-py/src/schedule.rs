@@ -50,7 +50,8 @@ pub(crate) fn target_of(name: Option<&str>, kernel: &InnerKernel) -> Result<Arc<
     }
 }
 
-/// Return the budget of a region and pass, as the program reads it: a time only if one is given, or if there is no limit on steps.
+/// Return the budget of a region and pass, as the program reads it: a time only if one is given, or if there
+/// is no limit on steps.
 pub(crate) fn budget_of(
     time: Option<&str>,
     nodes: Option<u64>,
@@ -127,7 +128,8 @@ impl Session {
         self.gpu.is_some()
     }
 
-    /// Solve the tasks of the colony for all these kernels in one batch on the GPU, and keep the answers. A session without a GPU does nothing.
+    /// Solve the tasks of the colony for all these kernels in one batch on the GPU, and keep the answers. A
+    /// session without a GPU does nothing.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (kernels, *, target, goal, budget, nodes, registers, waves, filter, latencies))]
     fn ask_gpu(
@@ -172,7 +174,8 @@ impl Session {
         Ok(())
     }
 
-    /// Schedule a kernel. Return the result, and the exception of a signal handler that has ended the search early.
+    /// Schedule a kernel. Return the result, and the exception of a signal handler that has ended the search
+    /// early.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (kernel, *, target, goal, budget, algorithm, nodes, threads, registers, waves, filter, latencies, certificate, watched))]
     fn schedule(
@@ -501,7 +504,8 @@ impl Outcome {
         Ok((outcome.optimal, outcome.proven_waves))
     }
 
-    /// For each register file of the target, its classes and its steps: the most registers for each number of waves.
+    /// For each register file of the target, its classes and its steps: the most registers for each number of
+    /// waves.
     fn steps(&self) -> Vec<FileSteps> {
         let classes = |file: &lowtide::target::RegisterFile| {
             file.classes.iter().map(|class| class.name.clone()).collect()

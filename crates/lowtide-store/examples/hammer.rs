@@ -1,5 +1,5 @@
-//! Eight processes on one embedded store, one of which is killed every second: is an entry lost or wrong, and how long does
-//! a process wait?
+//! Eight processes on one embedded store, one of which is killed every second: is an entry lost or wrong, and
+//! how long does a process wait?
 //!
 //! ```sh
 //! cargo run --release -p lowtide-store --example hammer -- FOLDER SECONDS

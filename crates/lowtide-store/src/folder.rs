@@ -7,14 +7,14 @@
 //! DIR/v1/counts     hits and misses of earlier processes
 //! ```
 //!
-//! **Many processes.** A process writes an entry to a new file and renames it. A rename replaces the old entry at
-//! once, so a reader sees the old entry or the new one. Nothing is locked, so a process that is killed leaves at most
-//! one new file behind. The new file is in the same folder: Linux lets only one process at a time rename across
-//! folders.
+//! **Many processes.** A process writes an entry to a new file and renames it. A rename replaces the old
+//! entry at once, so a reader sees the old entry or the new one. Nothing is locked, so a process that is
+//! killed leaves at most one new file behind. The new file is in the same folder: Linux lets only one process
+//! at a time rename across folders.
 //!
-//! **Size.** Each of the 256 folders may have its share of the limit. A process that writes looks at a folder from
-//! time to time, and removes the entries that were not used for the longest time. A read renews the time of an
-//! entry, at most once in ten minutes.
+//! **Size.** Each of the 256 folders may have its share of the limit. A process that writes looks at a folder
+//! from time to time, and removes the entries that were not used for the longest time. A read renews the time
+//! of an entry, at most once in ten minutes.
 //!
 //! Nothing is flushed to the disk. After a power failure, an entry may be damaged, which its checksums show.
 
@@ -157,8 +157,8 @@ impl Folder {
         (self.size / SHARDS as u64).max(LEAST_SHARE)
     }
 
-    /// Remove the oldest entries of a folder if all of them are larger than its share. Some room is left, so that the next
-    /// write does not remove again.
+    /// Remove the oldest entries of a folder if all of them are larger than its share. Some room is left, so
+    /// that the next write does not remove again.
     fn shrink(&self, shard: usize) {
         self.written[shard].store(0, Ordering::Relaxed);
         let share = self.share();
@@ -213,8 +213,8 @@ impl Folder {
         summary
     }
 
-    /// Remove the entries that were not used for the longest time, until all are within a size, and the files of
-    /// processes that were killed. Return the bytes that were removed.
+    /// Remove the entries that were not used for the longest time, until all are within a size, and the files
+    /// of processes that were killed. Return the bytes that were removed.
     pub fn prune(&self, size: u64, mut progress: impl FnMut(usize)) -> u64 {
         let mut files = Vec::new();
         for shard in 0..SHARDS {
@@ -312,7 +312,8 @@ impl Drop for Folder {
     }
 }
 
-/// Remove the files that were not used for the longest time, until the rest is within a size. Return the bytes that were removed.
+/// Remove the files that were not used for the longest time, until the rest is within a size. Return the
+/// bytes that were removed.
 fn remove_oldest(mut files: Vec<(SystemTime, u64, PathBuf)>, size: u64) -> u64 {
     files.sort();
     let total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();

@@ -1,7 +1,7 @@
 //! A web server or object store: an entry is at `PREFIX/3f/a0...`, GET reads it and PUT writes it.
 //!
-//! The client speaks HTTP/1.1 without encryption. In front of a store with TLS or signatures, run a proxy on the same
-//! machine.
+//! The client speaks HTTP/1.1 without encryption. In front of a store with TLS or signatures, run a proxy on
+//! the same machine.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::Duration;

@@ -6,7 +6,8 @@ use lowtide::session::{Counters, Key, Secret, Store};
 use crate::folder::Folder;
 use crate::remote::Remote;
 
-/// A shared store. With a folder in front, the server is asked only for entries that the folder does not have.
+/// A shared store. With a folder in front, the server is asked only for entries that the folder does not
+/// have.
 #[derive(Debug)]
 pub struct Layered {
     front: Option<Folder>,

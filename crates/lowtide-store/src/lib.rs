@@ -1,5 +1,5 @@
-//! Stores for the answers of a [`Session`](lowtide::session::Session), so that a graph is solved once for all runs,
-//! processes and machines.
+//! Stores for the answers of a [`Session`](lowtide::session::Session), so that a graph is solved once for all
+//! runs, processes and machines.
 //!
 //! [`open`] takes a place: a folder, the address of a shared store, or both.
 //!
@@ -10,8 +10,8 @@
 //! | `http://HOST[:PORT]/PREFIX` | a web server or object store that answers GET and PUT |
 //! | `DIR,URL` | the embedded store in front of a shared one |
 //!
-//! Options follow a question mark: `size=2G` limits a folder, `read-only` forbids writing, and `timeout=20ms` limits
-//! each request to a server.
+//! Options follow a question mark: `size=2G` limits a folder, `read-only` forbids writing, and `timeout=20ms`
+//! limits each request to a server.
 //!
 //! A store never fails for its caller. A server that does not answer in time is left alone for a while
 //! ([`remote`]), and a disk that is full keeps what it has.
@@ -60,7 +60,8 @@ pub enum OpenError {
     },
 }
 
-/// Open the store at a place. The environment variable `LOWTIDE_STORE_SECRET` replaces the secret of a folder.
+/// Open the store at a place. The environment variable `LOWTIDE_STORE_SECRET` replaces the secret of a
+/// folder.
 ///
 /// A server is asked when the first entry is needed. A server that is down is no error.
 pub fn open(place: &str) -> Result<Arc<dyn Store>, OpenError> {

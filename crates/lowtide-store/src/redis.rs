@@ -1,5 +1,5 @@
-//! A Redis server, by the three commands that a store needs: SELECT, GET and SET. The server limits its size itself
-//! (`maxmemory` with `allkeys-lru`).
+//! A Redis server, by the three commands that a store needs: SELECT, GET and SET. The server limits its size
+//! itself (`maxmemory` with `allkeys-lru`).
 
 use std::io::{self, BufReader, Write};
 use std::time::Duration;

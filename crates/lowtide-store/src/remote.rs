@@ -1,7 +1,8 @@
 //! A shared store on a server that may be slow, full, or gone.
 //!
-//! Every request has a time limit. After a failure the server is left alone: for one second, and after each further
-//! failure for twice as long, up to half a minute. So a server that is down costs a run one time limit now and then.
+//! Every request has a time limit. After a failure the server is left alone: for one second, and after each
+//! further failure for twice as long, up to half a minute. So a server that is down costs a run one time
+//! limit now and then.
 
 use std::fmt::Debug;
 use std::io::{self, BufRead, Read, Write};
@@ -128,8 +129,8 @@ impl Connections {
         Connections { address, timeout, idle: Mutex::default() }
     }
 
-    /// Run a request on a connection. The request returns its answer, and whether the connection can be used again.
-    /// A request on an old connection that the server has closed is repeated on a new one.
+    /// Run a request on a connection. The request returns its answer, and whether the connection can be used
+    /// again. A request on an old connection that the server has closed is repeated on a new one.
     pub(crate) fn ask<T>(&self, request: impl Fn(&mut Connection) -> io::Result<(T, bool)>) -> io::Result<T> {
         let deadline = Instant::now() + self.timeout;
         loop {
@@ -150,7 +151,8 @@ impl Connections {
         }
     }
 
-    /// The numbers of the address. A name server that does not answer has no time limit of its own, so a thread asks it.
+    /// The numbers of the address. A name server that does not answer has no time limit of its own, so a
+    /// thread asks it.
     fn resolve(&self, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = self.address.parse() {
             return Ok(vec![address]);

@@ -24,7 +24,8 @@ pub struct AntArgs {
     #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
     groups: Option<u32>,
 
-    /// End after this many iterations without improvement, for regions below 50 instructions, below 100, and others [default: 10,20,30; paper: 1,2,3]
+    /// End after this many iterations without improvement, for regions below 50 instructions, below 100, and
+    /// others [default: 10,20,30; paper: 1,2,3]
     #[arg(long, help_heading = HEADING, value_name = "N,N,N", value_parser = parse_patience)]
     patience: Option<[u32; 3]>,
 
@@ -52,7 +53,8 @@ pub struct AntArgs {
     #[arg(long, help_heading = HEADING, value_enum)]
     ant_start: Option<StartArg>,
 
-    /// Let ants look at this part of their ready lists [default: whole; paper: whole]. Other values run on the processor only
+    /// Let ants look at this part of their ready lists [default: whole; paper: whole]. Other values run on
+    /// the processor only
     #[arg(long, help_heading = HEADING, value_enum)]
     ready_lists: Option<ListsArg>,
 
@@ -65,7 +67,8 @@ pub struct AntArgs {
 enum Preset {
     /// The parameters of docs/colony.md
     Default,
-    /// The published configuration (paper 4, Section VI-A): 11,520 ants, no guards, start from the production order
+    /// The published configuration (paper 4, Section VI-A): 11,520 ants, no guards, start from the production
+    /// order
     Paper,
 }
 

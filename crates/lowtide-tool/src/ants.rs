@@ -15,7 +15,8 @@ use crate::args::InputArgs;
 use crate::input::{Targets, for_each_kernel};
 use crate::solve::{Run, failure};
 
-/// Solve all tasks of the colony for the kernels of the input on a GPU, and keep the answers in the session of the run.
+/// Solve all tasks of the colony for the kernels of the input on a GPU, and keep the answers in the session
+/// of the run.
 pub fn ask_gpu(
     gpu: &Device,
     input: &InputArgs,

@@ -16,7 +16,8 @@ pub use crate::ant_args::AntArgs;
 /// The kernels to read.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct InputArgs {
-    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), folders of them, or the standard input (-)
+    /// Read region files (.jsonl, .jsonl.gz or .parquet), shaders (.wgsl, .spv, .vert, .frag, .comp), folders
+    /// of them, or the standard input (-)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -47,7 +48,8 @@ pub struct FormatArgs {
 /// The GPU to schedule for.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct TargetArgs {
-    /// Schedule for a GPU of `lowtide targets`, or of a TOML file [default: the GPU that the kernel was compiled for, or generic]
+    /// Schedule for a GPU of `lowtide targets`, or of a TOML file
+    /// [default: the GPU that the kernel was compiled for, or generic]
     #[arg(long, value_name = "NAME|FILE")]
     pub target: Option<String>,
 }
@@ -55,7 +57,8 @@ pub struct TargetArgs {
 /// The latencies to schedule with.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencyArgs {
-    /// Schedule with the latencies of the target's table, or with those recorded in the file [default: target, or recorded if the target has no table]
+    /// Schedule with the latencies of the target's table, or with those recorded in the file
+    /// [default: target, or recorded if the target has no table]
     #[arg(long, value_enum, value_name = "SOURCE")]
     latencies: Option<LatencySource>,
 
@@ -97,7 +100,8 @@ fn parse_percent(text: &str) -> Result<u32, String> {
 /// The effort to spend on each region.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct BudgetArgs {
-    /// Limit the time for each instruction and pass, such as 250us, 1ms or 2s [default: 1ms, or no limit with --nodes]
+    /// Limit the time for each instruction and pass, such as 250us, 1ms or 2s
+    /// [default: 1ms, or no limit with --nodes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
@@ -105,7 +109,8 @@ pub struct BudgetArgs {
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
-    /// Search each region with up to 32 threads [default: 1]. --threads schedules several regions at the same time
+    /// Search each region with up to 32 threads [default: 1]. --threads schedules several regions at the same
+    /// time
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u8).range(1..=32))]
     search_threads: u8,
 }
@@ -130,8 +135,8 @@ impl BudgetArgs {
 /// The store of answers.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct StoreArgs {
-    /// Keep answers across runs in a folder, on a server (redis://HOST or http://HOST/PREFIX), or in a folder in front of a server (DIR,URL)
-    /// [default: the variable LOWTIDE_STORE, or none]
+    /// Keep answers across runs in a folder, on a server (redis://HOST or http://HOST/PREFIX), or in a folder
+    /// in front of a server (DIR,URL) [default: the variable LOWTIDE_STORE, or none]
     #[arg(long, value_name = "PATH|URL")]
     store: Option<String>,
 }

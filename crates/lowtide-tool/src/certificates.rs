@@ -104,7 +104,8 @@ impl Lines {
 
 type Answers<Q, A> = Mutex<HashMap<Q, A>>;
 
-/// Proofs that were searched for, each once for all regions with the same question. None if there is no proof.
+/// Proofs that were searched for, each once for all regions with the same question. None if there is no
+/// proof.
 #[derive(Default)]
 pub struct Known {
     /// With the moment of a cut that proves the bound.

@@ -19,8 +19,8 @@ use crate::{Failure, names, progress};
 /// The instructions of a group of kernels that are in memory at the same time: enough work for all cores.
 const GROUP: usize = 50_000;
 
-/// Read all kernels of the input, call `work` on each (several at a time), and `collect` on the results in the order of
-/// the input.
+/// Read all kernels of the input, call `work` on each (several at a time), and `collect` on the results in
+/// the order of the input.
 pub fn for_each_kernel<T: Send>(
     input: &InputArgs,
     work: impl Fn(Kernel) -> Result<T, Failure> + Sync,
@@ -69,8 +69,8 @@ pub fn for_each_kernel<T: Send>(
 /// The endings of region files.
 const REGION_FILES: [&str; 3] = [".jsonl", ".jsonl.gz", ".parquet"];
 
-/// Return the files of a list. A folder stands for the region files and shaders in it. Only regular files of a
-/// folder count, also behind symbolic links: a pipe without a writer would block the reader.
+/// Return the files of a list. A folder stands for the region files and shaders in it. Only regular files of
+/// a folder count, also behind symbolic links: a pipe without a writer would block the reader.
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {

@@ -1,6 +1,7 @@
 //! Names of kernels as people read them: those of C++ and Rust are demangled, without parameters.
 //!
-//! Tables and progress show [`readable`] names. Files, `--json` and errors keep the names of the input, which other tools know.
+//! Tables and progress show [`readable`] names. Files, `--json` and errors keep the names of the input, which
+//! other tools know.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -48,7 +49,8 @@ pub fn demangled(name: &str) -> Option<String> {
     (!text.0.is_empty()).then_some(text.0)
 }
 
-/// Shorten a name to at most `most` characters. The namespaces of a function go first, and then the middle of the name.
+/// Shorten a name to at most `most` characters. The namespaces of a function go first, and then the middle of
+/// the name.
 pub fn shortened(name: &str, most: usize) -> String {
     if name.chars().count() <= most {
         return name.to_string();

@@ -29,9 +29,11 @@ pub enum PackMethod {
     Search,
     /// The paper's five steps, with one length decided after the other (needs scripts/install-ortools)
     Program,
-    /// The paper's five steps with narrower ranges: the program minimises the length (needs scripts/install-ortools)
+    /// The paper's five steps with narrower ranges: the program minimises the length (needs
+    /// scripts/install-ortools)
     ProgramMinimising,
-    /// The paper's five steps unchanged, with its ranges and its list scheduler (needs scripts/install-ortools)
+    /// The paper's five steps unchanged, with its ranges and its list scheduler (needs
+    /// scripts/install-ortools)
     ProgramPaper,
 }
 
@@ -205,8 +207,8 @@ impl Packer {
         }
     }
 
-    /// Take the list schedule to compare with. It is the result if it is shorter than all else, or if the method
-    /// ends with it.
+    /// Take the list schedule to compare with. It is the result if it is shorter than all else, or if the
+    /// method ends with it.
     fn compare_with_list(&self, problem: &PackProblem, outcome: &mut PackOutcome) {
         if self.list == ListMethod::Path {
             return;

@@ -116,7 +116,8 @@ pub fn proven(problem: &PassProblem, kernel: &str, start: &Partition, budget: Bu
     proven
 }
 
-/// Return the report of the checker. It is an error if the passes are illegal, or their cost is not the claimed one.
+/// Return the report of the checker. It is an error if the passes are illegal, or their cost is not the
+/// claimed one.
 pub fn checked(problem: &PassProblem, kernel: &str, partition: &Partition) -> Result<PassReport, Failure> {
     let region = problem.region();
     let illegal = |what: String| {

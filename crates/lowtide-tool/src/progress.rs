@@ -1,9 +1,10 @@
-//! Progress on a terminal: a bar, the totals so far, one line for each improvement, and a summary to paste into a report.
+//! Progress on a terminal: a bar, the totals so far, one line for each improvement, and a summary to paste
+//! into a report.
 //!
 //! Progress is printed to the standard error, and only if it is a terminal. The first second of a command
 //! prints nothing, nor does the first second of a search. Of thousands of regions, only those with a long
-//! search get a line. Lines fit into the terminal. Their times never go back: a step that is printed later than it
-//! happened has no time, if the line above has a later one.
+//! search get a line. Lines fit into the terminal. Their times never go back: a step that is printed later
+//! than it happened has no time, if the line above has a later one.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,7 +152,8 @@ pub fn log<'a>(quantity: Quantity, kernel: &'a str, region: &'a Region) -> Log<'
     Log::new(quantity).observed(has_terminal().then_some(observed))
 }
 
-/// Print a line for each improvement of a long search, and for its end. The first line is preceded by the steps of the first second.
+/// Print a line for each improvement of a long search, and for its end. The first line is preceded by the
+/// steps of the first second.
 fn tell(event: &Event) {
     static HAS_HEADER: AtomicBool = AtomicBool::new(false);
     let lines = lines(event, patience(), width());
@@ -169,7 +171,8 @@ fn tell(event: &Event) {
     });
 }
 
-/// Return the lines of an event, each with its time since the start of the search. A search that is shorter than `patience` has none.
+/// Return the lines of an event, each with its time since the start of the search. A search that is shorter
+/// than `patience` has none.
 fn lines(event: &Event, patience: Duration, width: usize) -> Vec<(Duration, String)> {
     if event.step().time < patience {
         return Vec::new();
@@ -213,7 +216,8 @@ pub fn gap(best: u64, bound: u64) -> String {
     format!("{:.1} %", 100.0 * best.abs_diff(bound) as f64 / best.max(bound).max(1) as f64)
 }
 
-/// Print the summary of a command, if progress is printed: version, time, command line, and `facts` on targets, totals and proofs.
+/// Print the summary of a command, if progress is printed: version, time, command line, and `facts` on
+/// targets, totals and proofs.
 pub fn summary(facts: &[String]) {
     if !is_watched() {
         return;
@@ -232,7 +236,8 @@ pub fn summary(facts: &[String]) {
     TERMINAL.suspend(|| eprintln!("{}", lines.join("\n")));
 }
 
-/// Describe a budget: its time for each `unit`, such as an instruction, and its search steps for each `what`, such as a region.
+/// Describe a budget: its time for each `unit`, such as an instruction, and its search steps for each `what`,
+/// such as a region.
 pub fn budget_in_words(budget: Budget, unit: &str, what: &str) -> String {
     let time = budget.time_per_instr.map(|time| format!("{} ms for each {unit}", 1e3 * time.as_secs_f64()));
     let nodes = budget.nodes.map(|nodes| format!("{} steps for each {what}", grouped(nodes)));

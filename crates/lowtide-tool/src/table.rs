@@ -26,7 +26,8 @@ pub fn width() -> usize {
     size.map_or(WIDTH, |(columns, _)| columns.0.into())
 }
 
-/// A table whose first column has names. Where the terminal is narrow, names are shortened, and columns left out.
+/// A table whose first column has names. Where the terminal is narrow, names are shortened, and columns left
+/// out.
 #[derive(Debug)]
 pub struct Sheet {
     title: &'static str,
@@ -56,7 +57,8 @@ impl Sheet {
         self
     }
 
-    /// Add a column of figures. The columns of the highest rank are left out first, and those of rank 0 never.
+    /// Add a column of figures. The columns of the highest rank are left out first, and those of rank 0
+    /// never.
     pub fn column(&mut self, rank: u8, title: &'static str, cells: Vec<String>) {
         self.columns.push(Column { title, cells, rank, is_left: false });
     }
@@ -106,8 +108,8 @@ impl Sheet {
     }
 }
 
-/// Break lines that are longer than `width` between words. A line such as `waves: 7` continues behind its label, a line with
-/// two columns in the second one, and any other line at its own indentation.
+/// Break lines that are longer than `width` between words. A line such as `waves: 7` continues behind its
+/// label, a line with two columns in the second one, and any other line at its own indentation.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -154,7 +156,8 @@ pub fn table(left: usize, header: &[&str]) -> Table {
     table
 }
 
-/// Return an empty table of words that break in cells where the terminal is narrow. The first `narrow` columns never break.
+/// Return an empty table of words that break in cells where the terminal is narrow. The first `narrow`
+/// columns never break.
 pub fn words(narrow: usize, header: &[&str]) -> Table {
     let mut table = table(header.len(), header);
     table
@@ -166,7 +169,8 @@ pub fn words(narrow: usize, header: &[&str]) -> Table {
     table
 }
 
-/// Return the text of a table without blanks at the ends of lines. Empty cells of the last columns leave such blanks.
+/// Return the text of a table without blanks at the ends of lines. Empty cells of the last columns leave such
+/// blanks.
 pub fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }

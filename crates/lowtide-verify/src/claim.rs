@@ -1,7 +1,7 @@
 //! Schedules, claims and the report.
 //!
-//! A claim is accepted if its proof holds and the schedules reach it: then the schedules are optimal. Everything that a claim says about the
-//! schedules is computed here from their orders.
+//! A claim is accepted if its proof holds and the schedules reach it: then the schedules are optimal.
+//! Everything that a claim says about the schedules is computed here from their orders.
 
 use crate::length::{Issue, LengthProof, Machine};
 use crate::lines;
@@ -18,8 +18,8 @@ use std::path::Path;
 
 /// The outcome for all claims of a certificate file.
 ///
-/// Accepted claims are proven. Refused ones are wrong, or have a wrong proof. The verifier does not know the unsupported ones, and counts the reasons.
-/// Claims about waves and lengths assume the targets.
+/// Accepted claims are proven. Refused ones are wrong, or have a wrong proof. The verifier does not know the
+/// unsupported ones, and counts the reasons. Claims about waves and lengths assume the targets.
 #[derive(Default, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Report {
@@ -95,7 +95,8 @@ impl Target {
         self.files.iter().map(waves).min().unwrap_or(u64::MAX)
     }
 
-    /// Return the most registers of a class if a wave has `least` of the others. None if all fit that it can address.
+    /// Return the most registers of a class if a wave has `least` of the others. None if all fit that it can
+    /// address.
     fn rest(&self, graph: &Graph, least: &[i64], class: usize, waves: u64) -> Option<i64> {
         let max = i64::from(find_class(self, &graph.classes[class])?.max);
         let of = |y: i64, c: usize| if c == class { y } else { least[c] };
@@ -161,7 +162,8 @@ struct Claim<P> {
     same: Option<u64>,
 }
 
-/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a length. Equal questions have the same proofs.
+/// What a proof shows: no order of a graph is within limits, or no schedule within limits is shorter than a
+/// length. Equal questions have the same proofs.
 #[derive(PartialEq)]
 struct Question<'s> {
     graph: &'s Graph,
@@ -198,7 +200,8 @@ fn unsupported<T>(reason: impl Into<String>) -> Checked<T> {
     Err(Failure::Unsupported(reason.into()))
 }
 
-/// Read schedules, and keep the peaks of each order, or its mistake. Schedules of unknown regions are of no concern: no claim uses them.
+/// Read schedules, and keep the peaks of each order, or its mistake. Schedules of unknown regions are of no
+/// concern: no claim uses them.
 pub fn read_schedules(store: &mut Store, path: &Path) -> Result<(), String> {
     lines::for_each(path, |_, line| {
         let line: Schedule = serde_json::from_slice(line).map_err(|e| format!("not a schedule: {e}"))?;
@@ -299,7 +302,8 @@ fn check_target(name: &str, target: &Target) -> Result<(), String> {
     Ok(())
 }
 
-/// What two claims must not share: the kind, the kernel, its origin, the region, and the class or target. A claim about waves is one about all regions.
+/// What two claims must not share: the kind, the kernel, its origin, the region, and the class or target. A
+/// claim about waves is one about all regions.
 type Key = (String, String, String, Option<String>, Option<String>);
 
 fn misread(reason: impl Display) -> Failure {
@@ -483,7 +487,8 @@ fn check_waves<'s>(
     Ok((!is_split).then(|| Question::new(graph, &limits, None)))
 }
 
-/// Check a proof for orders from `least` to limits. A split divides them: more registers of a class leave less to others.
+/// Check a proof for orders from `least` to limits. A split divides them: more registers of a class leave
+/// less to others.
 fn check_part(g: &Graph, target: &Target, proof: &Proof, limits: &[Limit], least: &[i64], w: u64) -> Checked {
     let Proof::Split(split) = proof else { return proof::check(g, proof, limits) };
     let Split { class, at, below, above } = &**split;

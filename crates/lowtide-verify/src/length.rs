@@ -1,8 +1,10 @@
 //! Lengths: schedules in cycles, and the proofs that none is shorter.
 //!
-//! Each instruction has a *head*, the least cycles before its issue, and a *tail*, the least cycles between its issue and the last one. Paths of
-//! dependences prove both. A *crowd* proves more: if K jobs of a resource run from some cycle on, the last of them runs late. A *search* lists states
-//! in time, such that every step of a shorter schedule leads from the list to the list. The theorems are in `docs/certificates.md`.
+//! Each instruction has a *head*, the least cycles before its issue, and a *tail*, the least cycles between
+//! its issue and the last one. Paths of dependences prove both. A *crowd* proves more: if K jobs of a
+//! resource run from some cycle on, the last of them runs late. A *search* lists states in time, such that
+//! every step of a shorter schedule leads from the list to the list. The theorems are in
+//! `docs/certificates.md`.
 
 use crate::proof::{Checked, Failure, Limit, MAX_WORDS, Search, ensure, is_within, refuse};
 use crate::region::{Bits, Graph, Instruction};
@@ -50,7 +52,8 @@ impl Latency {
     }
 }
 
-/// A proof that no schedule is shorter: raised heads and tails, and either a crowd of the whole region or the states of a search.
+/// A proof that no schedule is shorter: raised heads and tails, and either a crowd of the whole region or the
+/// states of a search.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LengthProof {
@@ -70,14 +73,16 @@ struct Crowd(i32, i32, #[serde(default)] Option<String>);
 pub struct Machine<'g> {
     graph: &'g Graph,
     issue: &'g Issue,
-    /// For each instruction, what it depends on and what depends on it, with the least cycles between the issues.
+    /// For each instruction, what it depends on and what depends on it, with the least cycles between the
+    /// issues.
     preds: Vec<Vec<(u32, i64)>>,
     succs: Vec<Vec<(u32, i64)>>,
     /// The latency of each dependence.
     latencies: Vec<i64>,
 }
 
-/// Equal if the orders of both are the same, and the issue model: then each proof about lengths of one is one about the other.
+/// Equal if the orders of both are the same, and the issue model: then each proof about lengths of one is one
+/// about the other.
 impl PartialEq for Machine<'_> {
     fn eq(&self, other: &Self) -> bool {
         let units = |machine: &Self| machine.graph.ops.iter().map(|op| &op.units).collect::<Vec<_>>();
@@ -193,7 +198,8 @@ impl<'g> Machine<'g> {
         }
     }
 
-    /// Count the jobs of members (instruction, time, distance) in a crowd. Return the least time of what follows the last of them.
+    /// Count the jobs of members (instruction, time, distance) in a crowd. Return the least time of what
+    /// follows the last of them.
     fn crowd(&self, members: &[(u32, i64, i64)], crowd: &Crowd, backward: bool) -> Checked<i64> {
         let &Crowd(from, gap, ref unit) = crowd;
         let (from, gap, unit) = (i64::from(from), i64::from(gap), unit.as_deref());
@@ -201,7 +207,8 @@ impl<'g> Machine<'g> {
         let Some(&copies) = copies else { return refuse("a crowd needs an unknown unit") };
         let mut count = 0;
         for &(i, time, distance) in members {
-            // Job k runs k cycles after the issue: later, and nearer to what follows. Backward, it is the other way round.
+            // Job k runs k cycles after the issue: later, and nearer to what follows. Backward, it is the
+            // other way round.
             let (after, nearer) = (from - time, distance - gap);
             let (first, last) = if backward { (-nearer, -after) } else { (after, nearer) };
             count += (last.min(jobs(self.graph, i, unit) - 1) - first.max(0) + 1).max(0);
@@ -246,7 +253,8 @@ fn jobs(graph: &Graph, i: u32, unit: Option<&str>) -> i64 {
     unit.map_or(1, |unit| graph.ops[i as usize].units.get(unit).map_or(0, |n| i64::from(*n)))
 }
 
-/// The time of a state: the next slot, and for each instruction that has not been issued the first cycle in which it can issue.
+/// The time of a state: the next slot, and for each instruction that has not been issued the first cycle in
+/// which it can issue.
 struct Moment {
     slot: i64,
     times: Vec<i64>,
@@ -279,7 +287,8 @@ impl Clock<'_> {
         next
     }
 
-    /// Put all instructions that have not been issued into cycles, those with the longest tails first. Tell whether none is too late.
+    /// Put all instructions that have not been issued into cycles, those with the longest tails first. Tell
+    /// whether none is too late.
     fn has_room(&self, moment: &Moment, passed: &Bits) -> bool {
         let width = i64::from(self.machine.issue.width.get());
         let first = moment.slot / width;

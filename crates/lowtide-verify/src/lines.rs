@@ -1,7 +1,7 @@
 //! Lines of files that may be compressed.
 //!
-//! `cat` can join compressed and plain files, so a file is a sequence of plain parts and gzip members. A member starts with the byte 0x1f, which
-//! never occurs in JSON text: each 0x1f outside a member starts one.
+//! `cat` can join compressed and plain files, so a file is a sequence of plain parts and gzip members. A
+//! member starts with the byte 0x1f, which never occurs in JSON text: each 0x1f outside a member starts one.
 
 use flate2::bufread::GzDecoder;
 use std::fs::File;
@@ -47,7 +47,8 @@ impl<R: BufRead> Read for Unpacked<R> {
     }
 }
 
-/// Call `each` with the number, from 1, and the bytes of each line that is not blank. Errors name file and line.
+/// Call `each` with the number, from 1, and the bytes of each line that is not blank. Errors name file and
+/// line.
 pub fn for_each(path: &Path, mut each: impl FnMut(u64, &[u8]) -> Result<(), String>) -> Result<(), String> {
     let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut reader = BufReader::new(Unpacked::Plain(BufReader::new(file)));
@@ -70,7 +71,8 @@ pub fn for_each(path: &Path, mut each: impl FnMut(u64, &[u8]) -> Result<(), Stri
     Ok(())
 }
 
-/// List `path` itself, or for a folder all `*.jsonl` and `*.jsonl.gz` below it, sorted. Links to folders are not followed.
+/// List `path` itself, or for a folder all `*.jsonl` and `*.jsonl.gz` below it, sorted. Links to folders are
+/// not followed.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, String> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);

@@ -1,9 +1,10 @@
 //! The two proofs that no order of a region is within limits.
 //!
-//! A *cut* shows that f is over the limit in every state that is possible at one moment, which every order passes. Its chains are a flow: each has a
-//! live value in every such state, and together they are no more than the weight of any value. A *search* lists states closed under free moves,
-//! such that every step within the limits leads from the list to the list. Since the state of all instructions is not in the list, no order is
-//! within the limits. The theorems are in `docs/certificates.md`.
+//! A *cut* shows that f is over the limit in every state that is possible at one moment, which every order
+//! passes. Its chains are a flow: each has a live value in every such state, and together they are no more
+//! than the weight of any value. A *search* lists states closed under free moves, such that every step within
+//! the limits leads from the list to the list. Since the state of all instructions is not in the list, no
+//! order is within the limits. The theorems are in `docs/certificates.md`.
 
 use crate::region::{Bits, Graph, Lists};
 use crate::walk::Walk;
@@ -99,7 +100,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Tell whether the search starts at the end, and return the limits that count. `words` is the memory for each of its states.
+    /// Tell whether the search starts at the end, and return the limits that count. `words` is the memory for
+    /// each of its states.
     pub fn start(&self, graph: &Graph, limits: &[Limit], words: usize) -> Checked<(bool, Vec<Limit>)> {
         let backward = is_end(&self.from, "the search starts at an unknown place")?;
         if words.saturating_mul(self.states.len() + 1) > MAX_WORDS {
@@ -177,9 +179,11 @@ fn check_cut(graph: &Graph, cut: &Cut, limits: &[Limit]) -> Checked {
     ensure(least > limit, format_args!("the cut proves {least}, not more than {limit}"))
 }
 
-/// Return the instructions that are in every state that is possible at the moment, and those that are in none.
+/// Return the instructions that are in every state that is possible at the moment, and those that are in
+/// none.
 fn sets(graph: &Graph, list: &[u32], after: bool) -> Checked<(Bits, Bits)> {
-    // One side has the members and all that lies beyond one of them. The other has what lies beyond all members, on the other side.
+    // One side has the members and all that lies beyond one of them. The other has what lies beyond all
+    // members, on the other side.
     let (one_side, other_side) =
         if after { (&graph.preds, &graph.succs) } else { (&graph.succs, &graph.preds) };
     let reach = |from: u32, next: &Lists| {
@@ -277,10 +281,12 @@ fn check_search(graph: &Graph, search: &Search, limits: &[Limit]) -> Checked {
 }
 
 impl Search {
-    /// Build the states of the list from the state of `walk`, and check that every step within the limits leads from the list to the list.
+    /// Build the states of the list from the state of `walk`, and check that every step within the limits
+    /// leads from the list to the list.
     ///
-    /// A state is a set of passed instructions and `T`. `arrive` completes a step to an instruction, and returns `T` and further instructions that it has
-    /// passed. A listed state stands for another one with the same set if it `covers` it. Steps to states that are not `open` lead nowhere.
+    /// A state is a set of passed instructions and `T`. `arrive` completes a step to an instruction, and
+    /// returns `T` and further instructions that it has passed. A listed state stands for another one with
+    /// the same set if it `covers` it. Steps to states that are not `open` lead nowhere.
     pub fn follow<T>(
         &self,
         walk: &mut Walk,

@@ -1,8 +1,9 @@
 //! Region files, reduced to what claims depend on: dependences, values, and what instructions need.
 //!
-//! Each lane of a register is followed through the source order. A write closes the lifetime of the lane and begins another. Lifetimes of one register
-//! with the same begin, the same uses and the same fate at the end form a value. The dependences must keep each use between its write and the next
-//! write of the lane; then every legal order has the same lifetimes, and the source order can define them.
+//! Each lane of a register is followed through the source order. A write closes the lifetime of the lane and
+//! begins another. Lifetimes of one register with the same begin, the same uses and the same fate at the end
+//! form a value. The dependences must keep each use between its write and the next write of the lane; then
+//! every legal order has the same lifetimes, and the source order can define them.
 
 use crate::lines;
 use serde::Deserialize;
@@ -12,7 +13,8 @@ use std::path::Path;
 
 /// The format allows no more register classes.
 pub const MAX_CLASSES: usize = 16;
-/// Claims about regions with more instructions are unsupported. The limit bounds the memory for sets of instructions.
+/// Claims about regions with more instructions are unsupported. The limit bounds the memory for sets of
+/// instructions.
 pub const MAX_INSTRUCTIONS: usize = 1 << 14;
 /// Claims about regions with more lanes, counted in registers and operands, are unsupported.
 pub const MAX_LANES: usize = 1 << 22;
@@ -154,7 +156,8 @@ impl Lists {
     }
 }
 
-/// Lifetimes of one register that begin at the same place, have the same uses, and are all live-out or all not.
+/// Lifetimes of one register that begin at the same place, have the same uses, and are all live-out or all
+/// not.
 #[derive(PartialEq)]
 pub struct Value {
     /// The number of the register in the region file.
@@ -212,7 +215,8 @@ pub struct Region {
 pub struct Schedule {
     /// The peak of each class.
     pub peaks: Vec<i64>,
-    /// For each instruction the cycle of its issue, or a mistake of the cycles. They do not fall along the order.
+    /// For each instruction the cycle of its issue, or a mistake of the cycles. They do not fall along the
+    /// order.
     pub cycles: Result<Vec<u32>, String>,
 }
 
@@ -225,7 +229,8 @@ pub struct Kernel {
     pub by_name: HashMap<String, usize>,
     /// Most waves that local memory and launch bounds allow: the least that a line of the kernel states.
     pub max_occupancy: Option<u32>,
-    /// Two regions have one name, or the lines of the kernel are not consecutive: claims about the kernel are ambiguous.
+    /// Two regions have one name, or the lines of the kernel are not consecutive: claims about the kernel are
+    /// ambiguous.
     pub repeated: bool,
 }
 
@@ -292,7 +297,8 @@ fn too_large(line: &Line) -> Option<String> {
 /// A lane since its last write.
 #[derive(Clone, Default)]
 struct Open {
-    /// The instruction that has written the lane, or -1 if it is live-in. None without either: then there is no lifetime.
+    /// The instruction that has written the lane, or -1 if it is live-in. None without either: then there is
+    /// no lifetime.
     begin: Option<i64>,
     uses: Vec<u32>,
 }
@@ -448,7 +454,8 @@ fn build(line: Line) -> Result<Graph, String> {
     })
 }
 
-/// Equal if each proof about orders of one graph is one about the other: they differ in names, times and `through` at most.
+/// Equal if each proof about orders of one graph is one about the other: they differ in names, times and
+/// `through` at most.
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
         (&self.classes, &self.preds, &self.values, &self.uses)

@@ -1,8 +1,10 @@
 //! States, and the weight f of the values that are live in a state.
 //!
-//! A walk goes from state to state, one instruction at a time, and back. Forward, it starts at the empty state and puts instructions in. Backward, it
-//! starts at the state of all instructions and takes instructions out, those first that nothing depends on. A value is live if it has begun inside
-//! the state, and is live-out or has a use outside. So one flag and one counter for each value tell what an instruction changes.
+//! A walk goes from state to state, one instruction at a time, and back. Forward, it starts at the empty
+//! state and puts instructions in. Backward, it starts at the state of all instructions and takes
+//! instructions out, those first that nothing depends on. A value is live if it has begun inside the state,
+//! and is live-out or has a use outside. So one flag and one counter for each value tell what an instruction
+//! changes.
 
 use crate::region::{Bits, Graph, MAX_CLASSES, Value};
 
@@ -142,10 +144,11 @@ impl<'g> Walk<'g> {
 
     /// Make free moves until there are none. Return the instructions that were passed.
     ///
-    /// `after` is the only instruction passed since the last closure, or none if there was no closure. Only moves that a passed instruction affects
-    /// are tried again: those that it lets follow, and those that use a value that now has exactly one use outside. (Forward, the last use now
-    /// frees the value. Backward, the first use has made it live.) A closure that missed a free move would still be sound, since each free move
-    /// may be made or not.
+    /// `after` is the only instruction passed since the last closure, or none if there was no closure. Only
+    /// moves that a passed instruction affects are tried again: those that it lets follow, and those that use
+    /// a value that now has exactly one use outside. (Forward, the last use now frees the value. Backward,
+    /// the first use has made it live.) A closure that missed a free move would still be sound, since each
+    /// free move may be made or not.
     pub fn close(&mut self, after: Option<u32>, counts: &[bool]) -> Vec<u32> {
         let graph = self.graph;
         let mut moves = Vec::new();

@@ -1,5 +1,6 @@
-//! Lengths of random small regions. Brute force tries every order, and in it several cycles for each instruction. No proof may show more than brute force finds, however it is
-//! changed, and a legal schedule is one that brute force can make.
+//! Lengths of random small regions. Brute force tries every order, and in it several cycles for each
+//! instruction. No proof may show more than brute force finds, however it is changed, and a legal schedule is
+//! one that brute force can make.
 //!
 //! `LOWTIDE_SCALE` multiplies the number of regions.
 
@@ -36,7 +37,8 @@ struct Case {
     /// For each instruction the cycles of the units, and whether it loads.
     needs: Vec<[u32; 2]>,
     loads: Vec<bool>,
-    /// From, to, whether it is a data dependence, and the recorded latency. A data dependence is a use of what `from` defines.
+    /// From, to, whether it is a data dependence, and the recorded latency. A data dependence is a use of
+    /// what `from` defines.
     deps: Vec<(usize, usize, bool, u32)>,
     /// The weight of what each instruction defines, and whether it is live-out.
     weights: Vec<i64>,
@@ -189,7 +191,8 @@ fn is_proof(machine: &Machine, proof: &Value, limit: Option<i64>, least: u32) ->
     })
 }
 
-/// A search that adds the state that the verifier misses until there is none. None if a shorter schedule may exist.
+/// A search that adds the state that the verifier misses until there is none. None if a shorter schedule may
+/// exist.
 fn search(machine: &Machine, limit: Option<i64>, least: u32, from: &str) -> Option<Value> {
     let mut states: Vec<[usize; 2]> = Vec::new();
     loop {

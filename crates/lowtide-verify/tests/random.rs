@@ -1,7 +1,8 @@
-//! Random small regions. Brute force over all orders gives the true minimum. A tiny certifier makes proofs, which are accepted when true; changed
-//! proofs are refused unless the claim is true by brute force.
+//! Random small regions. Brute force over all orders gives the true minimum. A tiny certifier makes proofs,
+//! which are accepted when true; changed proofs are refused unless the claim is true by brute force.
 //!
-//! Brute force follows each order lane by lane, as `docs/region-format.md` defines pressure. It knows neither values nor states.
+//! Brute force follows each order lane by lane, as `docs/region-format.md` defines pressure. It knows neither
+//! values nor states.
 
 mod common;
 
@@ -130,7 +131,8 @@ impl Case {
         }
     }
 
-    /// The peaks of an order: a lane is live if it is written before or live-in, and read before the next write, or live-out.
+    /// The peaks of an order: a lane is live if it is written before or live-in, and read before the next
+    /// write, or live-out.
     fn pressure(&self, order: &[u32]) -> [i64; 2] {
         let mut peaks = self.through;
         for boundary in 0..=order.len() {
@@ -222,7 +224,8 @@ impl Case {
         weight
     }
 
-    /// The states of a search within limits, and whether no order is within them. A state of all instructions is left out.
+    /// The states of a search within limits, and whether no order is within them. A state of all instructions
+    /// is left out.
     fn search(&self, limits: [Option<i64>; 2], backward: bool) -> (Value, bool) {
         let all = (1u32 << self.count()) - 1;
         let weight = |passed: u32| self.weights[(if backward { all & !passed } else { passed }) as usize];
@@ -468,14 +471,16 @@ fn limits(waves: i64) -> [Option<i64>; 2] {
     [Some(24 / waves / 2 * 2).filter(|limit| *limit < 12), Some(40 / waves).filter(|limit| *limit < 30)]
 }
 
-/// The most registers of class `v` with which so many waves fit, if there are at least `s` of the other class. More of it leave no more.
+/// The most registers of class `v` with which so many waves fit, if there are at least `s` of the other
+/// class. More of it leave no more.
 fn rest(target: &str, s: i64, waves_wanted: u64) -> Option<i64> {
     let fits = |v: i64, s: i64| waves(target, &[v, s]) >= waves_wanted;
     let with = |s: i64| (0..12).rev().find(|v| fits(*v, s)).filter(|_| !fits(12, s));
     (0..=s).filter_map(with).min()
 }
 
-/// The limits of the target `joint` for a number of waves: for orders with at most `at` registers of a class, and for all others.
+/// The limits of the target `joint` for a number of waves: for orders with at most `at` registers of a class,
+/// and for all others.
 fn split_limits(waves_wanted: u64, class: usize, at: i64) -> [[Option<i64>; 2]; 2] {
     let fits = |peaks: &[i64; 2]| waves("joint", peaks) >= waves_wanted;
     let alone = |class: usize| {

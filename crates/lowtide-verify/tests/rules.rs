@@ -5,7 +5,8 @@ mod common;
 use common::{Folder, answer, answers, header, schedule};
 use serde_json::{Value, json};
 
-/// Two chains of instructions meet: `p -> s` and `q -> t`, then `o = s + t`. Before instruction 4, `s` and `t` are live.
+/// Two chains of instructions meet: `p -> s` and `q -> t`, then `o = s + t`. Before instruction 4, `s` and
+/// `t` are live.
 fn fork() -> Value {
     json!({"lowtide": 1, "kernel": "k", "region": "r", "classes": ["v"],
         "registers": [{"name": "p", "class": "v"}, {"name": "q", "class": "v"}, {"name": "s", "class": "v"},
@@ -28,7 +29,8 @@ fn fork_cut() -> Value {
     json!({"cut": {"class": "v", "before": [4], "chains": [[1, [[2, 0, 2], 4]], [1, [[3, 0, 3], 4]]]}})
 }
 
-/// After instruction 2, `w` (weight 3) is live. So is `x`, or instruction 1 is issued, so instruction 0 is, and `y` is live.
+/// After instruction 2, `w` (weight 3) is live. So is `x`, or instruction 1 is issued, so instruction 0 is,
+/// and `y` is live.
 fn ladder() -> Value {
     json!({"lowtide": 1, "kernel": "k", "region": "r", "classes": ["v", "s"],
         "registers": [{"name": "x", "class": "v"}, {"name": "y", "class": "v"},
@@ -169,7 +171,8 @@ fn searches() {
     refused(&try_search("start", json!([[1, 0], [0, 0]])), "parent is not an earlier state");
     refused(&try_search("start", json!([[0, 0], [0, 1, 2]])), "does not understand");
     refused(&try_search("start", json!([[0, 0], [-1, 2]])), "does not understand");
-    // The state {0, 1, 2, 3} is over the limit, but a listed state must be followed: instruction 4 leads to the end.
+    // The state {0, 1, 2, 3} is over the limit, but a listed state must be followed: instruction 4 leads to
+    // the end.
     refused(&try_search("start", json!([[0, 0], [0, 1], [1, 1]])), "contains all instructions");
     refused(&try_search("end", json!([[0, 0]])), "instruction 0 cannot follow");
 }
@@ -250,7 +253,8 @@ fn waves() {
         answer(regions, &orders, &claim)
     };
     let start = |class: &str| json!({"cut": {"class": class, "after": "start"}});
-    // 24 registers in granules of 2: 2 registers for 8 waves, 4 for 6 and 5, 6 for 4, 8 for 3. 8 waves of 40: 5 registers; 7: 5, 6: 6.
+    // 24 registers in granules of 2: 2 registers for 8 waves, 4 for 6 and 5, 6 for 4, 8 for 3. 8 waves of 40:
+    // 5 registers; 7: 5, 6: 6.
     assert_eq!(wave(&[flat("r", 2, 5)], "t", 8, None), "accepted");
     refused(&wave(&[flat("r", 2, 5)], "t", 7, None), "better than the claim: 8 waves, not 7");
     refused(&wave(&[flat("r", 2, 5)], "t", 9, None), "do not reach the claim");
@@ -318,7 +322,8 @@ fn waves() {
 
 #[test]
 fn values_follow_partial_definitions() {
-    // Lanes 0 and 1 of x are live-in. Instruction 0 reads both and writes lane 0 again; 1 writes lane 0 of y; 2 reads all of x and y.
+    // Lanes 0 and 1 of x are live-in. Instruction 0 reads both and writes lane 0 again; 1 writes lane 0 of y;
+    // 2 reads all of x and y.
     let region = json!({"lowtide": 1, "kernel": "k", "region": "r", "classes": ["v"],
         "registers": [{"name": "x", "class": "v", "lanes": 2, "weight": 5}, {"name": "y", "class": "v", "lanes": 2}],
         "live_in": ["x"], "live_out": [["x", 2]],

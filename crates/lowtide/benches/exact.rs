@@ -1,7 +1,8 @@
 //! The exact search with a fixed number of steps: `cargo bench -p lowtide --bench exact`.
 //!
-//! First a table of what each rule is worth: the time that the search takes without it, as a multiple of that with all rules. Where the steps do
-//! not suffice for a proof, the figure is a lower limit (>). Then by how much searches exceed a budget in time. Then the times themselves, and the states expanded in a second.
+//! First a table of what each rule is worth: the time that the search takes without it, as a multiple of that
+//! with all rules. Where the steps do not suffice for a proof, the figure is a lower limit (>). Then by how
+//! much searches exceed a budget in time. Then the times themselves, and the states expanded in a second.
 
 use std::time::{Duration, Instant};
 
@@ -103,7 +104,8 @@ fn all_rules(bencher: divan::Bencher, name: &str) {
     bencher.counter(ItemsCount::new(states)).bench_local(|| search(&start, Rules::ALL));
 }
 
-/// The clock is not looked at for every state: by how much a search exceeds 20 us an instruction, at best of three.
+/// The clock is not looked at for every state: by how much a search exceeds 20 us an instruction, at best of
+/// three.
 fn print_overruns() {
     if std::env::args().skip(1).any(|argument| argument != "--bench") {
         return;

@@ -126,8 +126,8 @@ fn best_time(start: &Start, rules: Rules) -> (f64, bool) {
 const OPEN: [(Shape, usize, u64); 3] =
     [(Shape::UnrolledLoop, 100, 1), (Shape::SeriesParallel, 150, 1), (Shape::SharedChains, 200, 1)];
 
-/// States in a second. Without windows: they take steps and time of their own. (Lists between the turns of the search still do, about a
-/// fifth.)
+/// States in a second. Without windows: they take steps and time of their own. (Lists between the turns of
+/// the search still do, about a fifth.)
 #[divan::bench(args = OPEN.map(Named), sample_count = 5)]
 fn states(bencher: divan::Bencher, made: Named) {
     let start = Start::new(made.0);

@@ -38,9 +38,10 @@ struct Row {
 pub struct Tuning {
     /// The highest peak of the first class that Algorithms 4 and 5 of paper 1 leave alone (Section V).
     pub threshold: u32,
-    /// The scheduler whose result [`Algorithm::TWO_PASS_PAPER`] and [`Algorithm::WEIGHTED`] start from. `None`
-    /// means [`Algorithm::LAST_USE_COUNT`] for the former (paper 2, Section 6.3), and the best known order for
-    /// the latter. A search, which has no schedule of its own to start from, counts as the source order.
+    /// The scheduler whose result [`Algorithm::TWO_PASS_PAPER`] and [`Algorithm::WEIGHTED`] start from.
+    /// `None` means [`Algorithm::LAST_USE_COUNT`] for the former (paper 2, Section 6.3), and the best known
+    /// order for the latter. A search, which has no schedule of its own to start from, counts as the source
+    /// order.
     pub start: Option<Algorithm>,
     /// The pruning techniques of [`Algorithm::TWO_PASS_PAPER`] (paper 2, Section 5.1).
     pub pruning: Pruning,
@@ -186,7 +187,8 @@ impl Algorithm {
         matches!(self.0.method, Method::Engine(_))
     }
 
-    /// Return whether it can find the least length for every number of waves ([`Front`](crate::outcome::Front)): it runs in two passes for this goal.
+    /// Return whether it can find the least length for every number of waves
+    /// ([`Front`](crate::outcome::Front)): it runs in two passes for this goal.
     pub fn can_find_front(self, goal: Goal) -> bool {
         let is_for_waves = matches!(goal, Goal::Occupancy | Goal::Throughput);
         is_for_waves
@@ -308,7 +310,8 @@ table! {
         goals: WAVES_AND_LENGTH,
         method: Method::Search(|goal| two_passes([By::Ants; 2], goal)),
     };
-    /// The lowest sum of length and 100,000 times the waves lost, in one pass: [`weighted`](crate::twopass::weighted).
+    /// The lowest sum of length and 100,000 times the waves lost, in one pass:
+    /// [`weighted`](crate::twopass::weighted).
     WEIGHTED: Row {
         name: "weighted",
         alias: None,
@@ -431,7 +434,8 @@ table! {
             within_registers(problem, &sethi_ullman::policy(problem, true, tuning.threshold))
         }),
     };
-    /// Paper 1, Section IV: few registers first, then latency hiding in sub-blocks within the registers that the goal allows.
+    /// Paper 1, Section IV: few registers first, then latency hiding in sub-blocks within the registers that
+    /// the goal allows.
     LATENCY_HIDING: Row {
         name: "latency-hiding",
         alias: None,

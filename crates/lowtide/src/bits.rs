@@ -310,8 +310,8 @@ impl BitSet {
         is_new
     }
 
-    /// Remove the largest member and return it. No word after `word` may have members; `word` moves down to the
-    /// word where the member was.
+    /// Remove the largest member and return it. No word after `word` may have members; `word` moves down to
+    /// the word where the member was.
     #[inline]
     pub fn take_last(&mut self, word: &mut usize) -> Option<usize> {
         while self.words[*word] == 0 {

@@ -1,8 +1,10 @@
 //! Groups: instructions that the front end wants next to each other, as one instruction.
 //!
-//! A [`Cluster`](HintKind::Cluster) hint names a *pair*: its second instruction should come right after the first. Loads of neighbouring addresses and the
-//! two halves of a wide addition are such pairs. [`Groups::of`] joins pairs to chains, the groups. [`Groups::contract`] makes a region in which every group is
-//! one instruction. Any scheduler can order that region, and [`Groups::expand`] turns its order into one of the original region.
+//! A [`Cluster`](HintKind::Cluster) hint names a *pair*: its second instruction should come right after the
+//! first. Loads of neighbouring addresses and the two halves of a wide addition are such pairs.
+//! [`Groups::of`] joins pairs to chains, the groups. [`Groups::contract`] makes a region in which every group
+//! is one instruction. Any scheduler can order that region, and [`Groups::expand`] turns its order into one
+//! of the original region.
 //!
 //! A pair is taken if three conditions hold. Pairs are tried in the order of their hints.
 //!
@@ -10,15 +12,16 @@
 //! 2. Its second instruction need not come before the first one.
 //! 3. No instruction must come between the groups of the two.
 //!
-//! Theorem: the graph of the groups has no cycle. A new pair joins two groups A and B. A cycle through the new group would be a path from B to A, against
-//! condition 2, or a path from A to B through a third group, against condition 3. So every legal order of the contracted region expands to a legal order of
-//! the original region, in which every pair is kept.
+//! Theorem: the graph of the groups has no cycle. A new pair joins two groups A and B. A cycle through the
+//! new group would be a path from B to A, against condition 2, or a path from A to B through a third group,
+//! against condition 3. So every legal order of the contracted region expands to a legal order of the
+//! original region, in which every pair is kept.
 //!
-//! Conditions 2 and 3 need the descendants of a group. `Joiner` keeps the groups in an order that respects the dependences, so only the groups between the two
-//! are searched.
+//! Conditions 2 and 3 need the descendants of a group. `Joiner` keeps the groups in an order that respects
+//! the dependences, so only the groups between the two are searched.
 //!
-//! Times and registers of the contracted region are estimates. A group takes one issue slot, and registers within a group do not count. Callers measure the
-//! expanded order.
+//! Times and registers of the contracted region are estimates. A group takes one issue slot, and registers
+//! within a group do not count. Callers measure the expanded order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,7 +37,8 @@ pub struct Groups {
     /// The instruction that should come right after each one.
     next: Vec<Option<InstrId>>,
     pairs: u32,
-    /// The instructions of each group, first to last. Groups are in an order that respects the dependences, near the source order.
+    /// The instructions of each group, first to last. Groups are in an order that respects the dependences,
+    /// near the source order.
     members: Rows<InstrId>,
     /// The group of each instruction.
     group: Vec<u32>,
@@ -53,7 +57,8 @@ impl Groups {
         groups
     }
 
-    /// Return the number of pairs of a region, and of those whose instructions do not follow each other in an order.
+    /// Return the number of pairs of a region, and of those whose instructions do not follow each other in an
+    /// order.
     pub(crate) fn pairs_and_broken(region: &Region, order: &[InstrId]) -> (u32, u32) {
         // Groups take as long as a simple schedule, and most regions have none.
         if region.hints().iter().all(|hint| hint.kind != HintKind::Cluster) {
@@ -89,10 +94,12 @@ impl Groups {
         self.pairs - kept as u32
     }
 
-    /// Return the legal orders next to a legal one that join a parted pair, each with the kept pairs around both instructions. None if the pair is kept.
+    /// Return the legal orders next to a legal one that join a parted pair, each with the kept pairs around
+    /// both instructions. None if the pair is kept.
     ///
-    /// Between the two, instructions that the later one needs stay before both, or those that need the earlier one stay after both. No instruction is both: it
-    /// would have to come between the groups, or between members of one group against their order.
+    /// Between the two, instructions that the later one needs stay before both, or those that need the
+    /// earlier one stay after both. No instruction is both: it would have to come between the groups, or
+    /// between members of one group against their order.
     pub fn joined(
         &self,
         region: &Region,
@@ -157,8 +164,9 @@ impl Groups {
         }
     }
 
-    /// Return the groups in an order that respects the dependences. Among groups that are ready, the one whose first member has the smallest key comes first.
-    /// If an order of the instructions keeps all pairs, its positions as keys give the same order of groups.
+    /// Return the groups in an order that respects the dependences. Among groups that are ready, the one
+    /// whose first member has the smallest key comes first. If an order of the instructions keeps all pairs,
+    /// its positions as keys give the same order of groups.
     fn sorted(&self, region: &Region, key: impl Fn(InstrId) -> u32) -> Vec<usize> {
         let mut waits_for = vec![0u32; self.count()];
         let outgoing = |group: usize| {
@@ -189,8 +197,8 @@ impl Groups {
 
     /// Return the region in which every group is one instruction.
     ///
-    /// Every value of the region is a register. A value that only members of one group need is dead. The production order becomes the nearest order that keeps
-    /// all pairs.
+    /// Every value of the region is a register. A value that only members of one group need is dead. The
+    /// production order becomes the nearest order that keeps all pairs.
     pub fn contract(&self, problem: &Problem) -> Result<Region, RegionError> {
         let region = problem.region();
         let mut builder = RegionBuilder::new(region.name());
@@ -292,7 +300,8 @@ struct Joiner<'a> {
     group: Vec<u32>,
     next: Vec<Option<InstrId>>,
     has_previous: Vec<bool>,
-    /// The groups in an order that respects the dependences; `GONE` for a group that has become part of another one.
+    /// The groups in an order that respects the dependences; `GONE` for a group that has become part of
+    /// another one.
     order: Vec<u32>,
     /// The place of each group in that order.
     rank: Vec<u32>,
@@ -336,7 +345,8 @@ impl<'a> Joiner<'a> {
         true
     }
 
-    /// Return a place for both groups in the order. Groups that must come after either move behind it. None if there is no such place.
+    /// Return a place for both groups in the order. Groups that must come after either move behind it. None
+    /// if there is no such place.
     fn make_room(&mut self, one: u32, other: u32) -> Option<u32> {
         let [low, high] =
             if self.rank[one as usize] < self.rank[other as usize] { [one, other] } else { [other, one] };

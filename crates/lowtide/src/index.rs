@@ -1,4 +1,5 @@
-//! Typed indices, so that an instruction cannot be mistaken for a value, and the flat tables that they address.
+//! Typed indices, so that an instruction cannot be mistaken for a value, and the flat tables that they
+//! address.
 
 macro_rules! index_type {
     ($(#[$meta:meta])* $name:ident($int:ty)) => {

@@ -1,4 +1,5 @@
-//! Lowtide schedules the instructions of GPU kernels, and proves how far each schedule can be from the best possible one.
+//! Lowtide schedules the instructions of GPU kernels, and proves how far each schedule can be from the best
+//! possible one.
 //!
 //! ```
 //! use lowtide::pipeline::{Options, schedule_kernel};
@@ -31,16 +32,22 @@
 //! ```
 //!
 //! # The way of the data
-//! 1. A front end describes a [`Kernel`](region::Kernel) of [`Region`](region::Region)s ([`RegionBuilder`](region::RegionBuilder)).
-//! 2. A region on a [`Target`](target::Target) with a [`Goal`](problem::Goal) is a [`Problem`](problem::Problem).
-//! 3. [`schedule_kernel`](pipeline::schedule_kernel) schedules all regions of a kernel, [`schedule_region`](pipeline::schedule_region) a region alone. Both run the
-//!    [`Algorithm`](algorithm::Algorithm) of the [`Options`](pipeline::Options) within a [`Budget`](budget::Budget).
+//! 1. A front end describes a [`Kernel`](region::Kernel) of [`Region`](region::Region)s
+//!    ([`RegionBuilder`](region::RegionBuilder)).
+//! 2. A region on a [`Target`](target::Target) with a [`Goal`](problem::Goal) is a
+//!    [`Problem`](problem::Problem).
+//! 3. [`schedule_kernel`](pipeline::schedule_kernel) schedules all regions of a kernel,
+//!    [`schedule_region`](pipeline::schedule_region) a region alone. Both run the
+//!    [`Algorithm`](algorithm::Algorithm) of the [`Options`](pipeline::Options) within a
+//!    [`Budget`](budget::Budget).
 //! 4. A [`Session`](session::Session) keeps answers, so that each graph is solved once.
 //! 5. The independent [checker](check) accepts every schedule before it leaves the library.
-//! 6. An [`Outcome`](outcome::Outcome) has the schedule, its figures, and the [`Bounds`](proof::Bounds) that are proven.
+//! 6. An [`Outcome`](outcome::Outcome) has the schedule, its figures, and the [`Bounds`](proof::Bounds) that
+//!    are proven.
 //!
 //! # Features
-//! `unstable` makes the inner modules public: analyses, single algorithms, packing, partitioning into passes, generators. They may change in every release.
+//! `unstable` makes the inner modules public: analyses, single algorithms, packing, partitioning into passes,
+//! generators. They may change in every release.
 
 #![forbid(unsafe_code)]
 // Without the inner modules in the interface, some of their functions have no user.

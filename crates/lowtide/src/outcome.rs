@@ -42,7 +42,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The result without the logs of its searches, whose times differ from run to run: for comparing results.
+    /// The result without the logs of its searches, whose times differ from run to run: for comparing
+    /// results.
     pub fn without_searches(self) -> Self {
         Outcome { searches: Vec::new(), ..self }
     }
@@ -64,7 +65,8 @@ pub struct KernelOutcome {
     pub front: Option<Front>,
 }
 
-/// The trade-off between waves and length of a kernel: for each number of waves, short schedules that allow them.
+/// The trade-off between waves and length of a kernel: for each number of waves, short schedules that allow
+/// them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Front {
@@ -75,7 +77,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// Return the point with the fewest cycles for each wave; among equals, the shortest one, and then the one with the most waves.
+    /// Return the point with the fewest cycles for each wave; among equals, the shortest one, and then the
+    /// one with the most waves.
     pub fn best(&self) -> Option<&FrontPoint> {
         let length = |point: &FrontPoint| -> u64 {
             point.regions.iter().map(|region| u64::from(region.measure.length)).sum()
@@ -147,6 +150,7 @@ pub struct Passes {
     pub is_improved: bool,
     /// The waves that pass 2 had to keep.
     pub waves: u32,
-    /// Length of the order of pass 1, with necessary stalls; of the known order that comes nearest to a limit on registers, if there is one.
+    /// Length of the order of pass 1, with necessary stalls; of the known order that comes nearest to a limit
+    /// on registers, if there is one.
     pub start_length: u32,
 }

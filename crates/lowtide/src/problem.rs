@@ -13,12 +13,13 @@ pub enum Goal {
     MinReg,
     /// Fewest spills into memory, most waves, fewest registers above the limits, then length, then peak
     /// pressure. Registers that are spilled into lanes are above the limits and need registers of the other
-    /// class, which count for the waves. A limit on registers never costs waves. It serves a later stage, such
-    /// as an allocator that needs more registers than are live.
+    /// class, which count for the waves. A limit on registers never costs waves. It serves a later stage,
+    /// such as an allocator that needs more registers than are live.
     Occupancy,
     /// Shortest length within the limits on registers; then as for [`Goal::MinReg`].
     Length,
-    /// Fewest estimated cycles that a SIMD spends on each wave ([`CyclesPerWave`]), then length, then peak pressure.
+    /// Fewest estimated cycles that a SIMD spends on each wave ([`CyclesPerWave`]), then length, then peak
+    /// pressure.
     ///
     /// [`CyclesPerWave`]: crate::throughput::CyclesPerWave
     Throughput,
@@ -167,7 +168,8 @@ impl<'a> Problem<'a> {
         self.unit_needs.row(instr.index())
     }
 
-    /// Return the cycles that a wave keeps the busiest unit of its SIMD, whatever its order. Other waves can use all other units meanwhile.
+    /// Return the cycles that a wave keeps the busiest unit of its SIMD, whatever its order. Other waves can
+    /// use all other units meanwhile.
     pub fn issue_cycles(&self) -> u32 {
         let Issue { width, units } = self.target.issue();
         let mut busy = vec![0u64; units.len()];

@@ -1,22 +1,24 @@
 //! The cycles that a SIMD spends on each wave: one number for waves and length together.
 //!
-//! A SIMD runs `w` waves of a kernel at a time. Each of them keeps the busiest unit for its issue cycles, and the rest of its
-//! schedule it waits. All waves wait at the same time. A region thus takes
+//! A SIMD runs `w` waves of a kernel at a time. Each of them keeps the busiest unit for its issue cycles, and
+//! the rest of its schedule it waits. All waves wait at the same time. A region thus takes
 //!
 //! ```text
 //! frequency x (issue cycles + (length - issue cycles) / w + cycles for spills)
 //! ```
 //!
-//! cycles for each wave, and a kernel the sum over its regions. With few waves the waits count most, with many the issue
-//! cycles. All regions of a kernel have the same `w`, since a wave keeps its registers from start to end.
+//! cycles for each wave, and a kernel the sum over its regions. With few waves the waits count most, with
+//! many the issue cycles. All regions of a kernel have the same `w`, since a wave keeps its registers from
+//! start to end.
 //!
-//! Queueing theory has two bounds for `w` customers, a server and a delay: they never queue, `max(issue, length / w)`, or they
-//! all arrive at once, which is this formula. The [timing model](crate::simulate) is nearer to the second, and the first cannot
-//! tell orders apart once it takes a unit for busy: docs/simulate.md has the figures.
+//! Queueing theory has two bounds for `w` customers, a server and a delay: they never queue,
+//! `max(issue, length / w)`, or they all arrive at once, which is this formula. The
+//! [timing model](crate::simulate) is nearer to the second, and the first cannot tell orders apart once it
+//! takes a unit for busy: docs/simulate.md has the figures.
 //!
-//! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the latency says. Paper
-//! 2 takes waves at any price. The filter of paper 4 is a rule of thumb for the same trade-off: it rejects a few waves that cost
-//! many cycles, without frequencies and without the issue cycles.
+//! The model knows neither caches nor bandwidth, and it lets a wave wait for each result as long as the
+//! latency says. Paper 2 takes waves at any price. The filter of paper 4 is a rule of thumb for the same
+//! trade-off: it rejects a few waves that cost many cycles, without frequencies and without the issue cycles.
 
 use std::cmp::Ordering;
 
@@ -106,20 +108,23 @@ impl RegionCycles {
     }
 }
 
-/// Return how often each region of a kernel runs: the recorded frequencies if all regions have one, else ten times for each loop.
+/// Return how often each region of a kernel runs: the recorded frequencies if all regions have one, else ten
+/// times for each loop.
 pub fn frequencies(kernel: &Kernel) -> Vec<u32> {
     let recorded: Option<Vec<u32>> = kernel.regions.iter().map(Region::frequency).collect();
     recorded.unwrap_or_else(|| kernel.regions.iter().map(loop_weight).collect())
 }
 
-/// Return the weight of a region in a loop-weighted sum of cycles (paper 1, Section V): ten times for each loop around it.
+/// Return the weight of a region in a loop-weighted sum of cycles (paper 1, Section V): ten times for each
+/// loop around it.
 pub fn loop_weight(region: &Region) -> u32 {
     /// Deeper loops would leave no digits for the rest of the kernel.
     const MOST_LOOPS: u32 = 6;
     10u32.pow(region.loop_depth().min(MOST_LOOPS))
 }
 
-/// Return the estimated cycles for each wave of a kernel that can have at most `most` waves, with one measure for each region.
+/// Return the estimated cycles for each wave of a kernel that can have at most `most` waves, with one measure
+/// for each region.
 pub fn cycles_per_wave<'m>(
     kernel: &Kernel,
     target: &Target,

@@ -26,7 +26,8 @@ fn moments(region: &Region) -> impl Iterator<Item = Moment> {
     around.chain([Moment::Start, Moment::End])
 }
 
-/// Moments that random pairs tell: of independent instructions mostly, but any two will do, even twice the same one.
+/// Moments that random pairs tell: of independent instructions mostly, but any two will do, even twice the
+/// same one.
 fn pair_moments(region: &Region, count: usize, random: &mut Random) -> Vec<Moment> {
     let mut any = || InstrId::at(random.below(region.len()));
     let pairs = (0..count).map(|_| (any(), any()));
@@ -92,7 +93,8 @@ fn masks(region: &Region, moment: Moment) -> (u32, u32) {
     }
 }
 
-/// Every order passes every moment: some boundary of it has all of the one mask before it and nothing of the other.
+/// Every order passes every moment: some boundary of it has all of the one mask before it and nothing of the
+/// other.
 #[test]
 fn every_order_passes_every_moment() {
     let mut random = Random::new(8);
@@ -149,7 +151,8 @@ fn the_least_pressure_is_that_of_brute_force_at_every_moment() {
     assert!(checked > 10_000 && pairs > 8_000 && sharper > 5, "{checked} {pairs} {sharper}");
 }
 
-/// Every witness is accepted, from full and from small budgets. Where the bound is exact, one more is refused.
+/// Every witness is accepted, from full and from small budgets. Where the bound is exact, one more is
+/// refused.
 #[test]
 fn every_witness_is_accepted_and_no_more_than_that() {
     let (mut accepted, mut by_cut, mut by_pair, mut unfinished) = (0, 0, 0, 0);

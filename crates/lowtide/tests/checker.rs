@@ -453,8 +453,8 @@ fn garbage_is_refused_without_panic() {
     assert!(accepted > 0, "some garbage is legal by chance");
 }
 
-/// A hundred thousand instructions, in cycles up to the largest number: nothing is indexed by cycle. (`cargo bench -p lowtide --bench analysis` has the
-/// time of the checker for growing sizes.)
+/// A hundred thousand instructions, in cycles up to the largest number: nothing is indexed by cycle.
+/// (`cargo bench -p lowtide --bench analysis` has the time of the checker for growing sizes.)
 #[test]
 fn large_schedules_and_far_cycles_are_checked() {
     let region = with_units(&generate::region(Shape::Layered, 100_000, 1), &mut Random::new(1));

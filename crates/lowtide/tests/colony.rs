@@ -12,7 +12,8 @@ use lowtide::schedule::Schedule;
 use lowtide::session::Session;
 use lowtide::target::Target;
 
-/// Paper 4, Figure 1: pass 1 finds an order with three registers, and pass 2 a schedule of ten cycles with them. Neither can be better.
+/// Paper 4, Figure 1: pass 1 finds an order with three registers, and pass 2 a schedule of ten cycles with
+/// them. Neither can be better.
 #[test]
 fn the_example_of_seven_instructions() {
     let region = seven();

@@ -1,4 +1,5 @@
-//! The exact search against brute force, against itself with rules switched off, and against its promises on effort.
+//! The exact search against brute force, against itself with rules switched off, and against its promises on
+//! effort.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -180,8 +181,8 @@ fn rules_do_not_change_the_optimum() {
     assert!(asked > 30_000, "{asked}");
 }
 
-/// A rule that never applies would pass every test: each one has to change the way of the search often enough. All rules
-/// against all but one, and this one alone against none.
+/// A rule that never applies would pass every test: each one has to change the way of the search often
+/// enough. All rules against all but one, and this one alone against none.
 #[test]
 fn every_rule_applies() {
     let mut random = Random::new(4);
@@ -276,7 +277,8 @@ fn lowest_by_levels(region: &Region, class: ClassId, most: usize) -> Option<u32>
     level.get(&all).copied()
 }
 
-/// The same as for small regions, where searches are long enough for turns, forced orders and cuts on the way.
+/// The same as for small regions, where searches are long enough for turns, forced orders and cuts on the
+/// way.
 #[test]
 fn the_optimum_of_middle_sized_regions_is_that_of_all_downsets() {
     let mut random = Random::new(5);
@@ -313,8 +315,8 @@ fn assert_true(region: &Region, class: ClassId, start: u32, answer: &Answer) {
     }
 }
 
-/// The same budget gives the same answer, with one thread or two, again and again; and what different budgets say never
-/// contradicts.
+/// The same budget gives the same answer, with one thread or two, again and again; and what different budgets
+/// say never contradicts.
 #[test]
 fn answers_follow_from_the_budget_alone() {
     let (mut unfinished, mut searched, mut falling, mut rising) = (0, 0, 0, 0);

@@ -1,10 +1,12 @@
-//! A short, repeatable fuzz run of every algorithm against its checker, on stable Rust. `fuzz/` runs the same harness for as long as one likes.
+//! A short, repeatable fuzz run of every algorithm against its checker, on stable Rust. `fuzz/` runs the same
+//! harness for as long as one likes.
 
 use crate::fuzzed;
 use crate::pack_cases::{block, cases, machine};
 use lowtide::random::Random;
 
-/// Runs a harness on random bytes; says which bytes it was where it fails. At least a tenth of the cases must leave something to decide.
+/// Runs a harness on random bytes; says which bytes it was where it fails. At least a tenth of the cases must
+/// leave something to decide.
 fn run(
     name: &str,
     rounds: u64,

@@ -81,7 +81,8 @@ fn is_adjacent(order: &[InstrId], (first, second): (InstrId, InstrId)) -> bool {
     order.windows(2).any(|two| two == [first, second])
 }
 
-/// The pairs of a region in the order of their hints, each taken if some order of the instructions has it beside all that are taken before.
+/// The pairs of a region in the order of their hints, each taken if some order of the instructions has it
+/// beside all that are taken before.
 fn pairs_by_brute_force(region: &Region) -> Vec<(InstrId, InstrId)> {
     let mut left = orders(region);
     let mut pairs: Vec<(InstrId, InstrId)> = Vec::new();
@@ -280,8 +281,9 @@ fn pairs_never_cost_waves_spills_or_more_than_their_price() {
     assert!(count > 2_000 && gained * 2 > broken, "{count} runs, {broken} pairs broken, {gained} kept");
 }
 
-/// With an unlimited search and any price, no pair is parted if some order keeps all of them, with the waves of the kernel and no more spills.
-/// The registers within groups are what contraction does not know; regions are left out where they matter.
+/// With an unlimited search and any price, no pair is parted if some order keeps all of them, with the waves
+/// of the kernel and no more spills. The registers within groups are what contraction does not know; regions
+/// are left out where they matter.
 #[test]
 fn with_any_price_no_pair_is_parted_that_can_be_kept() {
     let targets = [target(1, 12), target(2, 12), target(1, 3)];

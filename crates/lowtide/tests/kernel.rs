@@ -155,7 +155,8 @@ fn spilled(outcome: &KernelOutcome) -> u32 {
     outcome.regions.iter().map(|region| region.measure.spilled).sum()
 }
 
-/// Without a limit on effort, both find the most waves. The lengths of the one are then proven, and those of the other are not shorter.
+/// Without a limit on effort, both find the most waves. The lengths of the one are then proven, and those of
+/// the other are not shorter.
 #[test]
 fn waves_has_the_waves_of_both_passes() {
     let targets: Vec<Target> = targets().into_iter().take(2).chain(vector_first()).collect();
@@ -276,7 +277,8 @@ fn a_limit_on_registers_is_kept_without_losing_waves() {
                 "{ours:?} for {best:?} is optimal: {}",
                 text()
             );
-            // Where no class shares its file, and nothing is spilled, all is proven but for what is over the limit.
+            // Where no class shares its file, and nothing is spilled, all is proven but for what is over the
+            // limit.
             if number.is_multiple_of(2) && algorithm == Algorithm::TWO_PASS && ours[0] == 0 {
                 assert_eq!((result.measure.length, result.bounds.length), (shortest, shortest), "{}", text());
             }
@@ -312,7 +314,8 @@ fn loads_and_stores(count: u32) -> Region {
     builder.build().expect("a valid region")
 }
 
-/// 30 registers leave 8 waves. For 10 waves there are 24, so that six loads have to wait for others to come back.
+/// 30 registers leave 8 waves. For 10 waves there are 24, so that six loads have to wait for others to come
+/// back.
 #[test]
 fn few_waves_more_must_not_cost_many_cycles() {
     let vega = Target::builtin("gfx906").unwrap();

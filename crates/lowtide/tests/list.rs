@@ -1,4 +1,5 @@
-//! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the source order for `few-registers`.
+//! What the list schedulers promise: legal schedules always, optimal ones on trees, never worse than the
+//! source order for `few-registers`.
 
 use lowtide::algorithm::Algorithm;
 use lowtide::analysis::pressure::{ReverseTracker, Tracker};
@@ -158,8 +159,8 @@ fn algorithm_1_is_optimal_on_plain_trees() {
     }
 }
 
-/// Paper 1, Figure 3: four chains tied together by values that each level shares. Chain by chain keeps all shared values alive; level by
-/// level five registers do.
+/// Paper 1, Figure 3: four chains tied together by values that each level shares. Chain by chain keeps all
+/// shared values alive; level by level five registers do.
 #[test]
 fn clusters_untie_the_chains_of_figure_3() {
     let target = vega();
@@ -222,9 +223,9 @@ fn the_policies_leave_alone_what_cannot_be_improved() {
     assert!(changed > 50 && left > 50, "{changed} changed, {left} left");
 }
 
-/// The independent checker accepts every algorithm on 100 thousand random graphs, 30 thousand where CI
-/// limits the time (searches on a fifth of them). `few-registers` is never worse than its input, and `auto` is never worse than the source order for
-/// its goal.
+/// The independent checker accepts every algorithm on 100 thousand random graphs, 30 thousand where CI limits
+/// the time (searches on a fifth of them). `few-registers` is never worse than its input, and `auto` is never
+/// worse than the source order for its goal.
 #[test]
 fn every_schedule_of_every_algorithm_is_legal() {
     let graphs = if std::env::var_os("CI").is_some() { 15_000 } else { 100_000 };
@@ -286,7 +287,8 @@ fn every_algorithm(problem: &Problem, with_searches: bool) {
     }
 }
 
-/// `few-registers` against the optimum on small graphs: what it misses, it must say so by other means; here the share is kept in check.
+/// `few-registers` against the optimum on small graphs: what it misses, it must say so by other means; here
+/// the share is kept in check.
 #[test]
 fn default_is_nearly_always_optimal_on_small_graphs() {
     let target = vega();

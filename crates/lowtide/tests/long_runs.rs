@@ -215,7 +215,8 @@ fn kernel_case(kernel: &Kernel, target: &Target, filter: Option<Filter>) -> [u64
     let has_lanes = target.files().iter().flat_map(|file| &file.classes).any(|class| class.spill.is_some());
     let ours: Vec<Measure> = outcome.regions.iter().map(|region| region.measure.clone()).collect();
     assert!(outcome.occupancy_bound >= waves, "{} is below {waves}", outcome.occupancy_bound);
-    // The rule of docs/two-pass.md: 1 to 3 waves more that cost too many cycles, and spill no less, are rejected.
+    // The rule of docs/two-pass.md: 1 to 3 waves more that cost too many cycles, and spill no less, are
+    // rejected.
     let gain = waves.saturating_sub(waves_before);
     let is_rejected = filter.is_some_and(|filter| {
         gain > 0
@@ -223,7 +224,8 @@ fn kernel_case(kernel: &Kernel, target: &Target, filter: Option<Filter>) -> [u64
             && sum(&lengths) > length_before + filter.few_cycles
             && spilled(&source) <= spilled(&ours)
     });
-    // (Where classes share a file, lengths are not always the least ones, so that the filter has other figures.)
+    // (Where classes share a file, lengths are not always the least ones, so that the filter has other
+    // figures.)
     if !is_shared && is_rejected {
         waves = best_of_kernel(&problems, &all, waves_before).0;
         assert_eq!(waves, waves_before);
@@ -239,7 +241,8 @@ fn kernel_case(kernel: &Kernel, target: &Target, filter: Option<Filter>) -> [u64
             assert_eq!(u64::from(region.bounds.length), best[3]);
         }
     }
-    // (Where two classes spill in some order, pass 1 does not try all ways to divide the spills between them.)
+    // (Where two classes spill in some order, pass 1 does not try all ways to divide the spills between
+    // them.)
     let spills_two = |(problem, all): (&Problem, &Vec<Measure>)| {
         let can_spill = |(class, most): (usize, &u32)| {
             all.iter().any(|measure: &Measure| measure.peaks[class].between > *most)

@@ -1,4 +1,5 @@
-//! What the region builder promises: values that hold in every legal order, and errors that say what is wrong.
+//! What the region builder promises: values that hold in every legal order, and errors that say what is
+//! wrong.
 
 use lowtide::analysis::closure::Closure;
 use lowtide::generate::{self, Random, Shape};

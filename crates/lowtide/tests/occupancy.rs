@@ -20,7 +20,8 @@ fn occupancy_of_real_kernels_follows_from_their_registers() {
     let (mut kernels, mut capped) = (0, 0);
     for line in lines.filter(|line| !line[occupancy].is_empty()) {
         let number = |column: usize| line[column].parse::<u32>().unwrap_or(0);
-        // The final count has VCC and other reserved registers beyond the 102 of values. Nothing is spilled for them.
+        // The final count has VCC and other reserved registers beyond the 102 of values. Nothing is spilled
+        // for them.
         let by_registers = registers.occupancy(&[number(vgprs), number(sgprs).min(102)]);
         let groups = 65_536u32.checked_div(number(lds)).unwrap_or(u32::MAX);
         let cap = groups.saturating_mul(number(group).div_ceil(64));

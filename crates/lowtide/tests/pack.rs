@@ -1,4 +1,5 @@
-//! What packing promises: legal packings, true bounds, the shortest lengths, few registers where so asked, few groups of loads.
+//! What packing promises: legal packings, true bounds, the shortest lengths, few registers where so asked,
+//! few groups of loads.
 
 use crate::pack_cases::{Within, block, brute_force, by_states, cases, machine};
 use lowtide::InstrId;
@@ -267,7 +268,8 @@ fn the_checker_tells_what_is_wrong() {
     assert!(matches!(refused(&[good[0], good[1], good[2], whole(0, 9, v)]), UnknownInstr { .. }));
 }
 
-/// Whatever is moved, dropped or changed in a packing: the checker accepts what brute force could have made, and nothing else.
+/// Whatever is moved, dropped or changed in a packing: the checker accepts what brute force could have made,
+/// and nothing else.
 #[test]
 fn changed_packings_are_refused_or_legal() {
     let (mut refused, mut legal) = (0, 0);

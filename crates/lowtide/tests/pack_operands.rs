@@ -1,7 +1,8 @@
-//! What packing promises about operands: their positions are those of the front end, in any order and with duplicates.
+//! What packing promises about operands: their positions are those of the front end, in any order and with
+//! duplicates.
 //!
-//! The tests keep the operands themselves, as numbers of machine registers of RDNA3. They derive the legal pairs from these numbers,
-//! and the shortest length from all sets of issued operations.
+//! The tests keep the operands themselves, as numbers of machine registers of RDNA3. They derive the legal
+//! pairs from these numbers, and the shortest length from all sets of issued operations.
 
 use lowtide::budget::Budget;
 use lowtide::generate::Random;
@@ -158,7 +159,8 @@ fn a_register_that_is_read_twice_takes_two_positions() {
     assert_eq!(packed(&second(&[1, 1])), 1);
 }
 
-/// Two operations on constants or scalar registers, in this order, and a vector register. `vectors` has the two sources and the two results.
+/// Two operations on constants or scalar registers, in this order, and a vector register. `vectors` has the
+/// two sources and the two results.
 fn with_scalars(operations: [(&str, &[(&str, &str)]); 2], vectors: [&str; 4]) -> Region {
     let mut builder = RegionBuilder::new("scalars");
     let vgpr = builder.class("vgpr");

@@ -10,8 +10,8 @@ use lowtide::region::Region;
 use lowtide::session::{Session, SharedProblem};
 use lowtide::target::Target;
 
-/// Small files with many steps, so that small regions differ. `vector` is for the first class, alone or shared
-/// with the third.
+/// Small files with many steps, so that small regions differ. `vector` is for the first class, alone or
+/// shared with the third.
 fn target(classes: &str, more: &str) -> Target {
     let text = format!(
         "name = \"small\"\ndescription = \"for tests\"\n[issue]\nwidth = 1\n\

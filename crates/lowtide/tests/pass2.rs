@@ -243,8 +243,8 @@ const ALL_RULES: u32 = 0xff;
 /// Sets of rules that each region is asked with. All sets come up as regions pass.
 const SETS: u32 = 8;
 
-/// Sets of rules, mostly where the limits cost something. (Lists find most optima before the search does, and take most of the time here: the
-/// tests in `twopass/search.rs` are without them.)
+/// Sets of rules, mostly where the limits cost something. (Lists find most optima before the search does, and
+/// take most of the time here: the tests in `twopass/search.rs` are without them.)
 #[test]
 fn rules_do_not_change_the_optimum() {
     let mut random = Random::new(3);
@@ -292,7 +292,8 @@ struct File {
 }
 
 impl File {
-    /// The waves that fit with a pressure. All of the file can be used by one wave, so that a spill is more than that.
+    /// The waves that fit with a pressure. All of the file can be used by one wave, so that a spill is more
+    /// than that.
     fn waves(&self, pressure: u32) -> Option<u32> {
         let given_out = pressure.max(1).div_ceil(self.granule) * self.granule;
         (pressure <= self.size).then(|| (self.size / given_out).min(self.waves))
@@ -333,8 +334,8 @@ fn waves_with(files: &[File], most: u32, region: &Region, pressure: &[u32]) -> O
     Some(waves)
 }
 
-/// First the most waves of all orders of all regions, then the shortest schedule of each region with so many waves. No class shares its
-/// file with others: there, limits for each class would not be the same as waves.
+/// First the most waves of all orders of all regions, then the shortest schedule of each region with so many
+/// waves. No class shares its file with others: there, limits for each class would not be the same as waves.
 #[test]
 fn both_passes_give_what_brute_force_gives() {
     let mut random = Random::new(4);
@@ -405,7 +406,8 @@ fn the_example_of_seven_instructions() {
         (report.length, report.peaks[0].between)
     };
 
-    // Without limits, eight cycles are needed: one of A and B issues after the other, then 4 and 2 cycles pass until G.
+    // Without limits, eight cycles are needed: one of A and B issues after the other, then 4 and 2 cycles
+    // pass until G.
     assert_eq!(lower_bound(&problem).best(), 8);
     assert_eq!(length_and_peak(&order("ABCDEFG")), (8, 4));
     // No order has a lower peak than three, and the one of pass 1 pays for it with stalls.
@@ -431,7 +433,8 @@ fn the_example_of_seven_instructions() {
     assert_eq!(within(2, &[&source, &few]), None);
 }
 
-/// The same budget gives the same answer, with one thread or two; and what different budgets say never contradicts.
+/// The same budget gives the same answer, with one thread or two; and what different budgets say never
+/// contradicts.
 #[test]
 fn answers_follow_from_the_budget_alone() {
     let mut random = Random::new(6);

@@ -9,8 +9,8 @@ use lowtide::schedule::Schedule;
 use lowtide::simulate::{Machine, RegionTiming, Stalls, simulate_kernel, simulate_region};
 use lowtide::target::{Latencies, Target};
 
-/// A machine in the manner of GCN: rounds of 4 clocks, and short latencies of memory, 100, 40 and 60 clocks. A vector memory instruction starts in every 16
-/// clocks.
+/// A machine in the manner of GCN: rounds of 4 clocks, and short latencies of memory, 100, 40 and 60 clocks.
+/// A vector memory instruction starts in every 16 clocks.
 const GCN: &str = "name='t'\ndescription=''\n[issue]\nwidth=1\nunits=[{name='valu'},{name='salu'},{name='vmem'},{name='lgkm'}]\n\
      [[file]]\nname='f'\nsize=64\ngranule=4\nwaves=8\nclasses=[{name='vgpr',max=64}]\n\
      [[latency]]\nunit='vmem'\naccess='load'\ncycles=25\nsource='x'\n\
@@ -131,7 +131,8 @@ fn vector_memory_returns_in_order() {
 
 #[test]
 fn a_wait_for_a_scalar_load_waits_for_all() {
-    // A scalar load (60), and a read of local memory (40) after it: 4 + 40 = 44, but the counter covers the scalar load, too.
+    // A scalar load (60), and a read of local memory (40) after it: 4 + 40 = 44, but the counter covers the
+    // scalar load, too.
     let timing = replay(&region(&["S_LOAD", "DS_READ", "V_ADD"], &[(1, 2)]), GCN, 1);
     assert_eq!((timing.clocks, timing.stalls.scalar, timing.stalls.local), (64, 52, 0));
     // Without the scalar load, the read alone counts.

@@ -1,4 +1,5 @@
-//! Spills into lanes: scalar registers beyond the limit cost a fraction of a vector register, and no waves of their own.
+//! Spills into lanes: scalar registers beyond the limit cost a fraction of a vector register, and no waves of
+//! their own.
 
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -9,9 +10,9 @@ use lowtide::region::{DepKind, InstrSpec, Kernel, Region, RegionBuilder};
 use lowtide::session::Session;
 use lowtide::target::Target;
 
-/// Like two salted hash functions in one kernel: 130 scalar registers are live in every order, which are 28 more than a wave
-/// can address. Each of 80 vector words is folded into a scalar word, which stays until a large result is there. Before this
-/// result, a folded word saves a vector register and costs a scalar one.
+/// Like two salted hash functions in one kernel: 130 scalar registers are live in every order, which are 28
+/// more than a wave can address. Each of 80 vector words is folded into a scalar word, which stays until a
+/// large result is there. Before this result, a folded word saves a vector register and costs a scalar one.
 fn hash() -> Region {
     let mut builder = RegionBuilder::new("hash");
     let [vector, scalar] = [builder.class("vgpr"), builder.class("sgpr")];

@@ -150,7 +150,8 @@ fn less_time_is_answered_at_once_and_more_time_goes_on() {
     for less in [long, long / 2] {
         let (again, counts) = run_on(&Memory::new(store.entries(), Some(SECRET)), time(less));
         assert!(again == first, "less time has another result");
-        // The work for a bound on the length depends on the time, so less time has one more question for each graph.
+        // The work for a bound on the length depends on the time, so less time has one more question for each
+        // graph.
         let graphs = store.entries().len() as u64;
         let misses = if less < long { graphs } else { 0 };
         assert!(counts.misses <= misses && counts.hits > 4 * graphs, "{graphs} graphs, {counts:?}");
@@ -260,8 +261,9 @@ fn complete_evidence_needs_no_seal() {
     assert_eq!(counts.ignored, 0);
 }
 
-/// Stored answers must not outlive a change of the algorithms: with a budget of steps, a store would then change results. If this
-/// test fails because an algorithm has changed, raise `MEANING` in `session/kept.rs`, and write the new number here.
+/// Stored answers must not outlive a change of the algorithms: with a budget of steps, a store would then
+/// change results. If this test fails because an algorithm has changed, raise `MEANING` in `session/kept.rs`,
+/// and write the new number here.
 #[test]
 fn the_meaning_of_answers_has_a_number() {
     let store = Memory::new(BTreeMap::new(), Some(SECRET));

@@ -64,7 +64,8 @@ impl Code {
     }
 }
 
-/// Adds the paths at the start of a text, after a prefix: `a::b` is one, `a::{b, c::d}` are two. Returns the rest of the text.
+/// Adds the paths at the start of a text, after a prefix: `a::b` is one, `a::{b, c::d}` are two. Returns the
+/// rest of the text.
 fn spell_out<'t>(text: &'t str, prefix: &str, paths: &mut Vec<String>) -> &'t str {
     let text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {
@@ -213,7 +214,8 @@ const CHECKERS: &[(&str, &[&str], &str)] = &[
     ("multipass/check.rs", &["multipass::Pass", "multipass::PassModel"], "multipass"),
 ];
 
-/// What a region, a target or a schedule offers to schedulers, computed from the plain data: no checker takes it from there.
+/// What a region, a target or a schedule offers to schedulers, computed from the plain data: no checker takes
+/// it from there.
 const DERIVED: &[&str] = &[
     "Problem",
     "Tracker",

@@ -113,7 +113,8 @@ fn issue(region: &Region, target: &Target) -> u64 {
     most.max(without.div_ceil(u64::from(target.issue().width)))
 }
 
-/// For each number of waves, the fewest cycles of all waves, as brute force finds them. None where a region does not allow them.
+/// For each number of waves, the fewest cycles of all waves, as brute force finds them. None where a region
+/// does not allow them.
 fn fewest_cycles(kernel: &Kernel, target: &Target, most: u32) -> Vec<Option<(u64, Vec<u32>)>> {
     let all: Vec<Vec<Candidate>> = kernel
         .regions
@@ -161,8 +162,8 @@ fn cycles_of(best: &(u64, Vec<u32>), waves: usize) -> f64 {
 fn throughput_is_the_best_of_all_orders_and_waves() {
     let options = Options::default().with_goal(Goal::Throughput).with_budget(Budget::UNLIMITED);
     let (mut least_found, mut gained) = (0, 0);
-    // Kernels, and those that are proven: without lanes, and with them. The price of spills does not know of registers that
-    // lanes push into memory.
+    // Kernels, and those that are proven: without lanes, and with them. The price of spills does not know of
+    // registers that lanes push into memory.
     let mut counts = [[0; 2]; 2];
     let scale: u64 = std::env::var("LOWTIDE_SCALE").map_or(1, |scale| scale.parse().expect("a number"));
     let seeds = [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000].map(|from| from..from + 350 * scale);
@@ -255,7 +256,8 @@ fn never_more_cycles_than_the_source_order() {
     }
 }
 
-/// Loads of long latency, each with one use, beside registers that stay live. A wave can address 8 registers of the class.
+/// Loads of long latency, each with one use, beside registers that stay live. A wave can address 8 registers
+/// of the class.
 fn loads(loads: usize, through: u32, price: u32) -> (Kernel, Target) {
     let mut builder = RegionBuilder::new("loads");
     let class = builder.class("vgpr");

@@ -106,7 +106,8 @@ fn all_orders(machine: &Machine, small: &Small) -> Vec<Worth> {
     all
 }
 
-/// Few registers and many steps of occupancy: each class by itself, or two in a file; more or fewer to address.
+/// Few registers and many steps of occupancy: each class by itself, or two in a file; more or fewer to
+/// address.
 fn targets() -> Vec<Target> {
     let issues =
         ["width = 1", "width = 2", "width = 1\nunits = [{ name = \"a\" }, { name = \"b\", count = 2 }]"];
@@ -140,7 +141,8 @@ fn assert_legal(problem: &Problem, objective: Objective, answer: &Answer) {
     assert!(sums.is_sorted_by(|one, next| one > next), "each one is better: {:?}", answer.found);
 }
 
-/// All orders of small regions, all costs: the lowest sum without a limit on effort, and nothing wrong with one.
+/// All orders of small regions, all costs: the lowest sum without a limit on effort, and nothing wrong with
+/// one.
 #[test]
 fn the_sum_is_the_lowest_of_all_orders() {
     let mut random = Random::new(1);
@@ -216,14 +218,15 @@ fn the_example_of_seven_instructions() {
     assert_eq!(with_bound.found, [start, (8, 4), (10, 3)]);
     assert_eq!((with_bound.sum, with_bound.bound, with_bound.target), (40, 40, 10));
 
-    // The paper has no bound for the peak, and searches in vain for one of 2, up to 19 cycles. Here even that ends as soon as
-    // a search fails for the registers alone.
+    // The paper has no bound for the peak, and searches in vain for one of 2, up to 19 cycles. Here even that
+    // ends as soon as a search fails for the registers alone.
     let without = ask(0);
     assert_eq!((&without.found, without.sum, without.bound), (&with_bound.found, 40, 40));
     assert!((10..=19).contains(&without.target), "{}", without.target);
     assert!(without.nodes > with_bound.nodes);
 
-    // Where a register is worth little, the shortest schedule is the best one, and where it is worth two cycles, either.
+    // Where a register is worth little, the shortest schedule is the best one, and where it is worth two
+    // cycles, either.
     let light = |weight| {
         let objective = Objective { weight, ..objective };
         let answer = lowest_sum(&problem, &[0], &[&order], objective, Budget::UNLIMITED, Watch::default());
@@ -233,7 +236,8 @@ fn the_example_of_seven_instructions() {
     assert_eq!([light(0), light(1), light(2), light(3)], [(8, 4), (8, 4), (8, 4), (10, 3)]);
 }
 
-/// The same steps give the same answer; what different budgets say never contradicts; and no answer is worse than the start.
+/// The same steps give the same answer; what different budgets say never contradicts; and no answer is worse
+/// than the start.
 #[test]
 fn answers_follow_from_the_budget_alone() {
     let mut random = Random::new(2);

@@ -1,9 +1,10 @@
 //! The experiment book: the figures that a benchmark measures beside those that its paper reports.
 //!
-//! A benchmark measures one document and shows it in three forms: tables on the terminal, JSON, and a [`Chapter`]. A chapter has
-//! plain tables and charts, whose cells are ready to be shown. [`Book::write`] makes a page and a text (`markdown`) of chapters. The
-//! text leaves out figures that depend on the machine, so that the same input and budget in search steps give the same
-//! text everywhere. The papers' figures are in `papers`.
+//! A benchmark measures one document and shows it in three forms: tables on the terminal, JSON, and a
+//! [`Chapter`]. A chapter has plain tables and charts, whose cells are ready to be shown. [`Book::write`]
+//! makes a page and a text (`markdown`) of chapters. The text leaves out figures that depend on the machine,
+//! so that the same input and budget in search steps give the same text everywhere. The papers' figures are
+//! in `papers`.
 
 mod chart;
 mod markdown;
@@ -28,7 +29,8 @@ use serde::Serialize;
 /// The files to write for readers.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct BookArgs {
-    /// Also write a page that works without a network: the paper's tables beside the measured ones, and charts
+    /// Also write a page that works without a network: the paper's tables beside the measured ones, and
+    /// charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 

@@ -30,7 +30,8 @@ pub(crate) mod chen {
                   distance from the optimum.",
     };
 
-    /// Tables I and IV, first line: graphs, their mean size, and edges for each node. Section III: the smallest and the largest.
+    /// Tables I and IV, first line: graphs, their mean size, and edges for each node. Section III: the
+    /// smallest and the largest.
     pub(crate) const GRAPHS: u64 = 4437;
     pub(crate) const MEAN_SIZE: f64 = 90.8;
     pub(crate) const DENSITY: f64 = 1.63;
@@ -62,7 +63,8 @@ pub(crate) mod chen {
         pub(crate) edges: Option<[f64; 2]>,
     }
 
-    /// Section V: shaders. For each first phase, shaders that spill, and blocks that the first phase replaces.
+    /// Section V: shaders. For each first phase, shaders that spill, and blocks that the first phase
+    /// replaces.
     pub(crate) const SHADERS: u64 = 3383;
     pub(crate) const TWO_PHASES: [(u64, u64); 3] = [(873, 0), (823, 2561), (815, 2854 + 344)];
 
@@ -117,7 +119,8 @@ pub(crate) mod shobaki_2020 {
     /// Regions, and their share in percent.
     pub(crate) type Counted = (u64, f64);
 
-    /// A column of Table 3. The first share is of all regions, the others are shares of those that were searched.
+    /// A column of Table 3. The first share is of all regions, the others are shares of those that were
+    /// searched.
     pub(crate) struct Pass {
         pub(crate) searched: Counted,
         pub(crate) proved_improved: Counted,
@@ -260,14 +263,16 @@ pub(crate) mod fayyazi {
         },
     ];
 
-    /// Table 7: shaders, the smallest and the largest, and means of operations, registers and cycles (list, then best).
+    /// Table 7: shaders, the smallest and the largest, and means of operations, registers and cycles (list,
+    /// then best).
     pub(crate) const TABLE_7_ROWS: usize = 21;
     pub(crate) const TABLE_7_SIZES: [usize; 2] = [13, 43];
     pub(crate) const TABLE_7_MEANS: [f64; 5] = [24.0, 4.2, 11.0, 4.3, 9.9];
     /// Table 7: the highest gain of the frame rate and the mean, in percent.
     pub(crate) const FRAME_RATE: [f64; 2] = [8.04, 0.73];
 
-    /// Section 3, on Figure 2: shaders that become shorter, in percent, in the two ranges of sizes that the text mentions.
+    /// Section 3, on Figure 2: shaders that become shorter, in percent, in the two ranges of sizes that the
+    /// text mentions.
     pub(crate) const FIGURE_2: [(usize, f64); 2] = [(0, 0.0), (41, 17.9)];
     /// Section 3: shaders of `hand` that splits make shorter, in percent.
     pub(crate) const SPLIT_IMPROVED: f64 = 2.0;
@@ -291,7 +296,8 @@ pub(crate) mod shobaki_2024 {
                   with an equal number of iterations.",
     };
 
-    /// Table 1: kernels, regions, and for each pass the regions that ants work on, their mean and largest size.
+    /// Table 1: kernels, regions, and for each pass the regions that ants work on, their mean and largest
+    /// size.
     pub(crate) const KERNELS: u64 = 269;
     pub(crate) const REGIONS: u64 = 181_883;
     pub(crate) const ASKED: [u64; 2] = [1734, 12_192];
@@ -330,7 +336,8 @@ pub(crate) mod shobaki_2024 {
         ],
     ];
 
-    /// Table 5: seconds to compile everything with the AMD scheduler, with ants on one core, and with ants on the GPU.
+    /// Table 5: seconds to compile everything with the AMD scheduler, with ants on one core, and with ants on
+    /// the GPU.
     pub(crate) const TABLE_5: [u64; 3] = [840, 1225, 967];
 
     /// A column of Table 6, in percent.
@@ -374,11 +381,12 @@ pub(crate) mod shobaki_2024 {
         filtered(25, [20, 24, 11], [0, 0, 0], 1.3),
     ];
 
-    /// Section VI-E, on Figure 4: benchmarks that become faster by at least 5 %, the geometric mean and the best, in percent.
+    /// Section VI-E, on Figure 4: benchmarks that become faster by at least 5 %, the geometric mean and the
+    /// best, in percent.
     pub(crate) const FIGURE_4: [f64; 3] = [20.0, 13.2, 74.0];
 
-    /// Tables 4.a and 4.b, in percent: the additional time without the techniques for memory, and without those against divergence, by pass
-    /// and size.
+    /// Tables 4.a and 4.b, in percent: the additional time without the techniques for memory, and without
+    /// those against divergence, by pass and size.
     pub(crate) const TABLE_4: [(&str, [[f64; 3]; 2]); 2] = [
         ("memory", [[645.0, 1055.0, 897.0], [593.0, 994.0, 709.0]]),
         ("divergence", [[0.68, 3.81, 7.0], [3.78, 12.06, 15.42]]),
@@ -400,7 +408,8 @@ pub(crate) mod heirich {
                   ones, for a GPU described in this repository.",
     };
 
-    /// Section 4: mean branching factor over all shaders, which is also the exponent that the paper gives for its time.
+    /// Section 4: mean branching factor over all shaders, which is also the exponent that the paper gives for
+    /// its time.
     pub(crate) const BRANCHING: f64 = 1.149_66;
     /// Section 4: the least and the largest of all, to the digits that the paper gives.
     pub(crate) const BRANCHING_RANGE: [f64; 2] = [1.047, 1.257];

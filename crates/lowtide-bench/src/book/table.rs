@@ -108,7 +108,8 @@ impl Table {
         trimmed(&rows)
     }
 
-    /// Return the table without the figures that depend on the machine, or none if no measured figure is left.
+    /// Return the table without the figures that depend on the machine, or none if no measured figure is
+    /// left.
     pub(super) fn without_machine(&self) -> Option<(Vec<&Column>, Vec<Vec<&str>>)> {
         let keep = |position: &usize| self.columns[*position].origin != Origin::Machine;
         let kept: Vec<usize> = (0..self.columns.len()).filter(keep).collect();

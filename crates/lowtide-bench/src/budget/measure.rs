@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use super::BudgetArgs;
 
-/// The time of the parts without a budget, for each instruction and pass: reading and checking orders, lists and simple bounds.
-/// A smaller budget counts as this one.
+/// The time of the parts without a budget, for each instruction and pass: reading and checking orders, lists
+/// and simple bounds. A smaller budget counts as this one.
 pub(super) const FLOOR: Duration = Duration::from_micros(20);
 
 /// The result of the benchmark.

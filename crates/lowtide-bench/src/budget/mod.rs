@@ -1,7 +1,8 @@
 //! `lowtide bench budget`: is the time budget kept?
 //!
-//! Each region is scheduled alone, on one thread, with each budget and goal. The *ratio* of a run is the time it took over the time it was
-//! allowed. The allowed time is the budget of all passes of the goal. The benchmark prints the distribution of the ratios.
+//! Each region is scheduled alone, on one thread, with each budget and goal. The *ratio* of a run is the time
+//! it took over the time it was allowed. The allowed time is the budget of all passes of the goal. The
+//! benchmark prints the distribution of the ratios.
 
 mod measure;
 mod text;
@@ -50,7 +51,8 @@ pub struct BudgetArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Measure generated regions of every shape and family, for the target gfx906 unless --target names another
+    /// Measure generated regions of every shape and family, for the target gfx906 unless --target names
+    /// another
     #[arg(long, conflicts_with_all = ["files", "kernel"])]
     generated: bool,
 
@@ -93,7 +95,8 @@ pub struct BudgetArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 
-    /// Run a region again, up to N times in all, while it exceeds its time. The fastest run counts, so that other programs on the machine do not
+    /// Run a region again, up to N times in all, while it exceeds its time. The fastest run counts, so that
+    /// other programs on the machine do not
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 

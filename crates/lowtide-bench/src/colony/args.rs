@@ -29,11 +29,13 @@ pub struct ColonyArgs {
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 
-    /// Measure the effect of each parameter of the colony on waves, lengths and run time instead (paper 4, Tables 6 and 7, Figure 4)
+    /// Measure the effect of each parameter of the colony on waves, lengths and run time instead (paper 4,
+    /// Tables 6 and 7, Figure 4)
     #[arg(long)]
     pub(super) sweep: bool,
 
-    /// Measure the effect of each GPU technique on the time instead (paper 4, Tables 4.a and 4.b; needs an NVIDIA GPU)
+    /// Measure the effect of each GPU technique on the time instead (paper 4, Tables 4.a and 4.b; needs an
+    /// NVIDIA GPU)
     #[arg(long, conflicts_with = "sweep")]
     pub(super) techniques: bool,
 

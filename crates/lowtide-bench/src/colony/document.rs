@@ -32,7 +32,8 @@ pub(super) struct Document {
     pub(super) targets: BTreeSet<String>,
 }
 
-/// The effect of the colony on all kernels, against the recorded production orders, or the source order without a record.
+/// The effect of the colony on all kernels, against the recorded production orders, or the source order
+/// without a record.
 #[derive(Serialize, Default)]
 pub(super) struct Effect {
     /// Sums over kernels, and over regions.

@@ -1,5 +1,5 @@
-//! `lowtide bench colony`: the speed of the ant colony on several threads and on a GPU, against one thread (paper 4, Tables
-//! 3.a and 3.b).
+//! `lowtide bench colony`: the speed of the ant colony on several threads and on a GPU, against one thread
+//! (paper 4, Tables 3.a and 3.b).
 //!
 //! The pipeline lists the tasks of the colony in each pass, for all kernels. One thread solves each task, and
 //! then all threads solve it: the same ants, iterations and schedules. A GPU solves all tasks of a pass and a

@@ -1,8 +1,9 @@
-//! `lowtide bench colony --techniques`: the effect of each GPU technique, disabled alone and with all of its kind (paper 4,
-//! Tables 4.a and 4.b).
+//! `lowtide bench colony --techniques`: the effect of each GPU technique, disabled alone and with all of its
+//! kind (paper 4, Tables 4.a and 4.b).
 //!
-//! Each variant is measured twice: with 32 threads for an ant, the default, and with one thread, as in paper 4. Times are those of a
-//! whole batch from end to end, divided by the choices of ants: some techniques change the choices.
+//! Each variant is measured twice: with 32 threads for an ant, the default, and with one thread, as in
+//! paper 4. Times are those of a whole batch from end to end, divided by the choices of ants: some techniques
+//! change the choices.
 
 use std::time::Instant;
 
@@ -24,7 +25,8 @@ const MEMORY: &[Technique] =
     &[Technique::Layout, Technique::Planning, Technique::Lists, Technique::Transfers];
 const DIVERGENCE: &[Technique] = &[Technique::Exploring, Technique::Stalling, Technique::Guides];
 
-/// The repetitions of a batch, whose shortest time counts. A batch of more than `LONG` seconds is not repeated.
+/// The repetitions of a batch, whose shortest time counts. A batch of more than `LONG` seconds is not
+/// repeated.
 const REPETITIONS: u32 = 3;
 const LONG: f64 = 4.0;
 

@@ -1,8 +1,9 @@
 //! `lowtide bench latencies`: schedules made for one set of latencies, measured with others.
 //!
-//! Nobody knows the latencies of memory exactly: they depend on caches and load. A good schedule does not need them exactly. Each
-//! kernel is scheduled for several sets of latencies, and each order is measured with every set. The table shows the cycles that an
-//! order takes beyond the order made for the set it is measured with. The filter is off, so that all orders have equal waves.
+//! Nobody knows the latencies of memory exactly: they depend on caches and load. A good schedule does not
+//! need them exactly. Each kernel is scheduled for several sets of latencies, and each order is measured with
+//! every set. The table shows the cycles that an order takes beyond the order made for the set it is measured
+//! with. The filter is off, so that all orders have equal waves.
 
 mod measure;
 mod text;

@@ -38,7 +38,8 @@ pub struct MinregArgs {
     #[arg(long)]
     pub(super) families: bool,
 
-    /// Measure exact against both constraint models on a sample of the regions (needs scripts/install-ortools)
+    /// Measure exact against both constraint models on a sample of the regions (needs
+    /// scripts/install-ortools)
     #[arg(long, requires = "files")]
     pub(super) constraints: bool,
 

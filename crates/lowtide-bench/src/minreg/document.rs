@@ -34,7 +34,8 @@ pub(super) struct Document {
     /// Over all regions, against the lower bound instead of the optimum.
     #[serde(serialize_with = "crate::names::with_former_names")]
     pub(super) against_bound: BTreeMap<&'static str, Totals>,
-    /// The time of `few-registers` grows with this power of the size, on regions of 100 instructions and more.
+    /// The time of `few-registers` grows with this power of the size, on regions of 100 instructions and
+    /// more.
     pub(super) few_registers_exponent: Option<f64>,
     pub(super) proofs: Proofs,
     pub(super) sizes: Vec<SizeRange>,

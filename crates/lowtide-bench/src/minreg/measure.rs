@@ -44,7 +44,8 @@ pub(super) fn measure(args: &MinregArgs) -> Result<Document, Failure> {
     Ok(document)
 }
 
-/// Read the distinct graphs of the input. The document counts the other regions, and gets the results of whole kernels.
+/// Read the distinct graphs of the input. The document counts the other regions, and gets the results of
+/// whole kernels.
 fn distinct_regions<'a>(
     args: &MinregArgs,
     targets: &'a Targets,

@@ -1,8 +1,9 @@
-//! `lowtide bench minreg`: peak pressure of the min-register schedulers against the optimum (paper 1, Tables I to V),
-//! and the two phases of its Section V on whole kernels (`two_phases`).
+//! `lowtide bench minreg`: peak pressure of the min-register schedulers against the optimum (paper 1, Tables
+//! I to V), and the two phases of its Section V on whole kernels (`two_phases`).
 //!
-//! Every distinct graph counts once. `region` runs all algorithms on it; the independent checker computes the peaks, and
-//! proves bounds by cuts again. `constraints` compares the exact search with constraint models on a sample of the graphs.
+//! Every distinct graph counts once. `region` runs all algorithms on it; the independent checker computes the
+//! peaks, and proves bounds by cuts again. `constraints` compares the exact search with constraint models on
+//! a sample of the graphs.
 
 mod args;
 mod chapter;

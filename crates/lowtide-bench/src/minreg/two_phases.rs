@@ -1,7 +1,8 @@
-//! The two-phase scheduler of paper 1, Section V, on whole kernels: a min-register schedule, then latency hiding within the registers.
+//! The two-phase scheduler of paper 1, Section V, on whole kernels: a min-register schedule, then latency
+//! hiding within the registers.
 //!
-//! The baseline hides latencies in the source order. Cycles of a kernel are the sum over its regions of length and price of
-//! spills, with ten times the weight for each loop around a region.
+//! The baseline hides latencies in the source order. Cycles of a kernel are the sum over its regions of
+//! length and price of spills, with ten times the weight for each loop around a region.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,8 @@ pub(super) struct TwoPhases {
     /// Sums over kernels.
     pub(super) cycles: BTreeMap<&'static str, u64>,
     pub(super) length: BTreeMap<&'static str, u64>,
-    /// The natural logarithm of the cycles of the baseline over those of the algorithm, for each kernel where they differ for any.
+    /// The natural logarithm of the cycles of the baseline over those of the algorithm, for each kernel where
+    /// they differ for any.
     pub(super) gains: BTreeMap<&'static str, Vec<f64>>,
     /// The region with the highest peak that the clusters lower.
     pub(super) example: Option<Example>,

@@ -18,7 +18,8 @@ pub struct OccupancyArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
 
-    /// Limit the time for each instruction and pass [default: 1ms, or no limit with --nodes]. Of several times, the first is measured in full
+    /// Limit the time for each instruction and pass [default: 1ms, or no limit with --nodes]. Of several
+    /// times, the first is measured in full
     #[arg(long, value_name = "TIME", value_parser = parse_time, value_delimiter = ',')]
     budget: Vec<Duration>,
 

@@ -98,7 +98,8 @@ impl Counts {
         self.proved += u64::from(outcome.optimal);
         self.length += u64::from(length);
         self.length_bound += u64::from(bound);
-        // As in the paper: regions with fewer waves than the kernel could have, and regions that are longer than the first bound.
+        // As in the paper: regions with fewer waves than the kernel could have, and regions that are longer
+        // than the first bound.
         if passes.is_asked {
             self.passes[0].add(size, outcome.proven_waves, passes.is_improved, !passes.is_searched);
         }

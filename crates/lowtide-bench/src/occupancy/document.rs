@@ -88,7 +88,8 @@ pub(super) struct EachKernel {
     pub(super) length: BTreeMap<&'static str, u64>,
 }
 
-/// A kernel on which an algorithm is better than `twopass`: more waves, or the same waves and fewer cycles in all.
+/// A kernel on which an algorithm is better than `twopass`: more waves, or the same waves and fewer cycles in
+/// all.
 #[derive(Serialize)]
 pub(super) struct Better {
     pub(super) kernel: String,

@@ -1,8 +1,9 @@
-//! `lowtide bench occupancy`: waves and lengths of whole kernels, and the proofs of the two passes (paper 2, Tables 3, 4
-//! and 8).
+//! `lowtide bench occupancy`: waves and lengths of whole kernels, and the proofs of the two passes (paper 2,
+//! Tables 3, 4 and 8).
 //!
-//! Every algorithm runs on all kernels, one after the other; then the independent checker looks at all schedules.
-//! Sums are over all kernels and regions. The passes are counted on distinct graphs, each at its first region.
+//! Every algorithm runs on all kernels, one after the other; then the independent checker looks at all
+//! schedules. Sums are over all kernels and regions. The passes are counted on distinct graphs, each at its
+//! first region.
 
 mod args;
 mod chapter;

@@ -44,7 +44,8 @@ pub struct PackArgs {
     #[arg(long, value_enum, value_name = "NAME")]
     pub(super) list: Option<ListMethod>,
 
-    /// Also count the proofs by linear programs, with the paper's ranges and with narrower ones (needs scripts/install-ortools)
+    /// Also count the proofs by linear programs, with the paper's ranges and with narrower ones (needs
+    /// scripts/install-ortools)
     #[arg(long)]
     pub(super) linear: bool,
 
@@ -65,7 +66,8 @@ pub struct PackArgs {
 }
 
 impl PackArgs {
-    /// Return an experiment of the book: these files, or generated blocks without files, with a budget of search steps.
+    /// Return an experiment of the book: these files, or generated blocks without files, with a budget of
+    /// search steps.
     pub(crate) fn for_book(files: &[PathBuf], nodes: u64) -> Self {
         PackArgs {
             files: files.to_vec(),

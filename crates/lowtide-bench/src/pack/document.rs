@@ -24,8 +24,8 @@ pub(super) struct Row {
     /// The proofs of `best` and `split`.
     #[serde(serialize_with = "proof_names")]
     pub(super) proofs: [Proof; 2],
-    /// Whether the list schedule meets the bound, and that of the linear program: with the paper's ranges, and with
-    /// narrower ones.
+    /// Whether the list schedule meets the bound, and that of the linear program: with the paper's ranges,
+    /// and with narrower ones.
     pub(super) by_bound: bool,
     pub(super) by_linear: Option<[bool; 2]>,
     /// The most registers between two cycles.

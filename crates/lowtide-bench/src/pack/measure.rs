@@ -118,7 +118,8 @@ fn read<'a>(args: &PackArgs, targets: &'a Targets, repeated: &mut u64) -> Result
     Ok(blocks)
 }
 
-/// Return a number that is equal for blocks with the same operations on the same registers: operands decide about conflicts.
+/// Return a number that is equal for blocks with the same operations on the same registers: operands decide
+/// about conflicts.
 fn fingerprint(problem: &PackProblem) -> u64 {
     let region = problem.region();
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,5 @@
-//! `lowtide bench pack`: cycles of the list schedule against the best packing (paper 3, Table 6, Figures 1 and 2).
+//! `lowtide bench pack`: cycles of the list schedule against the best packing (paper 3, Table 6, Figures 1
+//! and 2).
 //!
 //! Every block is packed twice: without splits, like the paper's table and figures, and with them.
 

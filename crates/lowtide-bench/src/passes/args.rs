@@ -30,7 +30,8 @@ pub struct PassesArgs {
     #[arg(long, value_name = "TIME", default_value = REGION_BUDGET, value_parser = parse_time)]
     region_budget: Duration,
 
-    /// Limit the search steps of exact for each block instead of its time. The result is then the same on every machine
+    /// Limit the search steps of exact for each block instead of its time. The result is then the same on
+    /// every machine
     #[arg(long, value_name = "N")]
     nodes: Option<u64>,
 

@@ -1,4 +1,5 @@
-//! The chapter on paper 5: its branching factors and Figures 2 to 4, and costs, for which the paper has no figures.
+//! The chapter on paper 5: its branching factors and Figures 2 to 4, and costs, for which the paper has no
+//! figures.
 
 use std::collections::BTreeMap;
 
@@ -212,7 +213,8 @@ fn figure_4(document: &Document) -> Table {
     table
 }
 
-/// Return the sizes between which n^b is less than n log n, for the paper's branching factor and the measured ones.
+/// Return the sizes between which n^b is less than n log n, for the paper's branching factor and the measured
+/// ones.
 fn crossover(document: &Document) -> Table {
     let mut table = Table::new("Sizes for which n^b is less than n log n (Section 4)").name("b");
     for base in ["10", "e", "2"] {

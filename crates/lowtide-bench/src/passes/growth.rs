@@ -1,10 +1,10 @@
 //! The crossover of n^b and n log n (paper 5, Section 4).
 
-/// Return the natural logarithms of the smallest and the largest n for which n^b is less than n log n, with the
-/// logarithm to this base. `None` if there are none. If b is at most 1, the largest one is infinite.
+/// Return the natural logarithms of the smallest and the largest n for which n^b is less than n log n, with
+/// the logarithm to this base. `None` if there are none. If b is at most 1, the largest one is infinite.
 ///
-/// With L = ln n, the condition is (b - 1) L < ln(L / ln base). The difference of both sides is convex, with its
-/// least value at L = 1 / (b - 1).
+/// With L = ln n, the condition is (b - 1) L < ln(L / ln base). The difference of both sides is convex, with
+/// its least value at L = 1 / (b - 1).
 pub(super) fn crossings(b: f64, base: f64) -> Option<[f64; 2]> {
     let rate = b - 1.0;
     let excess = |l: f64| rate * l - (l / base.ln()).ln();

@@ -88,7 +88,8 @@ pub(super) fn text(document: &Document) -> String {
     text
 }
 
-/// Draw the width of the search at every stage (paper 5, Figure 2): stages to the right, the width upwards by powers of two.
+/// Draw the width of the search at every stage (paper 5, Figure 2): stages to the right, the width upwards by
+/// powers of two.
 fn plot(figure: &Figure2) -> String {
     const COLUMNS: usize = 80;
     let share = figure.widths.len().div_ceil(COLUMNS).max(1);

@@ -1,9 +1,9 @@
 //! `lowtide bench simulate`: does a cost formula rank the orders of a kernel as the timing model does?
 //!
-//! Each kernel has several variants: its source order, the production order, and schedules for each goal. The timing model replays
-//! them ([`lowtide::simulate`]). The formula estimates the same from lengths alone: for each region, its frequency times the
-//! issue cycles and the waits over the waves. Kendall's tau tells how well both agree, and the *regret* what a choice by the
-//! formula costs.
+//! Each kernel has several variants: its source order, the production order, and schedules for each goal. The
+//! timing model replays them ([`lowtide::simulate`]). The formula estimates the same from lengths alone: for
+//! each region, its frequency times the issue cycles and the waits over the waves. Kendall's tau tells how
+//! well both agree, and the *regret* what a choice by the formula costs.
 
 mod measure;
 mod text;

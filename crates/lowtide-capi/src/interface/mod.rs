@@ -56,7 +56,8 @@ pub extern "C" fn lowtide_version() -> *const c_char {
 pub unsafe extern "C" fn lowtide_string_free(text: *mut c_char) {
     free(|| {
         if !text.is_null() {
-            // SAFETY: all texts that this library hands out come from `CString::into_raw`, and are freed once.
+            // SAFETY: all texts that this library hands out come from `CString::into_raw`, and are freed
+            // once.
             drop(unsafe { CString::from_raw(text) });
         }
     });

@@ -183,8 +183,8 @@ pub unsafe extern "C" fn lowtide_region_instr(
     id.unwrap_or(u32::MAX)
 }
 
-/// Return the latency of an instruction by the table of a target. Return the instruction's own latency if no entry
-/// matches, and 0 after a mistake.
+/// Return the latency of an instruction by the table of a target. Return the instruction's own latency if no
+/// entry matches, and 0 after a mistake.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_target_latency(
     target: Option<&lowtide_target>,

@@ -46,8 +46,8 @@ pub enum lowtide_goal {
     LOWTIDE_OCCUPANCY = 1,
     /// Shortest length within the register limits, then lowest peak.
     LOWTIDE_LENGTH = 2,
-    /// Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x (issue cycles +
-    /// (length - issue cycles) / waves + price of spills). Then length, then lowest peak.
+    /// Fewest estimated cycles of a SIMD for each wave: the sum over all regions of frequency x (issue
+    /// cycles + (length - issue cycles) / waves + price of spills). Then length, then lowest peak.
     LOWTIDE_THROUGHPUT = 3,
 }
 
@@ -100,8 +100,8 @@ pub struct lowtide_options {
     pub front: u32,
     /// A lowtide_latencies.
     pub latencies: u32,
-    /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together: see
-    /// LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
+    /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together:
+    /// see LOWTIDE_CLUSTER. Kept pairs never cost waves or spills. 0: pairs do not count.
     pub group_price: u32,
 }
 
@@ -200,8 +200,8 @@ pub struct lowtide_region_result {
     /// The cycle of the last issue, plus one.
     pub length: u32,
     /// A lower bound on the length. LOWTIDE_MIN_REG: of every schedule. LOWTIDE_LENGTH: of every schedule
-    /// within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those among
-    /// them with at least as many waves.
+    /// within the register limits. LOWTIDE_OCCUPANCY, LOWTIDE_THROUGHPUT and points of a front: of those
+    /// among them with at least as many waves.
     pub length_bound: u32,
     /// Waves that fit, by the registers of this region alone.
     pub occupancy: u32,
@@ -265,8 +265,9 @@ pub unsafe extern "C" fn lowtide_session_open(
     })
 }
 
-/// Read the note that a compiler has kept in the store of a session: text that means nothing to this library. The text is NULL
-/// if there is none, or if it was not written by a program with the secret of the store. Free it with lowtide_string_free.
+/// Read the note that a compiler has kept in the store of a session: text that means nothing to this library.
+/// The text is NULL if there is none, or if it was not written by a program with the secret of the store.
+/// Free it with lowtide_string_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_session_note(
     session: Option<&lowtide_session>,
@@ -283,7 +284,8 @@ pub unsafe extern "C" fn lowtide_session_note(
     })
 }
 
-/// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing happens.
+/// Keep a note in the store of a session, instead of an earlier note for the key. Without a store, nothing
+/// happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lowtide_session_keep_note(
     session: Option<&lowtide_session>,
@@ -480,8 +482,8 @@ pub extern "C" fn lowtide_outcome_region(
     })
 }
 
-/// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first. The
-/// goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
+/// Return a point of the front: the schedules for a number of waves. Points count from 0, fewest waves first.
+/// The goal LOWTIDE_THROUGHPUT finds those that can be the best, the option `front` all.
 #[unsafe(no_mangle)]
 pub extern "C" fn lowtide_outcome_point(
     outcome: Option<&lowtide_outcome>,

@@ -277,8 +277,8 @@ struct RecordedDocument {
     source: Agreement,
     production: Agreement,
     /// Production orders of kernels where the production compiler changed instructions: some region of the
-    /// kernel has no order. There the recorded pressure may be lower, since code moved to other regions, and a
-    /// difference is no mismatch.
+    /// kernel has no order. There the recorded pressure may be lower, since code moved to other regions, and
+    /// a difference is no mismatch.
     production_changed: Agreement,
     problems: Vec<String>,
 }

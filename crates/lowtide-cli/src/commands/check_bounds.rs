@@ -49,7 +49,8 @@ struct ClassReport {
 }
 
 impl BoundReport {
-    /// Check the bounds of a region, and return the wrong ones. `peaks` are those of its schedule, if the schedule is legal.
+    /// Check the bounds of a region, and return the wrong ones. `peaks` are those of its schedule, if the
+    /// schedule is legal.
     pub(super) fn check(
         &mut self,
         kernel: &str,

@@ -1,7 +1,7 @@
 //! `lowtide compare`: several algorithms on the same input.
 //!
-//! Each algorithm does the work of `lowtide schedule --algorithm NAME` with the same options, in a session of its own. So its totals
-//! are those of `schedule`.
+//! Each algorithm does the work of `lowtide schedule --algorithm NAME` with the same options, in a session of
+//! its own. So its totals are those of `schedule`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -29,8 +29,8 @@ pub(crate) struct Constraints {
 }
 
 impl Constraints {
-    /// Return the algorithm of the initial order, which is the result if the solver finds no better one. It is a hint for the improved
-    /// model only.
+    /// Return the algorithm of the initial order, which is the result if the solver finds no better one. It
+    /// is a hint for the improved model only.
     pub(crate) fn start(model: Model) -> Algorithm {
         match model {
             Model::Paper | Model::Program => Algorithm::SOURCE,

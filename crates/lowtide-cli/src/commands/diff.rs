@@ -30,7 +30,8 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "TEXT")]
     region: Option<String>,
 
-    /// Compare with the schedules of a file that `lowtide schedule -o` has written. Given twice: compare the first file with the second
+    /// Compare with the schedules of a file that `lowtide schedule -o` has written. Given twice: compare the
+    /// first file with the second
     #[arg(long, value_name = "FILE")]
     schedules: Vec<PathBuf>,
 
@@ -51,7 +52,8 @@ struct Pair {
     class: String,
     before: Side,
     after: Side,
-    /// Positions by which instructions come earlier (or later, if negative), by instruction. None if it did not move.
+    /// Positions by which instructions come earlier (or later, if negative), by instruction. None if it did
+    /// not move.
     moved: Vec<Option<i64>>,
     #[serde(skip)]
     names: Vec<String>,

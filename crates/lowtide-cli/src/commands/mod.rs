@@ -36,17 +36,20 @@ pub(crate) enum Command {
     ///
     /// Example: lowtide view kernels.jsonl.gz --kernel sort -o report.html
     View(view::ViewArgs),
-    /// Explain why a kernel has no more waves: what limits it, what is proven, and what production does differently
+    /// Explain why a kernel has no more waves: what limits it, what is proven, and what production does
+    /// differently
     ///
     /// Example: lowtide why sort kernels.jsonl.gz
     Why(why::WhyArgs),
-    /// Print the orders of a kernel side by side: the production order and Lowtide's, or those of schedule files
+    /// Print the orders of a kernel side by side: the production order and Lowtide's, or those of schedule
+    /// files
     ///
     /// Example: lowtide diff kernels.jsonl.gz --kernel sort
     Diff(diff::DiffArgs),
     /// Schedule kernels by several algorithms, beside the source order and the recorded production order
     ///
-    /// Each row has the totals of `lowtide schedule` with the same options. Example: lowtide compare corpus/ --algorithm production,list,auto
+    /// Each row has the totals of `lowtide schedule` with the same options. Example: lowtide compare corpus/
+    /// --algorithm production,list,auto
     Compare(compare::CompareArgs),
     /// Pack two operations of a shader or region into each cycle, for a target that issues two
     ///
@@ -57,8 +60,8 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Check schedules with the independent checker, or the figures recorded in a region file
     ///
-    /// Without SCHEDULE, recompute the pressure of the source and production orders, and compare it with the recorded one. The exit
-    /// code is 0 only if all schedules are legal and all figures agree.
+    /// Without SCHEDULE, recompute the pressure of the source and production orders, and compare it with the
+    /// recorded one. The exit code is 0 only if all schedules are legal and all figures agree.
     Check(check::CheckArgs),
     /// Replay orders on a timing model of one SIMD, with all waves
     ///

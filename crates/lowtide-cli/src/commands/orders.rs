@@ -15,8 +15,8 @@ pub(super) fn pressures(region: &Region, class: ClassId, order: &[InstrId]) -> V
     pressures
 }
 
-/// By instruction, the positions by which it comes earlier in `after` than in `before`; none if it did not move.
-/// As many instructions as possible count as unmoved: a longest common subsequence of both orders.
+/// By instruction, the positions by which it comes earlier in `after` than in `before`; none if it did not
+/// move. As many instructions as possible count as unmoved: a longest common subsequence of both orders.
 pub(super) fn moves(before: &[InstrId], after: &[InstrId]) -> Vec<Option<i64>> {
     let mut place = vec![0; before.len()];
     for (position, instr) in before.iter().enumerate() {

@@ -34,7 +34,8 @@ pub(crate) struct PassesArgs {
     #[arg(long, value_enum, default_value = "operands")]
     loads: LoadsArg,
 
-    /// Limit the time for each operation of a block, such as 250us or 1ms [default: 10ms, or no limit with --nodes]
+    /// Limit the time for each operation of a block, such as 250us or 1ms
+    /// [default: 10ms, or no limit with --nodes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 

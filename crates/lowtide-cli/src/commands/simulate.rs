@@ -295,7 +295,8 @@ impl KernelResult {
         }
     }
 
-    /// Return the row of the kernel for `--csv`, with the rows of its regions if wanted. Cells that only regions have are empty in the row of a kernel.
+    /// Return the row of the kernel for `--csv`, with the rows of its regions if wanted. Cells that only
+    /// regions have are empty in the row of a kernel.
     fn csv_rows(&self, with_regions: bool) -> Vec<Vec<String>> {
         let row = |region: Option<&RegionResult>| {
             let of_region = |cell: &dyn Fn(&RegionResult) -> String| region.map(cell).unwrap_or_default();

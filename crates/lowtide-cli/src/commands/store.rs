@@ -24,7 +24,8 @@ pub(crate) enum StoreCommand {
     Stats(LookArgs),
     /// Read every entry, and count the damaged ones. The exit code is 0 only if there are none
     Verify(LookArgs),
-    /// Remove the entries that were not used for the longest time, and the files of processes that were killed
+    /// Remove the entries that were not used for the longest time, and the files of processes that were
+    /// killed
     Prune(PruneArgs),
     /// Write all entries to a file
     Export(ExportArgs),

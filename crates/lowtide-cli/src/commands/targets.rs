@@ -92,7 +92,8 @@ struct SpillInfo {
     into: Option<String>,
     /// Spilled registers in one register of that class.
     lanes: Option<u32>,
-    /// Cycles of each wave for one register in memory, stored and loaded again. None for lanes, which cost registers instead.
+    /// Cycles of each wave for one register in memory, stored and loaded again. None for lanes, which cost
+    /// registers instead.
     cycles: Option<u32>,
 }
 

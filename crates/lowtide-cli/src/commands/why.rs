@@ -61,7 +61,8 @@ struct Answer {
     is_kernel_limit: bool,
     /// Whether more waves were possible and too long.
     filtered: bool,
-    /// The waves that one more step of occupancy would give, and the regions in the way. None at the most waves.
+    /// The waves that one more step of occupancy would give, and the regions in the way. None at the most
+    /// waves.
     next: Option<Next>,
     length: u64,
     proven_lengths: usize,
@@ -243,7 +244,8 @@ impl Answer {
 }
 
 impl Limit {
-    /// Return what a region needs, for each register file in which its schedule uses more than these waves leave.
+    /// Return what a region needs, for each register file in which its schedule uses more than these waves
+    /// leave.
     fn new(problem: &Problem, found: &Outcome, waves: u32) -> Result<Vec<Limit>, Failure> {
         let region = problem.region();
         let peaks: Vec<u32> = found.measure.peaks.iter().map(|peak| peak.between).collect();
@@ -311,7 +313,8 @@ impl Proof {
     }
 }
 
-/// Return the values of a class that are live after these instructions: first those defined in the region, the largest first.
+/// Return the values of a class that are live after these instructions: first those defined in the region,
+/// the largest first.
 fn live_values(region: &Region, class: ClassId, issued: &[InstrId]) -> Vec<LiveValue> {
     let mut is_issued = vec![false; region.len()];
     issued.iter().for_each(|instr| is_issued[instr.index()] = true);

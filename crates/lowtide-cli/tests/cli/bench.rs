@@ -181,7 +181,8 @@ fn faults_of_a_gpu_never_cost_a_schedule() {
     }
 }
 
-/// Paper 4: parameters of the published colony matter, a higher threshold leaves less to ants, and tables fit a terminal.
+/// Paper 4: parameters of the published colony matter, a higher threshold leaves less to ants, and tables fit
+/// a terminal.
 #[test]
 fn the_published_colony_depends_on_its_parameters() {
     let line = "bench colony {} --sweep --preset paper --groups 4 --nodes 8000";

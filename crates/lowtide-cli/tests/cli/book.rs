@@ -1,4 +1,5 @@
-//! The experiment book: `lowtide bench ... --html` and `--markdown`. Its page is tested in a browser: `web/test/test_book.py`.
+//! The experiment book: `lowtide bench ... --html` and `--markdown`. Its page is tested in a browser:
+//! `web/test/test_book.py`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -153,7 +154,8 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("pass files instead of -"));
 }
 
-/// Files of every kind go to the benchmarks that are for them, and what has nothing to measure stops nothing else.
+/// Files of every kind go to the benchmarks that are for them, and what has nothing to measure stops nothing
+/// else.
 #[test]
 fn all_takes_what_there_is() {
     let document = json("bench all examples/shaders/toon.wgsl --nodes 10 --json");

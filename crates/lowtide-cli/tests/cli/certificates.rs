@@ -22,7 +22,8 @@ fn the_verifier_accepts_every_certificate() {
         let counted = format!("claims: {} of ", report.claims);
         assert!(told.contains(&counted), "{told}");
 
-        // A claim that is one better than the truth has no proof, and one that is worse is not what the schedules reach.
+        // A claim that is one better than the truth has no proof, and one that is worse is not what the
+        // schedules reach.
         let text = read_to_string(&proofs).expect("a file");
         for change in [-1, 1] {
             let changed = text.lines().map(|line| {
@@ -50,7 +51,8 @@ fn other_goals_have_no_certificates() {
     assert!(folder.names().is_empty());
 }
 
-/// Vector and accumulation registers share a file: 120 are too many for five waves, though each class alone would fit.
+/// Vector and accumulation registers share a file: 120 are too many for five waves, though each class alone
+/// would fit.
 #[test]
 fn classes_that_share_a_file_have_a_split() {
     let region = r#"{"lowtide": 1, "kernel": "k", "target": "gfx90a", "region": "r", "classes": ["vgpr", "agpr"],

@@ -1,4 +1,5 @@
-//! `lowtide schedule --algorithm cp` and `cp-paper`, and `lowtide bench minreg --constraints`, with the constraint solver and without it.
+//! `lowtide schedule --algorithm cp` and `cp-paper`, and `lowtide bench minreg --constraints`, with the
+//! constraint solver and without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -222,8 +222,8 @@ fn throughput_has_a_column_and_a_line() {
     assert!(!other.contains("cycles: "), "{other}");
 }
 
-/// No other goal may have fewer cycles for each wave than the one that minimises them, where all is proven. Elsewhere, a search that
-/// ends early may miss a cycle that another goal finds.
+/// No other goal may have fewer cycles for each wave than the one that minimises them, where all is proven.
+/// Elsewhere, a search that ends early may miss a cycle that another goal finds.
 #[test]
 fn throughput_is_no_worse_than_other_goals() {
     let kernels = |goal: &str| -> Vec<Value> {
@@ -242,8 +242,8 @@ fn throughput_is_no_worse_than_other_goals() {
     }
 }
 
-/// Eight loads of 8 registers each, 500 cycles long. With 10 waves, three of them can wait at once, which takes
-/// three times 500 cycles; with 8 waves four, and with 4 waves all of them.
+/// Eight loads of 8 registers each, 500 cycles long. With 10 waves, three of them can wait at once, which
+/// takes three times 500 cycles; with 8 waves four, and with 4 waves all of them.
 #[test]
 fn waves_that_cost_too_many_cycles_are_not_taken() {
     let folder = Folder::new();

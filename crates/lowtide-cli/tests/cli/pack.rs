@@ -131,7 +131,8 @@ fn additions(kernel: &str, numbers: [[u32; 3]; 2]) -> String {
     format!("{region}\n")
 }
 
-/// The order of operands and the numbers of machine registers decide about pairs, so that they make a block another one.
+/// The order of operands and the numbers of machine registers decide about pairs, so that they make a block
+/// another one.
 #[test]
 fn blocks_with_other_operands_are_no_repetitions() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -105,7 +105,8 @@ fn the_same_nodes_give_the_same_result_on_any_number_of_threads() {
     assert_eq!(one, two);
 }
 
-/// An operation with two results that are added, on a target with one output. `limits` are more lines of the target.
+/// An operation with two results that are added, on a target with one output. `limits` are more lines of the
+/// target.
 fn two_results(folder: &Path, limits: &str) -> (PathBuf, PathBuf) {
     let (regions, target) = (folder.join("two.jsonl"), folder.join("one.toml"));
     let registers = ["a", "b", "c", "sum"].map(|name| serde_json::json!({"name": name, "class": "reg"}));

@@ -59,8 +59,8 @@ fn repeated_graphs_are_counted() {
     assert!(summary.contains("new:    1 region; 2 have the graph of another one"), "{summary}");
 }
 
-/// 30 pairs of load and store: the production order loads everything first, which leaves 8 waves. Ten would take
-/// more than 63 cycles more.
+/// 30 pairs of load and store: the production order loads everything first, which leaves 8 waves. Ten would
+/// take more than 63 cycles more.
 #[test]
 fn few_waves_are_not_bought_with_many_cycles() {
     let folder = Folder::new();
@@ -89,7 +89,8 @@ fn few_waves_are_not_bought_with_many_cycles() {
     assert!(summary.contains("filter: 1 kernel could have more waves"), "{summary}");
 }
 
-/// Pairs of the corpus stay together for a price, and never cost waves. A price is not counted as other graphs.
+/// Pairs of the corpus stay together for a price, and never cost waves. A price is not counted as other
+/// graphs.
 #[test]
 fn a_price_keeps_pairs_together() {
     let figures = |price: u32| {

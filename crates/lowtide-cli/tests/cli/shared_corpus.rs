@@ -55,7 +55,8 @@ fn every_bound_holds() {
     assert!(bounds["verified"].as_u64() > Some(80_000), "{}", bounds["verified"]);
 }
 
-/// `compare` puts every schedule of every algorithm through the checker. That takes minutes, so where CI limits the time, one file has to do.
+/// `compare` puts every schedule of every algorithm through the checker. That takes minutes, so where CI
+/// limits the time, one file has to do.
 #[test]
 fn every_algorithm_is_legal_on_every_region() {
     let words = ["compare", "--algorithm", "all", "--budget", "10us", "--latencies", "recorded"];

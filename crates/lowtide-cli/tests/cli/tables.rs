@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::common::{Folder, array, corpus, number, root, run, tiny};
 
-/// Two independent pairs of a load and a store, the longer one last: Lowtide saves the latency of the first load.
+/// Two independent pairs of a load and a store, the longer one last: Lowtide saves the latency of the first
+/// load.
 fn late(kernel: &str, saved: u32) -> Value {
     let mut region = tiny(kernel, "r");
     region["instructions"] = json!([

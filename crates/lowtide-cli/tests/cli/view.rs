@@ -1,4 +1,5 @@
-//! What `lowtide view` promises, as far as it can be seen without a browser; `scripts/test-web` opens the pages in one.
+//! What `lowtide view` promises, as far as it can be seen without a browser; `scripts/test-web` opens the
+//! pages in one.
 
 use std::fs;
 use std::io::Read;

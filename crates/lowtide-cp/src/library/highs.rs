@@ -81,7 +81,8 @@ impl Highs {
         // SAFETY: loading runs the initialisers of HiGHS, which have no preconditions. The user who installed
         // or named the file vouches that it is HiGHS.
         let library = unsafe { Library::new(path) }?;
-        // SAFETY: the types are those of `highs_c_api.h`, version 1.12, with numbers of 32 bits as in all builds of OR-Tools.
+        // SAFETY: the types are those of `highs_c_api.h`, version 1.12, with numbers of 32 bits as in all
+        // builds of OR-Tools.
         let create = *unsafe { library.get::<Create>(b"Highs_create") }?;
         // SAFETY: as above.
         let destroy = *unsafe { library.get::<Destroy>(b"Highs_destroy") }?;
@@ -141,7 +142,8 @@ impl Highs {
         unsafe { (self.set_text)(highs, c"parallel".as_ptr(), c"off".as_ptr()) };
         // SAFETY: as above.
         unsafe { (self.set_real)(highs, c"time_limit".as_ptr(), time.as_secs_f64()) };
-        // SAFETY: every array has as many elements as its count says (`Program` keeps them so), and HiGHS copies all of them.
+        // SAFETY: every array has as many elements as its count says (`Program` keeps them so), and HiGHS
+        // copies all of them.
         let passed = unsafe {
             (self.pass)(
                 highs,

@@ -1,10 +1,10 @@
 //! Integer programs for packing two operations into each cycle (Fayyazi et al., sections 2.1 and 2.2), solved
 //! by HiGHS. `scripts/install-ortools` fetches the library of HiGHS together with OR-Tools.
 //!
-//! Each program has three forms. [`Form::Paper`] is the paper's, equation by equation. [`Form::Minimising`] is the
-//! same with the narrower ranges of [`Ranges::new`]. [`Form::Decision`] fixes the length and asks whether a packing
-//! exists, from the lower bound upwards; it has equations 5 and 22 cycle by cycle. [`PackSolver::by_program`] runs
-//! the paper's five steps.
+//! Each program has three forms. [`Form::Paper`] is the paper's, equation by equation. [`Form::Minimising`]
+//! is the same with the narrower ranges of [`Ranges::new`]. [`Form::Decision`] fixes the length and asks
+//! whether a packing exists, from the lower bound upwards; it has equations 5 and 22 cycle by cycle.
+//! [`PackSolver::by_program`] runs the paper's five steps.
 
 pub(crate) mod program;
 mod split;
@@ -119,9 +119,9 @@ impl PackSolver {
         }
     }
 
-    /// Find the shortest packing by the paper's five steps. The steps are: list schedule ([`pack_like_sc`] for
-    /// [`Form::Paper`]), matrices (the
-    /// problem itself), linear bound, stop if the two meet, integer program in one of its forms.
+    /// Find the shortest packing by the paper's five steps. The steps are: list schedule ([`pack_like_sc`]
+    /// for [`Form::Paper`]), matrices (the problem itself), linear bound, stop if the two meet, integer
+    /// program in one of its forms.
     pub fn by_program(
         &self,
         problem: &PackProblem,

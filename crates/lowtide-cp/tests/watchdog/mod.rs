@@ -1,4 +1,5 @@
-//! A watchdog for runs of the solver that a limit or a flag must end: without it, a limit that is ignored would hang the tests instead of failing one.
+//! A watchdog for runs of the solver that a limit or a flag must end: without it, a limit that is ignored
+//! would hang the tests instead of failing one.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -22,7 +22,8 @@ use lowtide_io::KernelReader;
 #[allow(unused_imports)] // not all tests need a GPU
 use skip::{Missing, skip};
 
-/// The GPU, if there is one. Without one the test is skipped, or fails where the variable `LOWTIDE_NEEDS_GPU` is set.
+/// The GPU, if there is one. Without one the test is skipped, or fails where the variable `LOWTIDE_NEEDS_GPU`
+/// is set.
 #[allow(dead_code)] // not all tests need one
 pub(crate) fn device() -> Option<Device> {
     match Device::open() {

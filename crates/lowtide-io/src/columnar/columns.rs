@@ -1,8 +1,9 @@
 //! The columns of a row group, as plain arrays, and the lists around them, as ranges of these arrays.
 //!
-//! Parquet stores two small numbers with each value: the innermost list that continues (repetition level), and how much
-//! of the path to the value is not null (definition level). [`Lists`] makes lengths of lists from these levels. Columns of the same
-//! list must have the same levels, so that values at the same position belong together.
+//! Parquet stores two small numbers with each value: the innermost list that continues (repetition level),
+//! and how much of the path to the value is not null (definition level). [`Lists`] makes lengths of lists
+//! from these levels. Columns of the same list must have the same levels, so that values at the same position
+//! belong together.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -86,7 +87,8 @@ impl Texts {
     }
 }
 
-/// The levels of a column. A column without lists has no repetition levels; one that is never null has no definition levels.
+/// The levels of a column. A column without lists has no repetition levels; one that is never null has no
+/// definition levels.
 #[derive(Default)]
 pub(super) struct Levels {
     definition: Vec<i16>,
@@ -316,8 +318,8 @@ impl Columns<'_> {
         values
     }
 
-    /// Check that a column has the levels of its lists, and keep the memory of the levels for the next column.
-    /// Return the number of its values, nulls included.
+    /// Check that a column has the levels of its lists, and keep the memory of the levels for the next
+    /// column. Return the number of its values, nulls included.
     fn check_lists(
         &mut self,
         path: &str,

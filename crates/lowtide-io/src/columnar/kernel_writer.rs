@@ -38,8 +38,8 @@ impl Row<'_> {
         }
     }
 
-    /// Add a list to the next `columns` columns. `levels` are those of an empty list, and `depth` is the repetition level of
-    /// its elements. `add` gets the levels of each element.
+    /// Add a list to the next `columns` columns. `levels` are those of an empty list, and `depth` is the
+    /// repetition level of its elements. `add` gets the levels of each element.
     fn list<T>(
         &mut self,
         columns: usize,

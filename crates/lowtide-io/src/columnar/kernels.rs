@@ -87,7 +87,8 @@ struct Instructions {
     unit_numbers: UnitNumbers,
 }
 
-/// The numbers that a builder has given to the texts of a column: for each text, the last region that has it, and the number there.
+/// The numbers that a builder has given to the texts of a column: for each text, the last region that has it,
+/// and the number there.
 struct Numbers(Vec<Option<(usize, NameNumber)>>);
 
 impl Numbers {

@@ -1,6 +1,7 @@
 //! Limits of the memory that reading a Parquet file takes, whatever the file claims.
 //!
-//! A reader holds the footer and one row group at a time. All sizes are compared with these limits before memory is reserved.
+//! A reader holds the footer and one row group at a time. All sizes are compared with these limits before
+//! memory is reserved.
 
 use parquet::file::metadata::ColumnChunkMetaData;
 

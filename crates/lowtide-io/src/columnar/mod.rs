@@ -1,7 +1,9 @@
 //! Parquet files: kernels in and out, and results out. `docs/region-format.md` describes the columns.
 //!
-//! Files are read and written by row groups, so memory does not grow with the file. [`read_ahead`] reads several row groups at the same
-//! time. A reader trusts no size that a file claims ([`limits`]). The columns can come in any order, can be nullable, and can be compressed with zstd or Snappy, as other programs write them.
+//! Files are read and written by row groups, so memory does not grow with the file. [`read_ahead`] reads
+//! several row groups at the same time. A reader trusts no size that a file claims ([`limits`]). The columns
+//! can come in any order, can be nullable, and can be compressed with zstd or Snappy, as other programs write
+//! them.
 
 mod columns;
 mod kernel_writer;

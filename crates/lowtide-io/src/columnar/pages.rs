@@ -1,8 +1,9 @@
 //! The pages of a column: where they lie, and texts whose values are places in a dictionary.
 //!
-//! A column of texts mostly has a *dictionary page* with each text once, and *data pages* with places in it. The Parquet library
-//! makes a counted reference to the text of each value. [`split_dictionary`] takes the texts out, and puts the numbers 0, 1, 2... in
-//! their place: the library then decodes the places themselves, as numbers.
+//! A column of texts mostly has a *dictionary page* with each text once, and *data pages* with places in it.
+//! The Parquet library makes a counted reference to the text of each value. [`split_dictionary`] takes the
+//! texts out, and puts the numbers 0, 1, 2... in their place: the library then decodes the places themselves,
+//! as numbers.
 
 use std::collections::VecDeque;
 
@@ -18,8 +19,8 @@ type Result<T> = std::result::Result<T, ParquetError>;
 /// Unpacked pages. Their sizes have been checked.
 pub(super) struct Pages(VecDeque<Page>);
 
-/// Unpack all pages of a column of texts. If all its values are places in a dictionary, return its texts, and pages of numbers.
-/// Otherwise return the pages as they are.
+/// Unpack all pages of a column of texts. If all its values are places in a dictionary, return its texts, and
+/// pages of numbers. Otherwise return the pages as they are.
 pub(super) fn split_dictionary(pages: impl PageReader) -> Result<(Option<Vec<ByteArray>>, Pages)> {
     let mut pages: VecDeque<Page> = pages.collect::<Result<_>>()?;
     let is_place =

@@ -1,6 +1,8 @@
-//! Several row groups at the same time, each on a thread of its own. Kernels come out in the order of the file.
+//! Several row groups at the same time, each on a thread of its own. Kernels come out in the order of the
+//! file.
 //!
-//! A thread reads the columns of its row group and builds its kernels. It ends early when nobody wants them any more.
+//! A thread reads the columns of its row group and builds its kernels. It ends early when nobody wants them
+//! any more.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -102,8 +102,8 @@ pub(super) struct Leaf {
     pub(super) lists: Vec<List>,
 }
 
-/// Return the columns of a schema by their paths, such as `regions.instructions.op`. The groups that stand for a list
-/// and its elements have no part in a path, since their names differ from program to program.
+/// Return the columns of a schema by their paths, such as `regions.instructions.op`. The groups that stand
+/// for a list and its elements have no part in a path, since their names differ from program to program.
 pub(super) fn leaves(schema: &Type) -> Result<FxHashMap<String, Leaf>, String> {
     let mut found = Found { leaves: FxHashMap::default(), count: 0 };
     for field in schema.get_fields() {

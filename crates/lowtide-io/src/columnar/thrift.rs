@@ -1,7 +1,8 @@
 //! A walk over data in Thrift's compact protocol, the notation of the headers of a Parquet file.
 //!
-//! The Parquet library reserves memory for the counts that a header claims. The walk proves before that every claimed
-//! element is in the file. It reports integers with their path of field numbers, so that callers can limit them.
+//! The Parquet library reserves memory for the counts that a header claims. The walk proves before that every
+//! claimed element is in the file. It reports integers with their path of field numbers, so that callers can
+//! limit them.
 
 /// Deeper nesting than that of any header.
 const DEPTH: usize = 12;
@@ -28,8 +29,9 @@ mod kind {
     pub(super) const STRUCT: u8 = 12;
 }
 
-/// Walk over one struct at the start of the bytes. Call `integer` with the path and the value of every integer.
-/// A list is reported as its length, before its elements. Return the length of the struct, or none if it is damaged.
+/// Walk over one struct at the start of the bytes. Call `integer` with the path and the value of every
+/// integer. A list is reported as its length, before its elements. Return the length of the struct, or none
+/// if it is damaged.
 pub(super) fn walk(bytes: &[u8], mut integer: impl FnMut(&[i16], i64) -> Option<()>) -> Option<usize> {
     let mut walk = Walk { bytes, position: 0, path: Vec::new() };
     walk.fields(&mut integer)?;

@@ -239,7 +239,8 @@ impl Code {
         for (position, block) in self.blocks.iter().enumerate() {
             block.next.iter().for_each(|next| before[*next].push(position));
         }
-        // A block is visited again when a block after it has changed: nested loops take as many rounds as levels.
+        // A block is visited again when a block after it has changed: nested loops take as many rounds as
+        // levels.
         let mut is_open = vec![true; self.blocks.len()];
         let mut changed = true;
         while changed {

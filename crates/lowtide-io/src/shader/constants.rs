@@ -1,12 +1,13 @@
-//! The size of constants and structures, before a shader is parsed. The parser copies a constant, and goes through a
-//! structure, wherever its name stands. Constants made of constants, and structures of structures, can double with
-//! each line.
+//! The size of constants and structures, before a shader is parsed. The parser copies a constant, and goes
+//! through a structure, wherever its name stands. Constants made of constants, and structures of structures,
+//! can double with each line.
 
 use rustc_hash::FxHashMap;
 
 use super::nesting::comment;
 
-/// The most words and numbers of a shader, with the parts of a constant or structure for each use of its name.
+/// The most words and numbers of a shader, with the parts of a constant or structure for each use of its
+/// name.
 const MOST_PARTS: u64 = 1 << 22;
 
 /// A constant or structure whose declaration is being read.
@@ -23,7 +24,8 @@ struct Declared<'a> {
     has_value: bool,
 }
 
-/// Return offset and message if the constants or structures of a shader are too large. The count is an upper bound.
+/// Return offset and message if the constants or structures of a shader are too large. The count is an upper
+/// bound.
 pub(super) fn too_large(text: &str, is_wgsl: bool) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
     let mut sizes: FxHashMap<&[u8], u64> = FxHashMap::default();

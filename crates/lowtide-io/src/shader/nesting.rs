@@ -1,5 +1,5 @@
-//! Limits on a shader before it is parsed. The parser recurses on nested code and would exhaust the stack. It also
-//! stores every global name once for each function.
+//! Limits on a shader before it is parsed. The parser recurses on nested code and would exhaust the stack. It
+//! also stores every global name once for each function.
 
 /// The most levels of brackets, operators of an expression and branches behind `else`, all together.
 const MOST_LEVELS: usize = 4000;
@@ -29,8 +29,8 @@ struct Level {
     branches: usize,
 }
 
-/// Return offset and message if the text is nested too deep. The count is an upper bound of the depth. In WGSL,
-/// comments are nested.
+/// Return offset and message if the text is nested too deep. The count is an upper bound of the depth. In
+/// WGSL, comments are nested.
 pub(super) fn too_deep(text: &str, has_nested_comments: bool) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
     // The levels around the place, and their sum.

@@ -47,8 +47,8 @@ pub(super) fn parse(language: ShaderLanguage, bytes: &[u8], name: &str) -> Resul
     })
 }
 
-/// Do not print panics of the threads that read shaders, whose panics become errors. Other panics are printed as
-/// before.
+/// Do not print panics of the threads that read shaders, whose panics become errors. Other panics are printed
+/// as before.
 fn quiet_panics() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,24 +1,26 @@
 //! Smaller networks for questions that are about some instructions only.
 //!
-//! A question to [`DownsetMin`](super::flow::DownsetMin) says of each instruction whether it is in the downset, out of it, or free. In many
-//! questions, only a few instructions are *named*: some of these are in, others are out, and all other sides follow from
-//! dependences. Then some of the others need no node of their own. Let A be an instruction that is not named. (Or several that already
-//! share a node, none of which is named.)
+//! A question to [`DownsetMin`](super::flow::DownsetMin) says of each instruction whether it is in the
+//! downset, out of it, or free. In many questions, only a few instructions are *named*: some of these are in,
+//! others are out, and all other sides follow from dependences. Then some of the others need no node of their
+//! own. Let A be an instruction that is not named. (Or several that already share a node, none of which is
+//! named.)
 //!
-//! - Let all dependences of A be on a node P that is not named. Suppose that the values that end at A, at the latest, weigh as
-//!   much as those that A defines. Then A is done as soon as P is: for any downset with P and without A, the one
-//!   with A has no more pressure.
-//! - Mirrored: let all that depend on A be in a node B that is not named. Suppose that the values that A defines weigh as much
-//!   as those that can end at A. Then A is done no sooner than B: for any downset with A and without B, the one without A has no more
-//!   pressure.
+//! - Let all dependences of A be on a node P that is not named. Suppose that the values that end at A, at the
+//!   latest, weigh as much as those that A defines. Then A is done as soon as P is: for any downset with P
+//!   and without A, the one with A has no more pressure.
+//! - Mirrored: let all that depend on A be in a node B that is not named. Suppose that the values that A
+//!   defines weigh as much as those that can end at A. Then A is done no sooner than B: for any downset with
+//!   A and without B, the one without A has no more pressure.
 //!
-//! So A shares the node of P or B. *Proof.* Take any least downset within the sides. In the first case, let it have P but not A. A is
-//! not out: the path from the named instruction that is out to A would pass through P, so P would be out. So the downset with A is within
-//! the sides, and as low. The second case is the same, with in for out. The pressure of downsets that do not divide a node
-//! is submodular again, and its values start and end at nodes. So the argument can be repeated. ∎
+//! So A shares the node of P or B. *Proof.* Take any least downset within the sides. In the first case, let
+//! it have P but not A. A is not out: the path from the named instruction that is out to A would pass through
+//! P, so P would be out. So the downset with A is within the sides, and as low. The second case is the same,
+//! with in for out. The pressure of downsets that do not divide a node is submodular again, and its values
+//! start and end at nodes. So the argument can be repeated. ∎
 //!
-//! Expressions that are computed from one value, and constants and loads with one user, disappear into their neighbours. Nodes of
-//! named instructions stay as they are.
+//! Expressions that are computed from one value, and constants and loads with one user, disappear into their
+//! neighbours. Nodes of named instructions stay as they are.
 
 use super::last_uses::Ties;
 use crate::bits::BitSet;
@@ -32,7 +34,8 @@ const STEPS_PER_MEMBER: u64 = 4;
 /// The steps between two looks at the effort.
 const STEPS_PER_LOOK: u64 = 256;
 
-/// Let instructions share nodes, as far as the effort allows. `nodes` has a node of its own for each of the `kept` instructions.
+/// Let instructions share nodes, as far as the effort allows. `nodes` has a node of its own for each of the
+/// `kept` instructions.
 pub(crate) fn contract(
     region: &Region,
     class: ClassId,
@@ -190,9 +193,9 @@ impl<'a> Contraction<'a> {
         weight
     }
 
-    /// Return the weight of the values from elsewhere that end at a node. On the side before, these are the values that end there
-    /// in any order, once the neighbour is done. On the side after, these are the values that can end there while the
-    /// neighbour is ahead.
+    /// Return the weight of the values from elsewhere that end at a node. On the side before, these are the
+    /// values that end there in any order, once the neighbour is done. On the side after, these are the
+    /// values that can end there while the neighbour is ahead.
     fn ending(&mut self, own: usize, other: usize, side: Neighbour) -> u32 {
         let region = self.region;
         let mut weight = 0;
@@ -241,7 +244,8 @@ mod tests {
     use crate::analysis::flow::{DownsetMin, Minimum, Side};
     use crate::generate::Random;
 
-    /// The least pressure, over all downsets within the sides of named instructions, is the same as with a node for each instruction.
+    /// The least pressure, over all downsets within the sides of named instructions, is the same as with a
+    /// node for each instruction.
     #[test]
     fn shared_nodes_change_no_answer() {
         let mut random = Random::new(7);

@@ -140,8 +140,8 @@ impl NetworkBuilder {
     }
 }
 
-/// The directions of connections, those that leave the same node in a row. There is a list for each attribute, since the
-/// search reads only some of them.
+/// The directions of connections, those that leave the same node in a row. There is a list for each
+/// attribute, since the search reads only some of them.
 #[derive(Clone, Debug)]
 struct Arcs {
     heads: Vec<u32>,
@@ -179,8 +179,8 @@ struct Network {
     reached: Vec<bool>,
     /// The distances before the search: 0 for sinks, and [`UNREACHED`].
     nearest: Vec<u32>,
-    /// The nodes that a search has reached, in their order. There is one place more than nodes, since a search writes a
-    /// node before it knows whether it is new.
+    /// The nodes that a search has reached, in their order. There is one place more than nodes, since a
+    /// search writes a node before it knows whether it is new.
     queue: Vec<u32>,
     /// Sinks with a neighbour that is no sink.
     sinks: Vec<u32>,
@@ -421,8 +421,9 @@ impl<'a> DownsetMin<'a> {
         Self::of(region, nodes, builder, constant)
     }
 
-    /// Prepare the network for the pressure of one class and for questions about some instructions. The sides of all others must follow from
-    /// the dependences on these. The more effort, the smaller the network: see [`contraction`](super::contraction).
+    /// Prepare the network for the pressure of one class and for questions about some instructions. The sides
+    /// of all others must follow from the dependences on these. The more effort, the smaller the network: see
+    /// [`contraction`](super::contraction).
     pub(crate) fn about(
         region: &'a Region,
         class: ClassId,
@@ -484,8 +485,8 @@ impl<'a> DownsetMin<'a> {
         kept.flow = self.last_flow;
     }
 
-    /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept, in an equal network. Its flow is
-    /// feasible for the new query as well, so the work starts from there.
+    /// As [`DownsetMin::min`], if more instructions have a side than in the query that was kept, in an equal
+    /// network. Its flow is feasible for the new query as well, so the work starts from there.
     pub(crate) fn min_beyond(
         &mut self,
         kept: &Kept,
@@ -560,7 +561,8 @@ impl<'a> DownsetMin<'a> {
         }
     }
 
-    /// Find the instructions where the flow of the last query starts and ends. With only these on their sides, it is still a flow.
+    /// Find the instructions where the flow of the last query starts and ends. With only these on their
+    /// sides, it is still a flow.
     pub(crate) fn ends(&self, starts: &mut BitSet, ends: &mut BitSet) {
         starts.clear();
         ends.clear();
@@ -638,7 +640,8 @@ impl Nodes {
         }
     }
 
-    /// Connect the nodes by dependences and by the values of a class, with the weight of each. Values with several uses get nodes, too.
+    /// Connect the nodes by dependences and by the values of a class, with the weight of each. Values with
+    /// several uses get nodes, too.
     fn connect(
         &mut self,
         region: &Region,

@@ -167,8 +167,8 @@ pub fn lower_bound_within(problem: &Problem, work: u64) -> LengthBound {
     }
 }
 
-/// Return the best of [all bounds](lower_bound_within). `quick` is the [quick bound](quick_bound), and `length` that of a schedule. As soon as a bound
-/// reaches it, no other is better.
+/// Return the best of [all bounds](lower_bound_within). `quick` is the [quick bound](quick_bound), and
+/// `length` that of a schedule. As soon as a bound reaches it, no other is better.
 pub(crate) fn bound_up_to(problem: &Problem, work: u64, quick: u32, length: u32) -> u32 {
     let times = Times::on(problem);
     let units = binding_units(problem);
@@ -187,7 +187,8 @@ pub(crate) fn bound_up_to(problem: &Problem, work: u64, quick: u32, length: u32)
     best.max(whole_region(problem, &units, &mut solver, &earliest, &tail))
 }
 
-/// Return the bound of Rim-Jain, of the longest path and of the resources: much faster than all bounds, and never above the best of them.
+/// Return the bound of Rim-Jain, of the longest path and of the resources: much faster than all bounds, and
+/// never above the best of them.
 pub(crate) fn quick_bound(problem: &Problem) -> u32 {
     let times = Times::on(problem);
     let units = binding_units(problem);
@@ -465,7 +466,8 @@ impl Frontier {
         self.reach(place, distance);
     }
 
-    /// Reach a place before the last one that was taken out. Whether it is new is hard to predict, so there is no branch.
+    /// Reach a place before the last one that was taken out. Whether it is new is hard to predict, so there
+    /// is no branch.
     #[inline]
     fn reach(&mut self, place: u32, distance: u32) {
         let place = place as usize;
@@ -526,9 +528,10 @@ impl RimJain {
 
     /// Drop the jobs that cannot take part in a proof that the largest sum of slot and key is above `known`.
     ///
-    /// Such a proof consists of jobs with releases of at least `t` and keys of at least `q`. If there are `m` of them, the
-    /// sum is `t + q + (m - 1) / capacity`. A job of the proof has `t + q` or more as the sum of its release and its key. So this sum
-    /// is above `known - (m - 1) / capacity`, and `m` is at most the number of all jobs.
+    /// Such a proof consists of jobs with releases of at least `t` and keys of at least `q`. If there are `m`
+    /// of them, the sum is `t + q + (m - 1) / capacity`. A job of the proof has `t + q` or more as the sum of
+    /// its release and its key. So this sum is above `known - (m - 1) / capacity`, and `m` is at most the
+    /// number of all jobs.
     fn keep_jobs_to_exceed(&mut self, known: u32, capacity: u32) {
         loop {
             let before = self.jobs.len();

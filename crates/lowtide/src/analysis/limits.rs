@@ -53,7 +53,8 @@ mod tests {
     use crate::index::ClassId;
     use crate::region::{InstrSpec, RegionBuilder};
 
-    /// Two values of 3 registers each in the first class, one of 1 in the second, and 5 registers that pass through the first.
+    /// Two values of 3 registers each in the first class, one of 1 in the second, and 5 registers that pass
+    /// through the first.
     fn region() -> Region {
         let mut builder = RegionBuilder::new("limits");
         let classes = [builder.class("vgpr"), builder.class("sgpr"), builder.class("agpr")];

@@ -275,8 +275,8 @@ impl<'a> OrderPressure<'a> {
         best
     }
 
-    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`, and lower the limits
-    /// of all moments accordingly.
+    /// Rearrange the order so that it passes through the downsets `smaller` and `larger`, and lower the
+    /// limits of all moments accordingly.
     pub(super) fn pass_through(&mut self, smaller: &BitSet, larger: &BitSet) {
         let order = &mut self.order;
         // The ends of the order that stay as they are.

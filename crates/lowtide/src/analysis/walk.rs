@@ -177,15 +177,15 @@ pub struct LiveGraph {
     pub(crate) live: i64,
 }
 
-/// A value at some moment of a walk. All that a step needs is in one place, since the values of an instruction
-/// are all over memory.
+/// A value at some moment of a walk. All that a step needs is in one place, since the values of an
+/// instruction are all over memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveValue {
     pub(crate) weight: i64,
     /// Openers passed so far.
     pub(crate) opened: u32,
-    /// The closers still to pass, and the sum of their numbers, modulo 2^32. With one closer left, the sum is its
-    /// number.
+    /// The closers still to pass, and the sum of their numbers, modulo 2^32. With one closer left, the sum is
+    /// its number.
     pub(crate) left: u32,
     pub(crate) closer_sum: u32,
     /// Its range of [`LiveGraph::rivals`].
@@ -274,8 +274,8 @@ impl LiveGraph {
         LiveGraph { count, packing: packing.clone(), next, opens, closes, rivals, values, instrs, live }
     }
 
-    /// Leave out the dependences that follow from others. Instructions become ready at the same moments, in the same
-    /// order. `closure` is that of the region, and `direction` that of the graph.
+    /// Leave out the dependences that follow from others. Instructions become ready at the same moments, in
+    /// the same order. `closure` is that of the region, and `direction` that of the graph.
     pub(crate) fn without_redundant(mut self, closure: &Closure, direction: Direction) -> Self {
         let mut next = Rows::with_capacity(self.count, self.next.items().len());
         let mut later = BitSet::new(self.count);

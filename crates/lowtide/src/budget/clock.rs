@@ -61,9 +61,9 @@ pub(crate) fn until(end: u32, instrs: usize) -> Budget {
     Budget { time_per_instr: Some(TICK * end / instrs as u32), ..Budget::UNLIMITED }
 }
 
-/// Run a search again and again, each time until a later look, up to look `last`. Stop when its time suffices.
-/// Assert that each run ends at most `late` looks after its time is over. Return the number of runs whose time
-/// was over.
+/// Run a search again and again, each time until a later look, up to look `last`. Stop when its time
+/// suffices. Assert that each run ends at most `late` looks after its time is over. Return the number of runs
+/// whose time was over.
 ///
 /// `search` starts its effort at the first look, and asserts that its result is valid.
 pub(crate) fn end_in_time(last: u32, late: u32, instrs: usize, mut search: impl FnMut(Budget)) -> u32 {

@@ -1,7 +1,7 @@
 //! A switch that ends searches from outside, whatever their budget.
 //!
-//! The switch belongs to a thread, and [`threads::same_clock`](crate::threads::same_clock) passes it on. So no search has to carry it, and
-//! it is no part of a budget, which is part of the cache keys of a session.
+//! The switch belongs to a thread, and [`threads::same_clock`](crate::threads::same_clock) passes it on. So
+//! no search has to carry it, and it is no part of a budget, which is part of the cache keys of a session.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ thread_local! {
     static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// A switch for another thread, or for a signal: it ends the searches of a call as if their budgets were spent. The call then returns the best
-/// schedules found so far.
+/// A switch for another thread, or for a signal: it ends the searches of a call as if their budgets were
+/// spent. The call then returns the best schedules found so far.
 ///
-/// A session keeps the answers of searches that were ended, like all others: drop the session after a stop. Its store gets none of them.
+/// A session keeps the answers of searches that were ended, like all others: drop the session after a stop.
+/// Its store gets none of them.
 ///
 /// ```
 /// use lowtide::budget::Stop;
@@ -101,8 +102,8 @@ mod tests {
         assert!(panicked.is_err() && !Effort::UNBOUNDED.is_spent());
     }
 
-    /// Without a budget, these searches take minutes or more. The schedules of a stopped call are legal, since the
-    /// library checks every schedule.
+    /// Without a budget, these searches take minutes or more. The schedules of a stopped call are legal,
+    /// since the library checks every schedule.
     #[test]
     fn a_search_without_limits_ends_soon_after_the_switch() {
         let target = Target::builtin("gfx906").expect("a built-in target");

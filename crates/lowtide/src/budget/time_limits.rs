@@ -134,13 +134,13 @@ fn the_exact_search_expands_few_states_between_looks() {
     }
 }
 
-/// Steps that all take about the same time, in parts of the exact search that look at the clock themselves. The
-/// most depends on the size of the region.
+/// Steps that all take about the same time, in parts of the exact search that look at the clock themselves.
+/// The most depends on the size of the region.
 #[test]
 fn parts_of_the_exact_search_take_few_steps_between_looks() {
     let regions = hard();
-    // The most that a cut, a comparison of two instructions, a forced order, a skeleton and a valley may take for each
-    // instruction.
+    // The most that a cut, a comparison of two instructions, a forced order, a skeleton and a valley may take
+    // for each instruction.
     let allowed = [4, 32, 4, 6, 4];
     let mut all = [0; 5];
     for region in &regions {

@@ -1,8 +1,9 @@
 //! Chains of values that prove a cut: a maximum flow over the region itself, taken apart into paths.
 //!
-//! The network is that of [`flow`](crate::analysis::flow) without its short cuts, so that each step of a path is a definition, a use or a
-//! dependence of the region. Nodes are instructions and values. Flow passes from an instruction to the values that it defines, up to their weight,
-//! from a value to its uses, and from an instruction to those that it depends on.
+//! The network is that of [`flow`](crate::analysis::flow) without its short cuts, so that each step of a path
+//! is a definition, a use or a dependence of the region. Nodes are instructions and values. Flow passes from
+//! an instruction to the values that it defines, up to their weight, from a value to its uses, and from an
+//! instruction to those that it depends on.
 
 use super::{Chain, Point};
 use crate::index::{ClassId, InstrId, ValueId};
@@ -69,7 +70,8 @@ impl Network {
     }
 }
 
-/// Return chains whose amounts, with the weight that passes through, are over the limit. None if the cut is not.
+/// Return chains whose amounts, with the weight that passes through, are over the limit. None if the cut is
+/// not.
 pub(super) fn chains(region: &Region, class: ClassId, at: &Point, limit: u32) -> Option<Vec<Chain>> {
     let (done, ahead) = sides(region, at);
     let count = region.len() as u32;

@@ -1,8 +1,9 @@
 //! Lower bounds on the length as a few steps that a verifier can replay.
 //!
-//! The bounds of `analysis::length_bound` place all jobs. For a proof, one *crowd* is enough: the jobs that run from some cycle on and keep
-//! some distance to what is bounded. A crowd is named by these two numbers, and the verifier counts its members. Raised heads and tails
-//! are written only if a crowd needs them: the demand goes from the last crowd backwards.
+//! The bounds of `analysis::length_bound` place all jobs. For a proof, one *crowd* is enough: the jobs that
+//! run from some cycle on and keep some distance to what is bounded. A crowd is named by these two numbers,
+//! and the verifier counts its members. Raised heads and tails are written only if a crowd needs them: the
+//! demand goes from the last crowd backwards.
 
 use super::length_search;
 use crate::analysis::length_bound::{LengthBound, binding_units};
@@ -39,7 +40,8 @@ pub struct LengthProof {
 pub enum By {
     /// A crowd of the whole region.
     Crowd(Crowd),
-    /// A search, which lists for each state but the first the state before it and the instruction that leads to it.
+    /// A search, which lists for each state but the first the state before it and the instruction that leads
+    /// to it.
     Search(Direction, Vec<(u32, InstrId)>),
 }
 
@@ -111,7 +113,8 @@ fn by_crowd(
     Some(LengthProof { heads, tails, by: By::Crowd(Crowd { from, gap, unit }) })
 }
 
-/// Return a proof by search that no schedule within the limits has fewer than `length` cycles, if it needs at most `most` states.
+/// Return a proof by search that no schedule within the limits has fewer than `length` cycles, if it needs at
+/// most `most` states.
 pub(super) fn by_search(
     problem: &Problem,
     length: u32,
@@ -160,8 +163,9 @@ fn add_jobs(
     jobs.extend(jobs_of(problem, instr, unit).map(|k| (release + sign * k, distance - sign * k)));
 }
 
-/// Place jobs (release, distance) by falling distance, each in the first slot with room. At the first one whose slot and distance sum up to
-/// `wanted`, return the first slot of the full ones before it, and its distance.
+/// Place jobs (release, distance) by falling distance, each in the first slot with room. At the first one
+/// whose slot and distance sum up to `wanted`, return the first slot of the full ones before it, and its
+/// distance.
 fn crowd(jobs: &mut [(i64, i64)], capacity: u32, wanted: i64) -> Option<(i64, i64)> {
     let first = jobs.iter().map(|job| job.0).min()?;
     let last = jobs.iter().map(|job| job.0).max()?;

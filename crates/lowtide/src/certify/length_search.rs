@@ -1,8 +1,8 @@
 //! All states that a schedule shorter than wanted could reach, within limits on registers.
 //!
-//! A state is a set of issued instructions, the next slot, and for each other instruction the first cycle in which it can issue. A state
-//! fails if crowds of the remaining instructions leave no room. A state *covers* another one with the same set if nothing in it is later.
-//! Units are left out, which is a relaxation.
+//! A state is a set of issued instructions, the next slot, and for each other instruction the first cycle in
+//! which it can issue. A state fails if crowds of the remaining instructions leave no room. A state *covers*
+//! another one with the same set if nothing in it is later. Units are left out, which is a relaxation.
 
 use std::cmp::Reverse;
 
@@ -20,8 +20,8 @@ const FIRST_STATES: usize = 300;
 /// The most work of an attempt, for each of its states: instructions that are put into cycles.
 const WORK_OF_A_STATE: usize = 600;
 
-/// Return the states of a proof that no schedule within the limits has at most `length` cycles, and the end from which they grow. None if there is such a schedule, or if a proof has too
-/// many states.
+/// Return the states of a proof that no schedule within the limits has at most `length` cycles, and the end
+/// from which they grow. None if there is such a schedule, or if a proof has too many states.
 pub(super) fn refute(
     problem: &Problem,
     sides: [&Side; 2],
@@ -99,7 +99,8 @@ impl<'a> Machine<'a> {
         Machine { own, other, width, most, tails: other.raised, order, topological }
     }
 
-    /// Pass times on to all that comes later, from an instruction that has issued or is not earlier than `time`.
+    /// Pass times on to all that comes later, from an instruction that has issued or is not earlier than
+    /// `time`.
     fn pass_on(&self, times: &mut [u32], from: u32, time: u32) {
         for (later, cycles) in self.other.before.row(from as usize) {
             let own = &mut times[later.index()];

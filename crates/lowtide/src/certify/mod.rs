@@ -1,12 +1,13 @@
-//! Certificates: proofs that no order of a region keeps its registers within limits, for a verifier that shares no code with the
-//! searches.
+//! Certificates: proofs that no order of a region keeps its registers within limits, for a verifier that
+//! shares no code with the searches.
 //!
-//! `docs/certificates.md` defines both forms and proves the theorems behind them. A [`Proof::Cut`] shows that one moment of every order
-//! needs too many registers. A [`Proof::Search`] lists the states that an order within the limits could reach, without free moves, and none
-//! of them is the end.
+//! `docs/certificates.md` defines both forms and proves the theorems behind them. A [`Proof::Cut`] shows that
+//! one moment of every order needs too many registers. A [`Proof::Search`] lists the states that an order
+//! within the limits could reach, without free moves, and none of them is the end.
 //!
-//! The searches of this crate know more rules, and are faster for it. What they have proven is proven again here by the two simplest ones:
-//! those that a reader can check in an afternoon. A few claims need too many states, and have no certificate.
+//! The searches of this crate know more rules, and are faster for it. What they have proven is proven again
+//! here by the two simplest ones: those that a reader can check in an afternoon. A few claims need too many
+//! states, and have no certificate.
 
 mod cut;
 mod length;
@@ -32,7 +33,8 @@ use crate::proof::{Bounds, Moment, Reason};
 use crate::region::{Kernel, Region};
 use crate::target::{PeakRange, Registers, Target, most_that};
 
-/// The most states of a search proof of registers, and of waves: those that few states do not prove would take far more.
+/// The most states of a search proof of registers, and of waves: those that few states do not prove would
+/// take far more.
 const MOST_STATES: usize = 300_000;
 const MOST_WAVE_STATES: usize = 20_000;
 
@@ -52,7 +54,8 @@ pub enum Proof {
         class: ClassId,
         /// The moment.
         at: Point,
-        /// Chains of values, each with an amount: in every state of the moment, one value of each chain is live.
+        /// Chains of values, each with an amount: in every state of the moment, one value of each chain is
+        /// live.
         chains: Vec<Chain>,
     },
     /// All states that an order within the limits could reach, and none is the end.
@@ -61,7 +64,8 @@ pub enum Proof {
         class: Option<ClassId>,
         /// The end from which states grow.
         from: Direction,
-        /// For each state but the first: the state before it, and the instruction that leads to it before free moves.
+        /// For each state but the first: the state before it, and the instruction that leads to it before
+        /// free moves.
         states: Vec<(u32, InstrId)>,
     },
     /// Two proofs about waves: of orders with few registers of a class, and of those with more.
@@ -95,7 +99,8 @@ pub enum Point {
 pub struct Chain {
     /// The weight that the chain takes from each of its values.
     pub amount: u32,
-    /// The values. With each, a use, and then instructions that each depend on the next one, up to the one that defines the next value.
+    /// The values. With each, a use, and then instructions that each depend on the next one, up to the one
+    /// that defines the next value.
     pub steps: Vec<(ValueId, Vec<InstrId>)>,
 }
 
@@ -115,7 +120,8 @@ pub enum Claim {
     Waves {
         /// The waves.
         most: u32,
-        /// The position of a region that allows no more. None if a register file or the launch allows no more.
+        /// The position of a region that allows no more. None if a register file or the launch allows no
+        /// more.
         region: Option<usize>,
     },
     /// Every schedule of a region within limits has at least this length.
@@ -129,22 +135,26 @@ pub enum Claim {
     },
 }
 
-/// Return the limits that no order keeps, if a peak is the least in its class. None for a peak of 0: there is nothing to prove.
+/// Return the limits that no order keeps, if a peak is the least in its class. None for a peak of 0: there is
+/// nothing to prove.
 pub fn register_limits(region: &Region, class: ClassId, least: u32) -> Option<Vec<Option<u32>>> {
     let mut limits = vec![None; region.classes().len()];
     limits[class.index()] = Some(least.checked_sub(1)?);
     Some(limits)
 }
 
-/// Return a proof that no order has a lower peak in a class, if the bounds meet the peak and a proof is found.
+/// Return a proof that no order has a lower peak in a class, if the bounds meet the peak and a proof is
+/// found.
 ///
-/// The proof depends on the question (see [`Graph::orders`]) and on the reason of the bound, and on nothing else.
+/// The proof depends on the question (see [`Graph::orders`]) and on the reason of the bound, and on nothing
+/// else.
 pub fn registers(region: &Region, class: ClassId, least: u32, bounds: &Bounds) -> Option<Proof> {
     bounds.peaks.get(class.index()).filter(|bound| **bound == least)?;
     refute(region, &register_limits(region, class, least)?, bounds, MOST_STATES)
 }
 
-/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is found.
+/// Return the claim that no orders of a kernel allow more waves, if that is proven and a certificate is
+/// found.
 pub fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> Option<(Claim, Option<Proof>)> {
     let most = outcome.occupancy;
     if outcome.occupancy_bound > most || outcome.is_filtered {
@@ -184,7 +194,8 @@ fn refute_waves(region: &Region, target: &Target, waves: u32, bounds: &Bounds) -
     if let Some(proof) = refute(region, &limits, bounds, MOST_WAVE_STATES) {
         return Some(proof);
     }
-    // Each class alone fits. Together they may not: in a file that they share, or with lanes that hold spilled registers.
+    // Each class alone fits. Together they may not: in a file that they share, or with lanes that hold
+    // spilled registers.
     let shared = registers.files().iter().filter(|bound| bound.classes.len() > 1);
     let shared = shared.flat_map(|bound| bound.classes.iter().map(|(id, _)| *id));
     let classes: Vec<ClassId> = shared.chain(registers.lanes().iter().map(|lanes| lanes.from)).collect();
@@ -293,7 +304,8 @@ pub fn length_limits(problem: &Problem, waves: u32, outcome: &Outcome) -> Vec<Op
     limits
 }
 
-/// Return a proof that no schedule has a lower length, if one is found, and whether it is only about schedules within limits.
+/// Return a proof that no schedule has a lower length, if one is found, and whether it is only about
+/// schedules within limits.
 ///
 /// The proof depends on the question (see [`Graph::length`]), and on nothing else.
 pub fn length(problem: &Problem, least: u32, limits: &[Option<u32>]) -> Option<(LengthProof, bool)> {

@@ -1,12 +1,14 @@
 //! What a proof is about, as a number. Regions whose questions are equal share one proof.
 //!
-//! Proofs name instructions, registers and lanes by number, so these belong to a question. Names and opcodes do not. Weight that only passes
-//! through a region is part of every state: a proof depends on what limits leave beyond it.
+//! Proofs name instructions, registers and lanes by number, so these belong to a question. Names and opcodes
+//! do not. Weight that only passes through a region is part of every state: a proof depends on what limits
+//! leave beyond it.
 
 use crate::analysis::fingerprint::Words;
 use crate::region::{Operand, Region};
 
-/// A hash of all that a proof depends on. Different questions have different hashes with high probability (128 bits).
+/// A hash of all that a proof depends on. Different questions have different hashes with high probability
+/// (128 bits).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Question(u128);
 

@@ -1,6 +1,7 @@
 //! All states that an order within limits could reach.
 //!
-//! Depth-first over states without free moves, from both ends in turn: some regions are narrow at one end only.
+//! Depth-first over states without free moves, from both ends in turn: some regions are narrow at one end
+//! only.
 
 use rustc_hash::FxHashSet;
 
@@ -13,7 +14,8 @@ use crate::region::Region;
 /// States of the first attempt. Each further one has eight times as many.
 const FIRST_STATES: usize = 2_000;
 
-/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has more than `most_states` states.
+/// Return a proof that no order is within the limits. None if there is such an order, or if a proof has more
+/// than `most_states` states.
 ///
 /// One class alone has more free moves, and so fewer states, but may not be enough.
 pub(super) fn refute(region: &Region, limits: &[Option<u32>], most_states: usize) -> Option<Proof> {

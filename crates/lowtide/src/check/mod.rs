@@ -42,9 +42,9 @@
 //! The peaks *between* determine the occupancy. Classes that share a register file lie in it one after the
 //! other, in the order of the file. Each takes its peak, but at most the addressable registers. A class after
 //! another one that is used starts at a multiple of the other's alignment. A wave gets whole granules, and at
-//! least one. Registers beyond the addressable ones are spilled. Where the target spills a class into lanes of
-//! another one, each started register of that class with its lanes counts as one more in its peak. Every class
-//! that the target does not name has a copy of the file for `*` to itself.
+//! least one. Registers beyond the addressable ones are spilled. Where the target spills a class into lanes
+//! of another one, each started register of that class with its lanes counts as one more in its peak. Every
+//! class that the target does not name has a copy of the file for `*` to itself.
 //!
 //! The checker takes O(n log n + operands + dependences).
 

@@ -21,10 +21,10 @@
 //!    group explores, the ant draws one with a probability in proportion to the score, by its random number
 //!    of the step.
 //!
-//! The ants of a group take their steps together. With [`Lists::Whole`](super::Lists) an ant looks at its whole list, so the
-//! other ants make no difference. Otherwise it looks at the beginning of its list, as far as
-//! [`Lists::reach`](super::Lists) says for the lists of all living ants of the group. Only if the ant would die
-//! there, it looks at the whole list.
+//! The ants of a group take their steps together. With [`Lists::Whole`](super::Lists) an ant looks at its
+//! whole list, so the other ants make no difference. Otherwise it looks at the beginning of its list, as far
+//! as [`Lists::reach`](super::Lists) says for the lists of all living ants of the group. Only if the ant
+//! would die there, it looks at the whole list.
 //!
 //! In pass 1, time does not count: every instruction of the list is available. A step is an instruction, not
 //! a cycle as in paper 4. Stalls take no steps, so all ants of a group are always at the same step.

@@ -79,8 +79,8 @@ pub struct Parameters {
 /// The orders that the passes of a colony start from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Start {
-    /// Pass 1: the best of the source, production and `few-registers` orders. Pass 2: the shortest of these, of
-    /// pass 1 and of the guarded lists.
+    /// Pass 1: the best of the source, production and `few-registers` orders. Pass 2: the shortest of these,
+    /// of pass 1 and of the guarded lists.
     Best,
     /// Pass 1: the recorded production order, or the source order without a record. Pass 2: the order of pass
     /// 1, with stalls (paper 4, Section IV-C).

@@ -101,8 +101,8 @@ impl Plain<'_> {
         (u64::from(ONE) + path + (most_opened - opened(instr)) * for_relief / range + closes) as u32
     }
 
-    /// Return the order of an ant, and its slots. `None` if it dies. `reach` has the number of instructions to
-    /// look at in each step; `lengths` takes the length of the list in each step.
+    /// Return the order of an ant, and its slots. `None` if it dies. `reach` has the number of instructions
+    /// to look at in each step; `lengths` takes the length of the list in each step.
     pub(super) fn walk(
         &self,
         rules: &Rules,

@@ -97,7 +97,8 @@ fn ants_do_what_the_definition_says() {
     assert!(walks > 1000 && died > 50 && early > 150 && stalled > 50, "{walks} {died} {early} {stalled}");
 }
 
-/// Ants of a group that depend on each other: each looks as far as the lists of all allow, and then does what the definition says.
+/// Ants of a group that depend on each other: each looks as far as the lists of all allow, and then does what
+/// the definition says.
 #[test]
 fn groups_with_limited_lists_do_what_the_definition_says() {
     let mut random = Random::new(5);
@@ -138,7 +139,8 @@ fn groups_with_limited_lists_do_what_the_definition_says() {
                 guard: known.clone(),
                 pheromones: pheromones.table(),
             };
-            // The lists of each ant up to each step depend on those of the others, so the plain ants go step by step, too.
+            // The lists of each ant up to each step depend on those of the others, so the plain ants go step
+            // by step, too.
             let mut reaches: Vec<usize> = Vec::new();
             let mut found = Vec::new();
             for step in 0..case.region.len() {

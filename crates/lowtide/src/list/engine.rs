@@ -51,7 +51,8 @@ pub trait Policy {
         false
     }
 
-    /// Return whether it asks for the pressure ([`State::pressure`], [`State::delta`]), which is not kept otherwise.
+    /// Return whether it asks for the pressure ([`State::pressure`], [`State::delta`]), which is not kept
+    /// otherwise.
     fn reads_pressure(&self) -> bool {
         true
     }

@@ -5,15 +5,15 @@
 //! this is only a heuristic. All variants schedule bottom-up and take the ready instruction with the
 //! *smallest* SU-number, which therefore comes last:
 //! - **Algorithm 1** (`sethi-ullman`): just that.
-//! - **Algorithm 2** (`su-rp`): an instruction that does not raise the pressure when it becomes ready is taken at
-//!   once (RP-reduction).
+//! - **Algorithm 2** (`su-rp`): an instruction that does not raise the pressure when it becomes ready is
+//!   taken at once (RP-reduction).
 //! - **MaxRP adjustment** (`su-rp-adjust`, Table III): `MaxRP` of a node is divided by the number of its
 //!   uses, since each user pays only a part of it.
 //! - **Algorithm 3** (`su-cluster`): instructions that share an operand with the best one are a cluster. If
 //!   all of them are ready, they are taken together. If not, an instruction that keeps the cluster from
 //!   becoming ready is taken. This is the text of Section IV-B ("common source operands with the top node").
-//!   The listing of Algorithm 3 says "with the cluster", which also takes in instructions that share an operand
-//!   with any instruction of the cluster: `su-cluster-whole`.
+//!   The listing of Algorithm 3 says "with the cluster", which also takes in instructions that share an
+//!   operand with any instruction of the cluster: `su-cluster-whole`.
 //! - Clusters and adjustment together (`su-cluster-adjust`, Table V).
 //!
 //! Sizes are those of the target's first register class. Live-in operands have no node in the graph and form

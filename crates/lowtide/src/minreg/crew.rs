@@ -1,7 +1,8 @@
 //! Threads that wait for short jobs.
 //!
-//! A round of the search takes about a millisecond, and a cut a tenth of that, so starting threads for each of them would cost too
-//! much. A crew keeps its threads until the last job. Idle threads spin for a moment before they sleep.
+//! A round of the search takes about a millisecond, and a cut a tenth of that, so starting threads for each
+//! of them would cost too much. A crew keeps its threads until the last job. Idle threads spin for a moment
+//! before they sleep.
 
 use std::any::Any;
 use std::ops::Range;

@@ -48,11 +48,12 @@ pub struct Answer {
 /// The part of a turn for each step of the bound.
 const STEP_OF_BOUND: u64 = 16;
 
-/// Of so many threads, one raises the bound in the meantime. It has a third of the steps, and can use few threads.
+/// Of so many threads, one raises the bound in the meantime. It has a third of the steps, and can use few
+/// threads.
 const THREADS_PER_CLIMBER: usize = 4;
 
-/// The smallest gap between peak and bound for windows, and the part of the bound from which on a gap is wide.
-/// With a wide gap, windows come before everything else.
+/// The smallest gap between peak and bound for windows, and the part of the bound from which on a gap is
+/// wide. With a wide gap, windows come before everything else.
 const LEAST_GAP: u32 = 3;
 const WIDE_GAP: u32 = 5;
 
@@ -63,8 +64,8 @@ const SHARE_OF_WINDOWS: u32 = 32;
 /// The part of the effort for an order through valleys, after the first open turn.
 const SHARE_OF_VALLEYS: u32 = 4;
 
-/// After each open turn, skeletons have this part of its steps for each instruction, and so many steps for each pair of instructions:
-/// the larger a region, the less do other searches achieve.
+/// After each open turn, skeletons have this part of its steps for each instruction, and so many steps for
+/// each pair of instructions: the larger a region, the less do other searches achieve.
 const TURN_PER_SKELETON: u64 = 16;
 const STEPS_FOR_SKELETONS: u64 = 4;
 
@@ -208,8 +209,8 @@ pub(crate) fn minimise_within(
     answer
 }
 
-/// Raise the bound by skeletons, in a number of steps, and lower the peak where they lead to a better order. Each new order has a
-/// number of steps again.
+/// Raise the bound by skeletons, in a number of steps, and lower the peak where they lead to a better order.
+/// Each new order has a number of steps again.
 fn climb_by_skeletons(
     solver: &mut Solver,
     class: ClassId,

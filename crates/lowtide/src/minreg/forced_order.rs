@@ -1,13 +1,13 @@
 //! Forced orders: dependences between pairs that follow from the limits.
 //!
-//! Every order passes a moment just before each instruction x. Then all ancestors of x are done, and no descendant
-//! is. Suppose that an independent instruction y were also done at that moment. If every downset that is possible
-//! then exceeds a limit, y must come after x. This is a new dependence, which all orders within the limits
-//! respect, and it makes the next cuts tighter. (The cuts use the graph without the new dependences; only the sets
-//! of instructions done and ahead use them.)
+//! Every order passes a moment just before each instruction x. Then all ancestors of x are done, and no
+//! descendant is. Suppose that an independent instruction y were also done at that moment. If every downset
+//! that is possible then exceeds a limit, y must come after x. This is a new dependence, which all orders
+//! within the limits respect, and it makes the next cuts tighter. (The cuts use the graph without the new
+//! dependences; only the sets of instructions done and ahead use them.)
 //!
-//! One cut settles many y: all those that a minimiser within the limit contains. Downsets within the limit from
-//! earlier cuts ([`witnesses`](super::witnesses)) settle most pairs without a cut.
+//! One cut settles many y: all those that a minimiser within the limit contains. Downsets within the limit
+//! from earlier cuts ([`witnesses`](super::witnesses)) settle most pairs without a cut.
 //!
 //! The moments of a few instructions are examined at the same time, on all threads. Each starts from the same
 //! dependences, so the result is the same on any number of threads.
@@ -27,8 +27,8 @@ use crate::threads;
 const BATCH: usize = 16;
 
 /// Find dependences that follow from limits, within the effort. They are also added to `closure`. `known` are
-/// orders within the limits: a pair that is reversed in one of them is not examined. `None` if no order is within
-/// the limits.
+/// orders within the limits: a pair that is reversed in one of them is not examined. `None` if no order is
+/// within the limits.
 pub(crate) fn forced_order(
     region: &Region,
     closure: &mut Closure,
@@ -173,8 +173,9 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Return all instructions in another order: the middle one first, then those in the middle of both halves, and so on. If a pair
-/// with y is possible, so are those with the ancestors of y. If it is not, nor are those with its descendants.
+/// Return all instructions in another order: the middle one first, then those in the middle of both halves,
+/// and so on. If a pair with y is possible, so are those with the ancestors of y. If it is not, nor are those
+/// with its descendants.
 fn mixed(region: &Region) -> Vec<InstrId> {
     let size = region.len().next_power_of_two();
     let reversed = |number: usize| number.reverse_bits().unbounded_shr(usize::BITS - size.ilog2());
@@ -329,8 +330,8 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// Find out from witnesses and known orders which pairs are possible. Return whether the moment is possible at
-    /// all.
+    /// Find out from witnesses and known orders which pairs are possible. Return whether the moment is
+    /// possible at all.
     fn recall(&mut self, pairs: &Pairs, limited: &Limited, x: InstrId, effort: &mut Effort) -> bool {
         // In a known order, all that come before x are done just before it.
         self.possible.copy_from(pairs.seen.row(x));

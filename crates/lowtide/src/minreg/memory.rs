@@ -1,10 +1,10 @@
 //! Failed states: sets of 128-bit keys in limited memory.
 //!
-//! One search has a [`Memory`] of its own. Many searches that run in [`rounds`](super::rounds) share one. During
-//! a round they only read it, and each notes its new states apart ([`View`]). After the round, the new states
-//! of all searches go into the shared memory. Its tables split the keys, so that each thread fills another one.
-//! The result depends on the order of the searches only, not on threads. The searches also share the states that
-//! they work on ([`Taken`]).
+//! One search has a [`Memory`] of its own. Many searches that run in [`rounds`](super::rounds) share one.
+//! During a round they only read it, and each notes its new states apart ([`View`]). After the round, the new
+//! states of all searches go into the shared memory. Its tables split the keys, so that each thread fills
+//! another one. The result depends on the order of the searches only, not on threads. The searches also share
+//! the states that they work on ([`Taken`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -169,8 +169,8 @@ impl Failed for View<'_> {
     }
 }
 
-/// The states that searches work on, with the number of states below them that were expanded in the last round.
-/// Threads can add states at the same time. Their order makes no difference.
+/// The states that searches work on, with the number of states below them that were expanded in the last
+/// round. Threads can add states at the same time. Their order makes no difference.
 pub(crate) struct Taken {
     /// [`Taken::mark`] of a key, or 0 for a free place.
     keys: Vec<AtomicU64>,

@@ -1,35 +1,35 @@
 //! Many searches of one part that divide the work, for questions that one search leaves open.
 //!
-//! Half of the searches begin at either end of time. The searches of an end share a memory of failed states. Each
-//! search has a path of its own from the empty set, with all children beside the path that have not failed. So
-//! each search alone is right: the first answer of any of them is the answer. They only differ in the order in
-//! which they try children. Three rules divide the work:
+//! Half of the searches begin at either end of time. The searches of an end share a memory of failed states.
+//! Each search has a path of its own from the empty set, with all children beside the path that have not
+//! failed. So each search alone is right: the first answer of any of them is the answer. They only differ in
+//! the order in which they try children. Three rules divide the work:
 //!
-//! - A search tries no child that is *taken*: on the path of another search, for some time. Other children come
-//!   first. If all that are left are taken, the search is *blocked*.
-//! - A blocked search takes over an *offer*: a child beside the path of another search that is not known to fail
-//!   and not taken. It copies the path to the child. The offer nearest to the start is the first, since large
-//!   subtrees give work for a long time.
-//! - A search *rests* until there is an offer for it if another one does its work: if both are at the same state,
-//!   or if the other one has committed from a state on its path. At first, all but one rest.
+//! - A search tries no child that is *taken*: on the path of another search, for some time. Other children
+//!   come first. If all that are left are taken, the search is *blocked*.
+//! - A blocked search takes over an *offer*: a child beside the path of another search that is not known to
+//!   fail and not taken. It copies the path to the child. The offer nearest to the start is the first, since
+//!   large subtrees give work for a long time.
+//! - A search *rests* until there is an offer for it if another one does its work: if both are at the same
+//!   state, or if the other one has committed from a state on its path. At first, all but one rest.
 //!
-//! Cuts are sought below large subtrees, so the states that other searches expand below a state of the path count
-//! as well.
+//! Cuts are sought below large subtrees, so the states that other searches expand below a state of the path
+//! count as well.
 //!
-//! The searches advance in *rounds*, of the same number of steps for each. In a round, a search sees the failed and
-//! the taken states as they were at the start of the round, and its own new states. After the round, the new
-//! failed states of all searches are added, in the order of the searches. A search that stands at or below a state
-//! that has failed leaves it then. So the answer, the number of states and the memory do not depend on the number
-//! of threads, nor on their speed.
+//! The searches advance in *rounds*, of the same number of steps for each. In a round, a search sees the
+//! failed and the taken states as they were at the start of the round, and its own new states. After the
+//! round, the new failed states of all searches are added, in the order of the searches. A search that stands
+//! at or below a state that has failed leaves it then. So the answer, the number of states and the memory do
+//! not depend on the number of threads, nor on their speed.
 //!
 //! # The search ends
 //! Of all taken states, let S be one with the most instructions. States below S have more, so none of them is
-//! taken, and the search with S on its path is not blocked before S fails. A blocked search without an offer tries
-//! a taken child in the next round, so it waits for nobody.
+//! taken, and the search with S on its path is not blocked before S fails. A blocked search without an offer
+//! tries a taken child in the next round, so it waits for nobody.
 //!
-//! Short rounds cost time for waiting. Long rounds cost states that several searches expand, since none of them
-//! knows that the others do. More searches cost states, too, but less so in a long search. So their number
-//! grows with the turn.
+//! Short rounds cost time for waiting. Long rounds cost states that several searches expand, since none of
+//! them knows that the others do. More searches cost states, too, but less so in a long search. So their
+//! number grows with the turn.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -59,8 +59,8 @@ pub(super) struct Dimensions {
 const LONG_TURN: u64 = 64 * FIRST_STRIDE;
 const STEPS: u64 = 30_000;
 
-/// The searches from each end in the first turn with rounds, and in later ones. If there are two searches for each
-/// thread, threads seldom wait for each other.
+/// The searches from each end in the first turn with rounds, and in later ones. If there are two searches for
+/// each thread, threads seldom wait for each other.
 const FEW_SEARCHES: usize = 2;
 const MANY_SEARCHES: usize = 16;
 
@@ -68,8 +68,8 @@ const MANY_SEARCHES: usize = 16;
 const MOST_INSTRS: usize = 1 << 17;
 
 impl Dimensions {
-    /// Return the dimensions for a turn, or `None` if one search from each end is enough: for a short turn, and
-    /// where one thread works against the clock, since rounds need more states in all.
+    /// Return the dimensions for a turn, or `None` if one search from each end is enough: for a short turn,
+    /// and where one thread works against the clock, since rounds need more states in all.
     pub(super) fn of(turn: u64, instrs: usize, budget: Budget) -> Option<Dimensions> {
         let is_alone = budget.threads < 2 && budget.nodes.is_none() && budget.time_per_instr.is_some();
         if turn < LONG_TURN || is_alone {
@@ -185,8 +185,8 @@ const FILL: usize = 1;
 const CATCH_UP: usize = 2;
 const TAKE_OVER: usize = 3;
 
-/// Search a part from both ends, for a turn of `turn` steps each. `graphs` and `memories` are those of the two
-/// ends. `states` is raised by the number of expanded states.
+/// Search a part from both ends, for a turn of `turn` steps each. `graphs` and `memories` are those of the
+/// two ends. `states` is raised by the number of expanded states.
 #[allow(clippy::too_many_arguments)] // each of them is needed, and none belongs to another
 pub(super) fn rounds(
     part: &Part,

@@ -56,8 +56,8 @@ struct Frame {
     /// Instructions passed, and the live weight after them.
     length: u32,
     live: i64,
-    /// Its children are `children[first_child..]`, up to those of the next frame. Those before `next_child` have
-    /// failed. The path to the next frame goes through `next_child`.
+    /// Its children are `children[first_child..]`, up to those of the next frame. Those before `next_child`
+    /// have failed. The path to the next frame goes through `next_child`.
     first_child: u32,
     next_child: u32,
     /// If this state fails, so do all of `keys[first_key..]`.
@@ -144,8 +144,8 @@ pub(crate) struct Search<'a> {
     pub(crate) judgements: Judgements,
     /// Whether the search has stopped because others work on all children that are left.
     pub(crate) is_blocked: bool,
-    /// The states of the path that are *settled*, so that other searches leave them out: those among the first
-    /// so many expanded states.
+    /// The states of the path that are *settled*, so that other searches leave them out: those among the
+    /// first so many expanded states.
     pub(crate) settled: u64,
     /// Settled states from which the search has committed since this list was last cleared.
     pub(crate) left_behind: Vec<u128>,

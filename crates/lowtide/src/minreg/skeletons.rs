@@ -1,23 +1,24 @@
 //! Skeletons: orders of the critical instructions alone, and why none is possible.
 //!
 //! Every order of a region has its critical instructions in some order, its *skeleton*. Just before each of
-//! them, and just after it, those before it in the skeleton are done with all their ancestors, and those after
-//! it are ahead with all their descendants. A minimum cut finds the least pressure of all downsets that are
-//! possible then. If it exceeds a limit, no order with this skeleton is within the limit. So if every skeleton
-//! has such a moment, there is no order within the limit at all. (Forced orders of pairs do not see this where
-//! an instruction can come before two others, or after them, but not between them.) The [`search`] for a
-//! skeleton learns from its failures.
+//! them, and just after it, those before it in the skeleton are done with all their ancestors, and those
+//! after it are ahead with all their descendants. A minimum cut finds the least pressure of all downsets that
+//! are possible then. If it exceeds a limit, no order with this skeleton is within the limit. So if every
+//! skeleton has such a moment, there is no order within the limit at all. (Forced orders of pairs do not see
+//! this where an instruction can come before two others, or after them, but not between them.) The [`search`]
+//! for a skeleton learns from its failures.
 //!
 //! # More and more critical instructions
 //! The first critical instructions are few: those at the highest places of the best order. If they have a
-//! skeleton, an order of the whole region is made from it, through the downsets that show that each moment is possible. If this order is
-//! within the limit, it is the answer. If not, the instructions at the places where it exceeds the limit become critical, too. So
-//! the critical instructions are those that matter, mostly a few hundred. With all instructions as critical ones, a skeleton
-//! would be an order within the limits.
+//! skeleton, an order of the whole region is made from it, through the downsets that show that each moment is
+//! possible. If this order is within the limit, it is the answer. If not, the instructions at the places
+//! where it exceeds the limit become critical, too. So the critical instructions are those that matter,
+//! mostly a few hundred. With all instructions as critical ones, a skeleton would be an order within the
+//! limits.
 //!
 //! # What is learned
-//! Nogoods (pairs that do not hold together) are valid for lower limits as well, and downsets for higher ones. Both
-//! are kept for the next search.
+//! Nogoods (pairs that do not hold together) are valid for lower limits as well, and downsets for higher
+//! ones. Both are kept for the next search.
 
 mod choice;
 mod cuts;
@@ -45,7 +46,8 @@ const FIRST_CRITICAL: usize = 48;
 const LEAST_NEW: usize = 16;
 const MOST_CRITICAL: usize = 1024;
 
-/// What the searches for skeletons of a part have learned. It serves later ones, with the same limit or another.
+/// What the searches for skeletons of a part have learned. It serves later ones, with the same limit or
+/// another.
 #[derive(Default)]
 pub(crate) struct Learned {
     /// The instructions of the whole, by the numbers used here.
@@ -140,8 +142,8 @@ impl Best {
     }
 }
 
-/// Find out whether an order of a part is within limits. It is one of those that `best` is told of. `class` is the one in question:
-/// its limit may differ from call to call.
+/// Find out whether an order of a part is within limits. It is one of those that `best` is told of. `class`
+/// is the one in question: its limit may differ from call to call.
 pub(crate) fn judge_by_skeletons(
     part: &Part,
     closure: &Closure,
@@ -223,8 +225,8 @@ fn heights(region: &Region, limits: &[Option<u32>], order: &[InstrId]) -> Vec<i6
     heights.collect()
 }
 
-/// Return a number of instructions, or fewer: those at heights above 0, evenly spread. If there are too few of them, those at
-/// the highest places below it, too.
+/// Return a number of instructions, or fewer: those at heights above 0, evenly spread. If there are too few
+/// of them, those at the highest places below it, too.
 fn highest(instrs: &[InstrId], heights: &[i64], count: usize) -> Vec<InstrId> {
     let mut sorted = heights.to_vec();
     sorted.sort_unstable();
@@ -242,8 +244,8 @@ mod tests {
     use crate::generate::{Random, random_order};
     use crate::minreg::made::{Small, regions};
 
-    /// The limits go up and down, and the part has other numbers and more dependences from time to time. Few steps interrupt the
-    /// searches.
+    /// The limits go up and down, and the part has other numbers and more dependences from time to time. Few
+    /// steps interrupt the searches.
     #[test]
     fn what_is_learned_stays_right() {
         let mut random = Random::new(3);

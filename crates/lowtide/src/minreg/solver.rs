@@ -11,8 +11,8 @@
 //! # Questions
 //! For each part, harmless dependences are added first: by [`superiority`] and then, for the limit in
 //! question, by [`forced_order`]. If a cut shows that the graph has no order within the limit, this is the
-//! answer. Otherwise two searches [`race`], from both ends of time. While the answer is open, [`skeletons`](super::skeletons) of critical
-//! instructions raise the bound.
+//! answer. Otherwise two searches [`race`], from both ends of time. While the answer is open,
+//! [`skeletons`](super::skeletons) of critical instructions raise the bound.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -41,8 +41,8 @@ const MOST_STATES: usize = 1 << 23;
 /// The time to make a part, for each instruction of the region.
 const NANOS_PER_VISIT: u64 = 10;
 
-/// Of the effort for skeletons, one of so many parts is for lower limits than the highest. Each of them has one of so many parts
-/// of what is left.
+/// Of the effort for skeletons, one of so many parts is for lower limits than the highest. Each of them has
+/// one of so many parts of what is left.
 const PARTS_PER_LOWER_LIMITS: u32 = 3;
 const PARTS_PER_LOWER_LIMIT: u32 = 2;
 
@@ -62,7 +62,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// Take over an order, by the numbers of the part. It is the guide from now on, as near to it as the dependences allow.
+    /// Take over an order, by the numbers of the part. It is the guide from now on, as near to it as the
+    /// dependences allow.
     fn take_over(&mut self, order: &[InstrId]) {
         self.order = self.part.in_whole(order);
         self.peaks = peaks(&self.part.region, order);
@@ -154,8 +155,8 @@ impl<'a> Solver<'a> {
         Solver { options, limits, pieces, states: 0 }
     }
 
-    /// Return the bound by cuts of the parts with all their dependences, at most with half of the effort. The moments of pairs are
-    /// not examined again: they hardly ever raise it, and take longer than all others.
+    /// Return the bound by cuts of the parts with all their dependences, at most with half of the effort. The
+    /// moments of pairs are not examined again: they hardly ever raise it, and take longer than all others.
     pub(super) fn bound(&self, class: ClassId, effort: &mut Effort) -> u32 {
         let bound = |piece: &Piece| {
             let region = &piece.part.region;

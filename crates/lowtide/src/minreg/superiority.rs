@@ -7,11 +7,12 @@
 //! dependences.
 //!
 //! # The exchange
-//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T, exchange every
-//! pair (a, φ(a)) such that T holds only φ(a): the new set T' holds a instead. T' grows with T and is as large
-//! as T. So if all T' of an order are downsets, they form an order, and in that order every a comes before
-//! φ(a). It respects all limits if no T' has a higher pressure than its T. The following conditions suffice
-//! for both. Throughout, b = φ(a); "before" means dependence, direct or not; "outside" means in neither set.
+//! Let A and B be disjoint sets of instructions and φ a bijection from A to B. For a downset T, exchange
+//! every pair (a, φ(a)) such that T holds only φ(a): the new set T' holds a instead. T' grows with T and is
+//! as large as T. So if all T' of an order are downsets, they form an order, and in that order every a comes
+//! before φ(a). It respects all limits if no T' has a higher pressure than its T. The following conditions
+//! suffice for both. Throughout, b = φ(a); "before" means dependence, direct or not; "outside" means in
+//! neither set.
 //! 1. An instruction outside that directly depends on b also comes after a.
 //! 2. An instruction outside on which a directly depends also comes before b.
 //! 3. If a depends directly on p of A, then φ(p) or p comes before b.

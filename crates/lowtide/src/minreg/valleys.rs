@@ -1,15 +1,16 @@
 //! Valleys: the region is divided at downsets of low pressure, and each part is ordered alone.
 //!
-//! Large regions often consist of pieces of code one after the other: the octaves of a noise function, or the messages of a hash
-//! function. Good orders finish one piece before the next, with few values live in between. A list scheduler
-//! that starts a second piece too early never recovers, and windows of its order are too small to repair it.
+//! Large regions often consist of pieces of code one after the other: the octaves of a noise function, or the
+//! messages of a hash function. Good orders finish one piece before the next, with few values live in
+//! between. A list scheduler that starts a second piece too early never recovers, and windows of its order
+//! are too small to repair it.
 //!
 //! A minimum cut finds the downset with the least pressure of all that contain one given instruction and not
-//! another. Of many random pairs, the lowest cut that leaves enough instructions on both sides divides the region, and then the
-//! parts. Each part is small enough for a search.
+//! another. Of many random pairs, the lowest cut that leaves enough instructions on both sides divides the
+//! region, and then the parts. Each part is small enough for a search.
 //!
-//! Valleys find orders and prove nothing: the best order need not pass through them. The random numbers depend on
-//! the region's size only.
+//! Valleys find orders and prove nothing: the best order need not pass through them. The random numbers
+//! depend on the region's size only.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -41,13 +42,13 @@ const PAIRS_AT_ONCE: usize = 16;
 /// The cuts of smaller parts take less time than it takes to start threads.
 const FEWEST_FOR_THREADS: usize = 600;
 
-/// On each side of a division are at least so many of a hundred instructions. Half of the instructions on each side are worth
-/// so many hundredths of a register.
+/// On each side of a division are at least so many of a hundred instructions. Half of the instructions on
+/// each side are worth so many hundredths of a register.
 const LEAST_SIDE: u32 = 12;
 const WORTH_OF_BALANCE: u32 = 200;
 
-/// Order a region through its valleys. `guide` is an order within `limits` on other classes. The result need not be
-/// better than the guide, nor within the limits. `states` is raised by the number of expanded states.
+/// Order a region through its valleys. `guide` is an order within `limits` on other classes. The result need
+/// not be better than the guide, nor within the limits. `states` is raised by the number of expanded states.
 pub(super) fn order_through_valleys(
     region: &Region,
     class: ClassId,
@@ -60,7 +61,8 @@ pub(super) fn order_through_valleys(
     let threads = options.budget.threads;
     let parts = effort.with_share(2, |share| divide(region, class, guide, threads, share));
     let mut order = Vec::with_capacity(region.len());
-    // What is known of the region, and its log, are not those of a part. And a part is too small for several threads.
+    // What is known of the region, and its log, are not those of a part. And a part is too small for several
+    // threads.
     let mut options = Options { known_bound: None, watch: Watch::default(), ..options };
     options.budget.threads = 1;
     for (number, part) in parts.iter().enumerate() {
@@ -169,8 +171,8 @@ impl<'a> Divider<'a> {
         Divider { region, closure, cut, sides: vec![Side::Free; count], set: BitSet::new(count) }
     }
 
-    /// Divide a region between an instruction that is done and one that is left. `None` if the least pressure is at least
-    /// `limit`, if one side would be too small, or if the effort is spent.
+    /// Divide a region between an instruction that is done and one that is left. `None` if the least pressure
+    /// is at least `limit`, if one side would be too small, or if the effort is spent.
     fn divide(
         &mut self,
         (done, left): (InstrId, InstrId),

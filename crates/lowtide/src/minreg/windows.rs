@@ -7,13 +7,13 @@
 //! stay.
 //!
 //! Each question to a window is the one to the region: is there an order with a peak below the best? A window
-//! lies at random around one of the places with the highest pressure. Its ends are boundaries of low pressure,
-//! since many good orders pass through such downsets. Windows are small at first, and grow while they bring
-//! nothing. They end when they have brought nothing for some time.
+//! lies at random around one of the places with the highest pressure. Its ends are boundaries of low
+//! pressure, since many good orders pass through such downsets. Windows are small at first, and grow while
+//! they bring nothing. They end when they have brought nothing for some time.
 //!
-//! Windows are chosen in batches, and each thread searches another one. Successes count in the order of the batch. A window that
-//! overlaps one with a success is left out, since it was chosen for another order; the others stay right. So the result does not
-//! depend on the number of threads.
+//! Windows are chosen in batches, and each thread searches another one. Successes count in the order of the
+//! batch. A window that overlaps one with a success is left out, since it was chosen for another order; the
+//! others stay right. So the result does not depend on the number of threads.
 //!
 //! Windows find orders and prove nothing: a window without a better order says nothing about the region. The
 //! random numbers depend on the region's size only, so the result is the same on every machine.
@@ -50,8 +50,8 @@ const TRIALS_PER_SIZE: usize = 20;
 /// Windows that are chosen at the same time, and searched on all threads.
 const BATCH: usize = 64;
 
-/// The steps without success after which windows end, as a multiple of the steps for a window: before the first
-/// success, and after it. In many regions no window helps.
+/// The steps without success after which windows end, as a multiple of the steps for a window: before the
+/// first success, and after it. In many regions no window helps.
 const FIRST_PATIENCE: u64 = 16;
 const PATIENCE: u64 = 64;
 
@@ -73,9 +73,9 @@ impl<'a> Windows<'a> {
         self.region.len() >= FEWEST_INSTRS
     }
 
-    /// Lower the peak of an order, at most to `bound`. `order` is within `limits`, and so is the result. Return
-    /// the new order and its peak, or `None` if no window lowers the peak. A window takes at most `turn`
-    /// steps. `states` is raised by the number of expanded states.
+    /// Lower the peak of an order, at most to `bound`. `order` is within `limits`, and so is the result.
+    /// Return the new order and its peak, or `None` if no window lowers the peak. A window takes at most
+    /// `turn` steps. `states` is raised by the number of expanded states.
     pub(super) fn lower_peak(
         &mut self,
         order: &[InstrId],
@@ -136,8 +136,8 @@ impl<'a> Windows<'a> {
         best
     }
 
-    /// Search windows of a batch ahead of time if there are several threads. Those that are probably not needed are left out: after
-    /// `left` steps without success, and around an order that has been found.
+    /// Search windows of a batch ahead of time if there are several threads. Those that are probably not
+    /// needed are left out: after `left` steps without success, and around an order that has been found.
     fn search_ahead(
         &self,
         batch: &[Option<Window>],

@@ -1,12 +1,12 @@
 //! Witnesses: downsets within a limit, which make cuts needless.
 //!
-//! Is there a downset within the limit just before an instruction x, with y done? A minimum cut answers. Many of
-//! these questions have the same answer: a downset T within the limit passes just before all instructions that may
-//! follow it, and there y is done if it is in T. So the minimisers of earlier cuts are kept, and only questions that
-//! none of them answers need a cut.
+//! Is there a downset within the limit just before an instruction x, with y done? A minimum cut answers. Many
+//! of these questions have the same answer: a downset T within the limit passes just before all instructions
+//! that may follow it, and there y is done if it is in T. So the minimisers of earlier cuts are kept, and
+//! only questions that none of them answers need a cut.
 //!
-//! A minimiser has the least pressure, and often there is room up to the limit. So it is *stretched* first: more
-//! instructions are added, together with their ancestors, while it stays within the limit.
+//! A minimiser has the least pressure, and often there is room up to the limit. So it is *stretched* first:
+//! more instructions are added, together with their ancestors, while it stays within the limit.
 
 use std::collections::VecDeque;
 
@@ -75,7 +75,8 @@ impl<'a> Probe<'a> {
         Probe { region, class, limit, live: Live::new(region), set, moving }
     }
 
-    /// Stretch a downset: add as many instructions as possible, within the limit. Those that are `fixed` stay outside.
+    /// Stretch a downset: add as many instructions as possible, within the limit. Those that are `fixed` stay
+    /// outside.
     pub(super) fn stretch(
         &mut self,
         set: &mut BitSet,

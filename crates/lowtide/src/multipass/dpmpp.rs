@@ -127,8 +127,8 @@ struct Run<'a> {
     steps: Vec<Step>,
 }
 
-/// Partition by dynamic programming. Return `None` if that finds no partition: some operation does not fit into
-/// a pass of its own.
+/// Partition by dynamic programming. Return `None` if that finds no partition: some operation does not fit
+/// into a pass of its own.
 pub fn partition(problem: &PassProblem) -> Option<Found> {
     partition_by(problem, Numbering::Size)
 }

@@ -1,8 +1,9 @@
 //! Loads of inputs as operations: the graphs of paper 5, whose Section 2.2 has `LOAD A, LOAD B, ADD`.
 //!
-//! By default, an input (an interpolant, an attribute, a uniform) is an operand. [`with_loads`] gives each input
-//! that is read an operation [`LOAD`] with a result of its own. Loads have no operands among the operations, so all
-//! their subtrees have one operation: they tie with each other, and the search of `dpmpp` widens as in Figure 2.
+//! By default, an input (an interpolant, an attribute, a uniform) is an operand. [`with_loads`] gives each
+//! input that is read an operation [`LOAD`] with a result of its own. Loads have no operands among the
+//! operations, so all their subtrees have one operation: they tie with each other, and the search of `dpmpp`
+//! widens as in Figure 2.
 
 use crate::index::{InstrId, RegisterId};
 use crate::region::{DepKind, InstrSpec, Lanes, Region, RegionBuilder, RegionError};
@@ -10,8 +11,8 @@ use crate::region::{DepKind, InstrSpec, Lanes, Region, RegionBuilder, RegionErro
 /// The name of a load. The pass model may list its cost.
 pub const LOAD: &str = "ld";
 
-/// Return a region with an operation for each input. `class` is the class of the values that live in registers:
-/// values of this class come from earlier blocks, and passes load them from storage anyway.
+/// Return a region with an operation for each input. `class` is the class of the values that live in
+/// registers: values of this class come from earlier blocks, and passes load them from storage anyway.
 pub fn with_loads(region: &Region, class: &str) -> Result<Region, RegionError> {
     let mut builder = RegionBuilder::new(region.name());
     let classes: Vec<_> = region.classes().iter().map(|name| builder.class(name)).collect();

@@ -7,13 +7,14 @@
 //!
 //! 1. *Subtrees grow bottom-up* (RDS_h): suppose an operation together with all it needs does not fit into a
 //!    pass. Then its largest operand is saved, and the next one, until it fits.
-//! 2. *Save or compute again* (RDS): for each operation with several users, both are tried, with all that follows, and the
-//!    cheaper one is kept.
-//! 3. *Several outputs* (MRDS): as long as two passes fit into one and that is cheaper, the best two are merged.
+//! 2. *Save or compute again* (RDS): for each operation with several users, both are tried, with all that
+//!    follows, and the cheaper one is kept.
+//! 3. *Several outputs* (MRDS): as long as two passes fit into one and that is cheaper, the best two are
+//!    merged.
 //!
-//! [`Variant`] names the members of the family. Paper 5 names them without describing them; the steps are those of
-//! the papers that it cites. An operation with several users is computed again wherever it fits, unless step 2 saves
-//! it.
+//! [`Variant`] names the members of the family. Paper 5 names them without describing them; the steps are
+//! those of the papers that it cites. An operation with several users is computed again wherever it fits,
+//! unless step 2 saves it.
 
 use std::collections::BTreeSet;
 
@@ -54,8 +55,8 @@ struct Run<'a> {
     effort: Effort,
 }
 
-/// Partition by cuts. The budget limits the operations that are tried both ways, and the merges. Return `None`
-/// if that finds no partition: some operation does not fit into a pass of its own.
+/// Partition by cuts. The budget limits the operations that are tried both ways, and the merges. Return
+/// `None` if that finds no partition: some operation does not fit into a pass of its own.
 pub fn partition(problem: &PassProblem, budget: Budget) -> Option<Partition> {
     partition_by(problem, Variant::Rds, budget)
 }

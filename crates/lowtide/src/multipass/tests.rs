@@ -78,8 +78,8 @@ fn checked(region: &Region, model: &PassModel, name: &str, partition: &Partition
     partition.cost
 }
 
-/// All algorithms on one shader: their costs, and what is proven. None if no partition exists or none is found. The cost of
-/// an algorithm that finds none is `u64::MAX`.
+/// All algorithms on one shader: their costs, and what is proven. None if no partition exists or none is
+/// found. The cost of an algorithm that finds none is `u64::MAX`.
 fn all(region: &Region, model: &PassModel, budget: Budget) -> Option<([u64; 4], exact::Proven)> {
     let problem = PassProblem::with_model(region, model).ok()?;
     let dp = dpmpp::partition(&problem);

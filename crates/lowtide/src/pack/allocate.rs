@@ -2,9 +2,9 @@
 //!
 //! Values are allocated in the order in which they are made. A register has some lanes
 //! ([`PackModel::lanes`](super::PackModel)). A value of at most that many lanes takes free lanes of one
-//! register, in any positions: operands can be swizzled. It takes the register with the fewest free lanes that
-//! suffice. A value of more lanes takes whole registers with consecutive numbers, the first that are free. A
-//! value keeps its place for all of its life.
+//! register, in any positions: operands can be swizzled. It takes the register with the fewest free lanes
+//! that suffice. A value of more lanes takes whole registers with consecutive numbers, the first that are
+//! free. A value keeps its place for all of its life.
 
 use super::Packing;
 use super::measure::{Interval, intervals};
@@ -27,7 +27,8 @@ pub fn allocated(problem: &PackProblem, packing: &Packing) -> Vec<u32> {
 
 /// Return the number of registers for intervals in ascending order.
 fn linear_scan(intervals: impl Iterator<Item = Interval>, lanes: u32) -> u32 {
-    // The free lanes of each register, and the live values: when they end, their first register and their size.
+    // The free lanes of each register, and the live values: when they end, their first register and their
+    // size.
     let mut free: Vec<u32> = Vec::new();
     let mut live: Vec<(u32, usize, u32)> = Vec::new();
     for Interval { born, gone, weight, .. } in intervals {
@@ -102,8 +103,8 @@ mod tests {
 
     #[test]
     fn large_values_take_consecutive_registers() {
-        // The first value leaves registers 0 and 1. The third one takes register 0, and register 2 is taken: the last
-        // value needs two new ones.
+        // The first value leaves registers 0 and 1. The third one takes register 0, and register 2 is taken:
+        // the last value needs two new ones.
         let spread = vec![interval(0, 2, 2), interval(0, 9, 1), interval(2, 9, 1), interval(3, 9, 2)];
         assert_eq!(registers(spread, 1), 5);
         assert_eq!(registers(vec![interval(0, 2, 2), interval(2, 9, 2)], 1), 2);

@@ -96,11 +96,12 @@ impl Ranges {
         Ranges { heads, tails, length, resources }
     }
 
-    /// Return the paper's ranges: equations 10 and 11 of its Section 2.1. There is no bound on the length, which the
-    /// paper takes from its linear program. Section 2.2 has no ranges, so that operations with splits leave all open.
+    /// Return the paper's ranges: equations 10 and 11 of its Section 2.1. There is no bound on the length,
+    /// which the paper takes from its linear program. Section 2.2 has no ranges, so that operations with
+    /// splits leave all open.
     ///
-    /// A predecessor counts if it is at least a cycle earlier. The paper's operations all have latencies; those of
-    /// the mini-alus here need none. Operations for both units count for neither, as in the paper.
+    /// A predecessor counts if it is at least a cycle earlier. The paper's operations all have latencies;
+    /// those of the mini-alus here need none. Operations for both units count for neither, as in the paper.
     pub fn of_paper(problem: &PackProblem) -> Ranges {
         let count = problem.len();
         let (mut heads, mut tails) = (vec![0; count], vec![0; count]);
@@ -135,7 +136,8 @@ impl Ranges {
     }
 }
 
-/// Return the cycles on one side of an operation, from the operations there with their distances (equations 10 and 11).
+/// Return the cycles on one side of an operation, from the operations there with their distances (equations
+/// 10 and 11).
 fn paper_range(problem: &PackProblem, others: impl Iterator<Item = (usize, u32)>) -> u32 {
     let (mut path, mut counts) = (0, [0u32; 3]);
     for (other, distance) in others {

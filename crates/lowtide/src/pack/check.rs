@@ -1,7 +1,8 @@
 //! The independent checker of packings.
 //!
 //! The checker shares nothing with the schedulers. It reads the raw part of the region (registers by lane,
-//! operands in the order of the front end, dependences by kind) and the target's rules, never the derived problem. A packing is legal if
+//! operands in the order of the front end, dependences by kind) and the target's rules, never the derived
+//! problem. A packing is legal if
 //! 1. every operation is issued as a whole, or in all parts of one of its splits, in order, with the required
 //!    distance between parts;
 //! 2. the units of each issue are those of the format, and no unit is taken twice in a cycle;

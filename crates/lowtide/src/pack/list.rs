@@ -1,8 +1,8 @@
 //! List schedulers: cycle by cycle, without splits.
 //!
 //! [`pack_by_list`] issues the operations with the longest path to the end first. Its length is the first
-//! upper bound (step 1 of the paper). [`pack_like_sc`] follows the paper's description of its baseline SC, the
-//! production compiler of ATI: it also groups loads and saves registers.
+//! upper bound (step 1 of the paper). [`pack_like_sc`] follows the paper's description of its baseline SC,
+//! the production compiler of ATI: it also groups loads and saves registers.
 
 use super::problem::{Kind, PackProblem, Units};
 use super::{Packing, Placed};
@@ -77,8 +77,8 @@ fn tails(problem: &PackProblem) -> Vec<u32> {
     tails
 }
 
-/// Pack in the manner of SC, as far as the paper describes that compiler (Sections 1.2 and 3). SC minimises the
-/// length and the registers, and groups loads.
+/// Pack in the manner of SC, as far as the paper describes that compiler (Sections 1.2 and 3). SC minimises
+/// the length and the registers, and groups loads.
 ///
 /// - A group of loads is open if the last cycle with issues has a load. Then ready loads come first.
 /// - Then the longest path to the end counts.

@@ -59,8 +59,8 @@ pub struct OperationRule {
     /// [`BankRule::numbered`] has the names of machine registers.
     #[serde(default)]
     pub allocated: Option<bool>,
-    /// The units for each way to issue the operation in one cycle: `[["v"], ["s"]]` is either, `[["v", "s"]]` both,
-    /// `[[]]` none.
+    /// The units for each way to issue the operation in one cycle: `[["v"], ["s"]]` is either, `[["v", "s"]]`
+    /// both, `[[]]` none.
     pub formats: Vec<Vec<String>>,
     /// Alternative sequences of smaller operations, if there are any.
     #[serde(default, rename = "split")]

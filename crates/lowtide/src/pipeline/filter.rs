@@ -2,8 +2,8 @@
 
 use crate::problem::Measure;
 
-/// Rejects more waves than the production compiler has (or the source order, where nothing is recorded) if they are few and cost many cycles. The kernel is
-/// then scheduled for as many waves as it had.
+/// Rejects more waves than the production compiler has (or the source order, where nothing is recorded) if
+/// they are few and cost many cycles. The kernel is then scheduled for as many waves as it had.
 ///
 /// The figures are those of paper 4 (Section VI-D), which were the best in its experiments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,8 @@ pub struct Filter {
     pub few_waves: u32,
     /// As many cycles as this, all regions together, are never too many.
     pub few_cycles: u64,
-    /// Ants are not sent for a shorter schedule if the bound that is known beforehand leaves fewer cycles than this to gain.
+    /// Ants are not sent for a shorter schedule if the bound that is known beforehand leaves fewer cycles
+    /// than this to gain.
     pub few_cycles_to_gain: u32,
 }
 

@@ -7,11 +7,13 @@
 //! and all classes are asked for at once ([`within`](crate::minreg::exact::within)). Whatever a region ends
 //! with lowers the target for all that follow, since more would gain nothing.
 //!
-//! Spills into memory come first: an order without them is better than one with more waves. A class that no order can keep within what a wave
-//! can address takes all of that anyway. The fewest registers of such a class are looked for first. The steps then ask for no more of them.
+//! Spills into memory come first: an order without them is better than one with more waves. A class that no
+//! order can keep within what a wave can address takes all of that anyway. The fewest registers of such a
+//! class are looked for first. The steps then ask for no more of them.
 //!
-//! Spills into lanes of another class (`Lanes`) cost registers of that class, and nothing else here. So each step is asked for with as few of them as
-//! every order has, then with as many as the best known order has. Among orders with the same waves, fewer spills are better.
+//! Spills into lanes of another class (`Lanes`) cost registers of that class, and nothing else here. So each
+//! step is asked for with as few of them as every order has, then with as many as the best known order has.
+//! Among orders with the same waves, fewer spills are better.
 //!
 //! Where several classes share a file, only their sum is limited. Each class is then given what the others
 //! leave it at best. If even that is impossible, so is the step. If an order is found that does not fit, the
@@ -49,7 +51,8 @@ pub struct RegionWaves {
     pub waves: u32,
     /// No order has more.
     pub bound: u32,
-    /// Whether the known orders have fewer waves than the kernel could have, were it not for this region. (Those that paper 2 searches.)
+    /// Whether the known orders have fewer waves than the kernel could have, were it not for this region.
+    /// (Those that paper 2 searches.)
     pub is_asked: bool,
     /// Whether it was searched: the bound by cuts left something open.
     pub is_searched: bool,
@@ -238,7 +241,8 @@ impl RegionWaves {
         }
     }
 
-    /// What the passes did for the region, if the second one keeps so many waves and starts from such a length.
+    /// What the passes did for the region, if the second one keeps so many waves and starts from such a
+    /// length.
     pub(super) fn passes(&self, waves: u32, start_length: u32) -> Passes {
         Passes {
             is_asked: self.is_asked,
@@ -310,7 +314,8 @@ impl RegionWaves {
         }
     }
 
-    /// Looks for an order with which so many waves fit. The answer is yes if the best order has so many in the end.
+    /// Looks for an order with which so many waves fit. The answer is yes if the best order has so many in
+    /// the end.
     fn ask(
         &mut self,
         shared: &SharedProblem,
@@ -359,7 +364,8 @@ impl RegionWaves {
         if is_refuted { Verdict::No(()) } else { Verdict::Unknown }
     }
 
-    /// Looks for fewer registers of the classes that every order spills into memory, one class after the other, whatever the waves.
+    /// Looks for fewer registers of the classes that every order spills into memory, one class after the
+    /// other, whatever the waves.
     fn search_spills(&mut self, shared: &SharedProblem, rest: &impl Fn() -> Budget, logs: &mut Logs) {
         let problem = shared.problem();
         let least_peaks = self.least_peaks();
@@ -394,8 +400,9 @@ impl RegionWaves {
         }
     }
 
-    /// The question for ants: an order with as many waves as possible, at most `target`. It does not depend on the answers for other regions, so that
-    /// all regions can be asked at once. None if nothing is to be gained.
+    /// The question for ants: an order with as many waves as possible, at most `target`. It does not depend
+    /// on the answers for other regions, so that all regions can be asked at once. None if nothing is to be
+    /// gained.
     fn ask_ants(&mut self, shared: &SharedProblem, target: u32, options: Options) -> Option<AntQuestion> {
         let problem = shared.problem();
         let target = target.min(self.bound);
@@ -424,12 +431,14 @@ impl RegionWaves {
         logs.tell(self, shared.problem(), target.min(self.bound));
     }
 
-    /// For each class, the most registers with which so many waves can fit in a range of peaks, with these spills.
+    /// For each class, the most registers with which so many waves can fit in a range of peaks, with these
+    /// spills.
     fn limits(&self, problem: &Problem, waves: u32, spills: Spills, range: &PeakRange) -> Vec<Option<u32>> {
         let least = &range.least;
         let mut limits: Vec<Option<u32>> =
             range.most.iter().map(|&most| (most < u32::MAX).then_some(most)).collect();
-        // For each class, the registers whose lanes hold spilled ones, and the most of a class that is spilled into lanes.
+        // For each class, the registers whose lanes hold spilled ones, and the most of a class that is
+        // spilled into lanes.
         let mut with_lanes = vec![0; least.len()];
         let mut most_spilled = vec![None; least.len()];
         let known = peaks(problem.region(), &self.order);

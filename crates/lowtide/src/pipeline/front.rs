@@ -1,19 +1,22 @@
 //! The trade-off between waves and length: pass 2 for every number of waves.
 //!
-//! More waves leave fewer registers for each, so schedules get longer. [`FrontSearch`] looks for the shortest schedules for one number of waves after the
-//! other. What is known for one number serves the others:
+//! More waves leave fewer registers for each, so schedules get longer. [`FrontSearch`] looks for the shortest
+//! schedules for one number of waves after the other. What is known for one number serves the others:
 //!
 //! - a schedule that allows more waves is a schedule for fewer;
-//! - a length that cannot be beaten with fewer waves cannot be beaten with more, since the registers are fewer.
+//! - a length that cannot be beaten with fewer waves cannot be beaten with more, since the registers are
+//!   fewer.
 //!
-//! The most waves come first, with the same questions as without a front. Where their schedules meet the bound for unlimited registers, as in most kernels,
-//! all other numbers are done. The fewest waves follow, whose bounds hold for all others, and then the numbers between. So a region is searched again only
-//! where the limit of registers gets between the best schedule and the bound. The numbers of waves at both ends have the whole budget of a pass, those
-//! between share another one.
+//! The most waves come first, with the same questions as without a front. Where their schedules meet the
+//! bound for unlimited registers, as in most kernels, all other numbers are done. The fewest waves follow,
+//! whose bounds hold for all others, and then the numbers between. So a region is searched again only where
+//! the limit of registers gets between the best schedule and the bound. The numbers of waves at both ends
+//! have the whole budget of a pass, those between share another one.
 //!
-//! For [`Goal::Throughput`](crate::problem::Goal::Throughput), the best point of the front is the answer, since the least length for `w` waves gives the
-//! fewest cycles for each of them. Numbers of waves that cannot win against the known orders are left out: more waves never raise the lower bound on the
-//! cycles for each wave, so these are the smallest numbers.
+//! For [`Goal::Throughput`](crate::problem::Goal::Throughput), the best point of the front is the answer,
+//! since the least length for `w` waves gives the fewest cycles for each of them. Numbers of waves that
+//! cannot win against the known orders are left out: more waves never raise the lower bound on the cycles for
+//! each wave, so these are the smallest numbers.
 
 mod spills;
 
@@ -37,7 +40,8 @@ use crate::throughput::{CyclesPerWave, RegionCycles};
 pub(super) enum Wish {
     /// The one with the most waves.
     MostWaves,
-    /// The one with the fewest cycles for each wave. Points that cannot win are left out unless all are asked for.
+    /// The one with the fewest cycles for each wave. Points that cannot win are left out unless all are asked
+    /// for.
     Throughput { all: bool },
 }
 
@@ -65,7 +69,8 @@ struct RegionFront {
     least_spills: (u32, u32),
     /// For each class, the most registers that need no memory.
     without_spills: Vec<u32>,
-    /// For each class of which a schedule can spill more: the price of one register, and the most waves of such a schedule.
+    /// For each class of which a schedule can spill more: the price of one register, and the most waves of
+    /// such a schedule.
     more_spills: Vec<(u32, u32)>,
     known: Vec<Known>,
     /// For each step, a length that no schedule without avoidable spills is below.
@@ -97,7 +102,8 @@ impl RegionFront {
             if shared.effective(&limits).is_none_or(|limits| limits[id].is_some()) {
                 let mut peaks = least.clone();
                 peaks[id] = fewest.saturating_add(1);
-                // Registers with lanes can push others into memory. The price of spills does not know of these.
+                // Registers with lanes can push others into memory. The price of spills does not know of
+                // these.
                 let price = if lanes[id] > 0 { 0 } else { class.spill_cycles };
                 more_spills.push((price, problem.registers().occupancy(&peaks)));
             }
@@ -139,7 +145,8 @@ impl RegionFront {
         RegionCycles { frequency: self.frequency, issue: self.issue, length, spills }
     }
 
-    /// The best known schedule that allows so many waves: least over the limit, then fewest cycles, shortest, first one known. None without any.
+    /// The best known schedule that allows so many waves: least over the limit, then fewest cycles, shortest,
+    /// first one known. None without any.
     fn best(&self, waves: u32) -> Option<&Known> {
         self.known.iter().filter(|known| known.measure.occupancy >= waves).min_by_key(|known| {
             let length = known.measure.length;
@@ -153,7 +160,8 @@ impl RegionFront {
         Some(self.cycles(best.measure.length, best.spill_cycles))
     }
 
-    /// A length that no schedule with no more spills than a known one is below. The bound of a step is for the fewest spills of each class.
+    /// A length that no schedule with no more spills than a known one is below. The bound of a step is for
+    /// the fewest spills of each class.
     fn length_bound(&self, known: &Known, step: usize) -> u32 {
         let has_fewest = (0..self.without_spills.len()).all(|class| {
             let peak = |known: &Known| known.measure.peaks[class].between;
@@ -163,7 +171,8 @@ impl RegionFront {
         if has_fewest { self.bounds[step] } else { self.free_bound }
     }
 
-    /// Cycles that no schedule with so many waves is below, if none without avoidable spills is shorter than `length`.
+    /// Cycles that no schedule with so many waves is below, if none without avoidable spills is shorter than
+    /// `length`.
     fn least_cycles(&self, length: u32, waves: u32) -> RegionCycles {
         let without = self.cycles(length, self.least_spills.0);
         let able = self.more_spills.iter().filter(|(_, most)| *most >= waves);
@@ -188,7 +197,8 @@ impl<'a> FrontSearch<'a> {
     ) -> Self {
         let region = |at: usize| RegionFront::new(&shared[at], &first.regions[at], frequencies[at]);
         let regions = threads::map(settings.settings.budget.threads, shared.len(), region);
-        // The waves of a step, and the limits of the kernel. All numbers between two of them have the same registers.
+        // The waves of a step, and the limits of the kernel. All numbers between two of them have the same
+        // registers.
         let mut steps: Vec<u32> = match shared.first() {
             None => Vec::new(),
             Some(shared) => {
@@ -369,8 +379,8 @@ impl<'a> FrontSearch<'a> {
         // Waves that pass 1 has not found, but not ruled out: the most of them have the lowest bound.
         let unknown = free_cycles(&self.regions, self.first.bound.max(1));
         let unknown = (self.first.bound > self.first.waves || points.is_empty()).then_some(unknown);
-        // A number of waves between two steps has the schedules of the larger step, and more cycles for each wave. A step that was left out has no fewer
-        // cycles than a point that was not.
+        // A number of waves between two steps has the schedules of the larger step, and more cycles for each
+        // wave. A step that was left out has no fewer cycles than a point that was not.
         let known = points.iter().map(|point| point.cycles_bound);
         known.chain(unknown).min().unwrap_or(CyclesPerWave::none(1))
     }

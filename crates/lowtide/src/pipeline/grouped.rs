@@ -1,15 +1,18 @@
 //! Pairs of instructions that stay together, unless parting them pays.
 //!
-//! A front end wants some instructions next to each other ([`Groups`]). Searches do not know of such pairs, so they part them freely. This module gives a
-//! parted pair a price in cycles, after the kernel is scheduled. For each region with parted pairs it compares three schedules:
+//! A front end wants some instructions next to each other ([`Groups`]). Searches do not know of such pairs,
+//! so they part them freely. This module gives a parted pair a price in cycles, after the kernel is
+//! scheduled. For each region with parted pairs it compares three schedules:
 //!
 //! 1. the schedule that does not know of pairs, *plain*;
 //! 2. plain, *mended*: its parted pairs are joined one after the other, each only if that pays;
-//! 3. the schedule of the *contracted* region, in which all pairs are kept. The same algorithm makes it, with the same budget.
+//! 3. the schedule of the *contracted* region, in which all pairs are kept. The same algorithm makes it, with
+//!    the same budget.
 //!
-//! The lowest sum of length and prices wins. A schedule takes part if it has all waves of the plain kernel, spills no more and exceeds no limit further than
-//! plain. So the result has at least as many waves, no more spills, and at most one price more cycles for each pair that it keeps and plain does not.
-//! With [`Goal::MinReg`] the most pairs win, then the shortest schedule, and no class may have a higher peak.
+//! The lowest sum of length and prices wins. A schedule takes part if it has all waves of the plain kernel,
+//! spills no more and exceeds no limit further than plain. So the result has at least as many waves, no more
+//! spills, and at most one price more cycles for each pair that it keeps and plain does not. With
+//! [`Goal::MinReg`] the most pairs win, then the shortest schedule, and no class may have a higher peak.
 //!
 //! The bounds of the plain outcome are bounds on all schedules, so they stay.
 

@@ -1,7 +1,10 @@
-//! Which algorithm when: the one place where algorithms are put together, and the entry points of the library.
+//! Which algorithm when: the one place where algorithms are put together, and the entry points of the
+//! library.
 //!
-//! [`schedule_kernel`] schedules all regions of a kernel, [`schedule_region`] one region. Both return only schedules that the independent checker accepts. Searches start from
-//! the source order and keep the better schedule, so that their result is never worse than the input. A list scheduler chosen by name returns its own schedule.
+//! [`schedule_kernel`] schedules all regions of a kernel, [`schedule_region`] one region. Both return only
+//! schedules that the independent checker accepts. Searches start from the source order and keep the better
+//! schedule, so that their result is never worse than the input. A list scheduler chosen by name returns its
+//! own schedule.
 //!
 //! | file | content |
 //! |---|---|
@@ -61,8 +64,8 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// With how much effort, for each pass.
     pub budget: Budget,
-    /// The most registers of the target's first class to use, for [`Algorithm::AUTO`], [`Algorithm::LIST`], [`Algorithm::WAVES`], [`Algorithm::TWO_PASS`] and
-    /// [`Algorithm::COLONY`].
+    /// The most registers of the target's first class to use, for [`Algorithm::AUTO`], [`Algorithm::LIST`],
+    /// [`Algorithm::WAVES`], [`Algorithm::TWO_PASS`] and [`Algorithm::COLONY`].
     ///
     /// For [`Goal::Length`] the limit is kept if a known order keeps it, or if a search finds one that does.
     /// For [`Goal::Occupancy`] only the second pass knows the limit. It is kept in every region where a known
@@ -75,14 +78,17 @@ pub struct Options {
     pub waves: Option<u32>,
     /// When to reject more waves. None: never.
     pub filter: Option<Filter>,
-    /// Whether to find the least length for every number of waves ([`KernelOutcome::front`]), for algorithms of two passes with [`Goal::Occupancy`] or
-    /// [`Goal::Throughput`]. Without it, [`Goal::Throughput`] leaves out numbers of waves that cannot be the best.
+    /// Whether to find the least length for every number of waves ([`KernelOutcome::front`]), for algorithms
+    /// of two passes with [`Goal::Occupancy`] or [`Goal::Throughput`]. Without it, [`Goal::Throughput`]
+    /// leaves out numbers of waves that cannot be the best.
     pub front: bool,
     /// The most cycles that a schedule may be longer for each pair of instructions that it keeps together
-    /// ([`HintKind::Cluster`](crate::region::HintKind::Cluster)), for [`schedule_kernel`]. 0: pairs do not count.
+    /// ([`HintKind::Cluster`](crate::region::HintKind::Cluster)), for [`schedule_kernel`]. 0: pairs do not
+    /// count.
     ///
-    /// Kept pairs never cost waves or spills, and never registers beyond a limit. With [`Goal::MinReg`] they cost no register
-    /// of any class, and any number of cycles. [`KernelOutcome::front`] does not know of pairs.
+    /// Kept pairs never cost waves or spills, and never registers beyond a limit. With [`Goal::MinReg`] they
+    /// cost no register of any class, and any number of cycles. [`KernelOutcome::front`] does not know of
+    /// pairs.
     pub group_price: u32,
     /// The parameters of ants, for [`Algorithm::COLONY`].
     pub colony: AntParameters,
@@ -174,7 +180,8 @@ impl Options {
 
 /// Schedules all regions of a kernel.
 ///
-/// Answers of the session in `context` are not sought again. Every schedule is checked; a mistake of a scheduler is an error.
+/// Answers of the session in `context` are not sought again. Every schedule is checked; a mistake of a
+/// scheduler is an error.
 pub fn schedule_kernel<'a>(
     kernel: &'a Kernel,
     target: &'a Target,
@@ -193,7 +200,8 @@ pub fn schedule_kernel<'a>(
 
 /// Schedules one region and proves what can be proven within the budget.
 ///
-/// The result never depends on other regions; for a kernel of several regions use [`schedule_kernel`], which shares the waves among them.
+/// The result never depends on other regions; for a kernel of several regions use [`schedule_kernel`], which
+/// shares the waves among them.
 pub fn schedule_region<'a>(
     problem: &Problem<'a>,
     algorithm: Algorithm,
@@ -206,7 +214,8 @@ pub fn schedule_region<'a>(
 
 /// The schedule of one algorithm, checked, without bounds: for comparing algorithms.
 ///
-/// [`Algorithm::AUTO`] takes the best one for the goal, never worse than the source order. Every other algorithm returns just what it makes.
+/// [`Algorithm::AUTO`] takes the best one for the goal, never worse than the source order. Every other
+/// algorithm returns just what it makes.
 #[cfg(feature = "unstable")]
 pub fn run<'a>(
     problem: &Problem<'a>,

@@ -1,13 +1,18 @@
-//! A kernel in phases: plan, let any engine answer the questions for ants, take up the answers, and so on until it is done.
+//! A kernel in phases: plan, let any engine answer the questions for ants, take up the answers, and so on
+//! until it is done.
 //!
-//! Ants of one region keep a processor busy, but not a GPU. So the questions of a phase are stated for all kernels before any is answered:
+//! Ants of one region keep a processor busy, but not a GPU. So the questions of a phase are stated for all
+//! kernels before any is answered:
 //!
 //! 1. [`KernelPlan::new`] plans the first phase of each kernel.
-//! 2. [`open_tasks`] lists the tasks of all plans, each once. An engine runs them and hands each answer to the session ([`AntTask::answer`]).
-//! 3. [`KernelPlan::advance`] takes up the answers and plans the next phase. Where an answer is missing, ants run on this processor.
+//! 2. [`open_tasks`] lists the tasks of all plans, each once. An engine runs them and hands each answer to
+//!    the session ([`AntTask::answer`]).
+//! 3. [`KernelPlan::advance`] takes up the answers and plans the next phase. Where an answer is missing, ants
+//!    run on this processor.
 //! 4. When all plans are [done](KernelPlan::is_done), [`KernelPlan::finish`] returns the outcomes.
 //!
-//! [`schedule_kernel`](super::schedule_kernel) runs the same phases for one kernel. Algorithms without ants have no tasks.
+//! [`schedule_kernel`](super::schedule_kernel) runs the same phases for one kernel. Algorithms without ants
+//! have no tasks.
 
 use rustc_hash::FxHashSet;
 
@@ -184,7 +189,8 @@ impl<'a> KernelPlan<'a> {
         }
     }
 
-    /// Takes up the answers to all questions of this phase and plans the next one. Ants run on this processor for a question that no engine has answered.
+    /// Takes up the answers to all questions of this phase and plans the next one. Ants run on this processor
+    /// for a question that no engine has answered.
     pub fn advance(&mut self) -> Result<(), ScheduleError> {
         let (shared, most) = (&self.shared, self.most);
         let phase = std::mem::replace(&mut self.phase, Phase::Done(KernelOutcome::new(most)));
@@ -316,7 +322,8 @@ pub(super) fn schedule_alone(shared: SharedProblem, settings: Settings) -> Resul
     Ok(kernel.regions.into_iter().next().expect("a kernel of one region has one outcome"))
 }
 
-/// The schedule of a search for a region that is a kernel of its own. Unlike the outcome, it needs no bounds on peaks.
+/// The schedule of a search for a region that is a kernel of its own. Unlike the outcome, it needs no bounds
+/// on peaks.
 pub(super) fn search_alone(shared: &SharedProblem, search: Search, settings: Settings) -> Schedule {
     match search {
         Search::Fewest => region::fewest(shared, settings.budget).0,

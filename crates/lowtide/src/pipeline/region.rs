@@ -71,7 +71,8 @@ pub(super) fn start(problem: &Problem, algorithm: Algorithm, settings: Settings)
     }
 }
 
-/// The lowest sum of length and pressure, in one pass, from the known orders or from the start that was asked for.
+/// The lowest sum of length and pressure, in one pass, from the known orders or from the start that was asked
+/// for.
 pub(super) fn lowest_sum(shared: &SharedProblem, settings: Settings) -> Schedule {
     let problem = shared.problem();
     let Settings { budget, tuning, .. } = settings;
@@ -89,14 +90,16 @@ pub(super) fn lowest_sum(shared: &SharedProblem, settings: Settings) -> Schedule
     Schedule::in_order(problem, answer.order)
 }
 
-/// The shortest schedule within limits: what lists or a search have found, and the question for ants that go on from there.
+/// The shortest schedule within limits: what lists or a search have found, and the question for ants that go
+/// on from there.
 pub(super) struct WithinLimits {
     found: Option<length::Answer>,
     question: Option<AntQuestion>,
 }
 
 impl WithinLimits {
-    /// Lists or searches for a schedule within limits, and states the question for ants if they are to follow.
+    /// Lists or searches for a schedule within limits, and states the question for ants if they are to
+    /// follow.
     pub(super) fn plan(
         shared: &SharedProblem,
         limits: &[Option<u32>],
@@ -152,7 +155,8 @@ fn as_it_is(shared: &SharedProblem, limits: &[Option<u32>], starts: &[&[InstrId]
     Some(length::Answer { order, length, bound: shared.length_bound(), nodes: 0 })
 }
 
-/// The first step towards the shortest schedule of a region: an order within the limits, or one that exceeds them as little as possible.
+/// The first step towards the shortest schedule of a region: an order within the limits, or one that exceeds
+/// them as little as possible.
 pub(super) struct Nearest {
     known: Vec<Vec<InstrId>>,
     limits: Vec<Option<u32>>,
@@ -208,7 +212,8 @@ impl Nearest {
         self.question.as_ref()
     }
 
-    /// The second step. If no order was found within the limits, as little is added to them as is known to be needed.
+    /// The second step. If no order was found within the limits, as little is added to them as is known to be
+    /// needed.
     pub(super) fn finish(mut self, shared: &SharedProblem) -> WithinLimits {
         if let Some(mut nearest) = self.nearest.take() {
             if let Some(answer) = self.question.and_then(|question| shared.ask_ants(&question).0) {

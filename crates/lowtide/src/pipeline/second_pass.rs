@@ -80,7 +80,8 @@ impl<'a> RegionPass<'a> {
         let production = production_or(&problem, &source);
         let mut start = scheduled(&problem, &first.order, [&source, &production]);
         if is_limited(&problem) {
-            // The order of the first pass is good enough for the waves, but may be over a limit below that. The length is for later.
+            // The order of the first pass is good enough for the waves, but may be over a limit below that.
+            // The length is for later.
             let others = [source.clone(), production.clone(), Schedule::in_order(&problem, few.clone())];
             let without_length = |schedule: &Schedule| {
                 let [spilled, lost, over, ..] = problem.cost(&problem.measure(schedule));
@@ -99,7 +100,8 @@ impl<'a> RegionPass<'a> {
         let within = match shared.effective(&limits.together) == shared.effective(&limits.alone) {
             true => vec![WithinLimits::plan(shared, &limits.alone, &starts, settings)],
             false => {
-                // The first answer is for what each class can have alone. An order that was found for it may yet fit.
+                // The first answer is for what each class can have alone. An order that was found for it may
+                // yet fit.
                 let mut part = settings;
                 let is_search = settings.by[1] == By::Search;
                 part.settings.budget = part.settings.budget.part(if is_search { 4 } else { 2 });
@@ -172,12 +174,14 @@ fn is_limited(problem: &Problem) -> bool {
 pub(super) struct Limits {
     /// What fits together.
     pub(super) together: Vec<Option<u32>>,
-    /// What each class can have if the others take as little as possible: no schedule with so many waves has more.
+    /// What each class can have if the others take as little as possible: no schedule with so many waves has
+    /// more.
     alone: Vec<Option<u32>>,
 }
 
 impl Limits {
-    /// So many waves fit with these peaks. Where registers have to be spilled, no more of them than with the peaks.
+    /// So many waves fit with these peaks. Where registers have to be spilled, no more of them than with the
+    /// peaks.
     pub(super) fn new(problem: &Problem, peaks: &[u32], range: &PeakRange) -> Self {
         let mut alone = vec![None; peaks.len()];
         let mut together = peaks.to_vec();
@@ -231,8 +235,8 @@ struct Part {
 }
 
 impl Divided<'_, '_> {
-    /// Raise the bound of the whole range, for which the first of the answers was found, as far as it goes. Adds answers for parts of the
-    /// range. The part with the lowest bound is divided first.
+    /// Raise the bound of the whole range, for which the first of the answers was found, as far as it goes.
+    /// Adds answers for parts of the range. The part with the lowest bound is divided first.
     fn search(&self, all: PeakRange, within: &mut Vec<WithinLimits>) -> Option<u32> {
         let mut shortest = within.iter().filter_map(|within| self.length_if_it_fits(within)).min();
         let first = within.first()?.found()?;

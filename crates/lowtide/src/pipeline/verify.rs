@@ -1,7 +1,8 @@
 //! The one place where schedules leave the library: each is checked, and its proof is put beside it.
 //!
-//! A user runs code in the order of a schedule, so a mistake of ours must not get out. The independent [checker](crate::check) looks at every schedule, in
-//! release builds too, and counts the figures again. This takes less than a hundredth of the time of the fastest algorithm.
+//! A user runs code in the order of a schedule, so a mistake of ours must not get out. The independent
+//! [checker](crate::check) looks at every schedule, in release builds too, and counts the figures again. This
+//! takes less than a hundredth of the time of the fastest algorithm.
 
 use thiserror::Error;
 

@@ -73,7 +73,8 @@ impl Region {
         Ok(self)
     }
 
-    /// Return for each instruction the cycles of the target's table, if an entry matches and `latencies` asks for the table.
+    /// Return for each instruction the cycles of the target's table, if an entry matches and `latencies` asks
+    /// for the table.
     pub(crate) fn latencies_by(&self, target: &Target, latencies: Latencies) -> Vec<Option<u32>> {
         if target.resolve(latencies) == Latencies::Recorded {
             return vec![None; self.len()];
@@ -84,8 +85,9 @@ impl Region {
         self.matching(&patterns).into_iter().map(cycles).collect()
     }
 
-    /// Return for each instruction the first pattern that matches it. A mask has one bit for each pattern, so that names are compared
-    /// once for each distinct name, not for each instruction. There can be at most 64 patterns.
+    /// Return for each instruction the first pattern that matches it. A mask has one bit for each pattern, so
+    /// that names are compared once for each distinct name, not for each instruction. There can be at most 64
+    /// patterns.
     pub(crate) fn matching(&self, patterns: &[Pattern]) -> Vec<Option<usize>> {
         debug_assert!(patterns.len() <= MOST_RULES);
         let mask = |matches: &dyn Fn(&Pattern) -> bool| {
@@ -149,10 +151,11 @@ impl<'a> From<&'a LatencyRule> for Pattern<'a> {
     }
 }
 
-/// Return the neighbours before each instruction, and behind them those after each instruction. Parallel dependences are one edge with
-/// the largest latency.
+/// Return the neighbours before each instruction, and behind them those after each instruction. Parallel
+/// dependences are one edge with the largest latency.
 pub(super) fn edges(count: usize, deps: &[Dependence]) -> Rows<Edge> {
-    // Front ends list the dependences by their first instruction. Sorted by counting into the second ones, they stay so there.
+    // Front ends list the dependences by their first instruction. Sorted by counting into the second ones,
+    // they stay so there.
     let mut sorted = Vec::new();
     let deps = match deps.is_sorted_by_key(|dep| dep.from) {
         true => deps,

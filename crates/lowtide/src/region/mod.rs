@@ -266,7 +266,8 @@ pub struct Region {
     pub(crate) live_out: u32,
     pub(crate) deps: Vec<Dependence>,
     pub(crate) hints: Vec<Hint>,
-    /// The predecessors of each instruction, and behind them the successors of each: one table has fewer allocations than two.
+    /// The predecessors of each instruction, and behind them the successors of each: one table has fewer
+    /// allocations than two.
     pub(crate) neighbours: Rows<Edge>,
     pub(crate) values: values::Values,
     pub(crate) source_peaks: Option<Vec<Peak>>,
@@ -284,7 +285,8 @@ impl Region {
         self.loop_depth
     }
 
-    /// Return how often a wave runs the region, if it is known. Only the ratio to the other regions of the kernel counts.
+    /// Return how often a wave runs the region, if it is known. Only the ratio to the other regions of the
+    /// kernel counts.
     pub fn frequency(&self) -> Option<u32> {
         self.frequency
     }

@@ -1,5 +1,5 @@
-//! The names in a region: operations, sets of flags, registers. All lie in one text, since a region is read faster with fewer
-//! allocations.
+//! The names in a region: operations, sets of flags, registers. All lie in one text, since a region is read
+//! faster with fewer allocations.
 
 use crate::index::{Names, RegisterId};
 

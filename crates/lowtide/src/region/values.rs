@@ -19,8 +19,8 @@ use crate::index::{ClassId, InstrId, RegisterId, Rows, ValueId, add_up};
 pub(crate) struct Values {
     pub(crate) values: Vec<Value>,
     pub(crate) uses: Rows<InstrId>,
-    /// The values that each instruction defines, and behind them those that each instruction reads: one table has fewer allocations
-    /// than two.
+    /// The values that each instruction defines, and behind them those that each instruction reads: one table
+    /// has fewer allocations than two.
     pub(crate) touched: Rows<ValueId>,
     /// Most regions have none, and need no memory for it.
     pub(crate) overwritten: Option<Rows<(ClassId, u32)>>,

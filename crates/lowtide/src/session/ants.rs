@@ -1,4 +1,5 @@
-//! Questions for ants. A plan states them, any engine answers them, and the plan takes up the answers from the session.
+//! Questions for ants. A plan states them, any engine answers them, and the plan takes up the answers from
+//! the session.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -50,8 +51,8 @@ impl AntTask {
 }
 
 impl SharedProblem<'_> {
-    /// Pass 1: an order that exceeds as few steps of limits as possible, as [`Task::pressure`] has it. Steps that the weight passing through alone
-    /// exceeds are left out.
+    /// Pass 1: an order that exceeds as few steps of limits as possible, as [`Task::pressure`] has it. Steps
+    /// that the weight passing through alone exceeds are left out.
     pub(crate) fn fewer_registers(
         &self,
         steps: &[Vec<Option<u32>>],
@@ -62,7 +63,8 @@ impl SharedProblem<'_> {
         self.ant_question(Pass::First, steps, &[start], options)
     }
 
-    /// Pass 2: the shortest schedule within limits, as [`Task::length`] has it. None if the weight passing through alone exceeds them.
+    /// Pass 2: the shortest schedule within limits, as [`Task::length`] has it. None if the weight passing
+    /// through alone exceeds them.
     pub(crate) fn shorter(
         &self,
         limits: &[Option<u32>],
@@ -110,7 +112,8 @@ impl SharedProblem<'_> {
         Some(AntTask { answers: Arc::clone(&self.answers), key: key.clone(), task })
     }
 
-    /// The answer to a question. Where no engine has answered, ants run here. None if ants cannot work on the region.
+    /// The answer to a question. Where no engine has answered, ants run here. None if ants cannot work on the
+    /// region.
     pub(crate) fn ask_ants(&self, question: &AntQuestion) -> (Option<colony::Answer>, Taken) {
         let AntQuestion { key, options, .. } = question;
         let found = self.answers.colonies.ask(key.clone(), || {

@@ -7,8 +7,8 @@ use crate::region::Region;
 
 /// A region without names and without what passes through it, and the facts that follow from it alone.
 ///
-/// All searches of a session work on bare graphs, so that their answers hold for every region with the same graph. The closure takes n² / 4 bytes:
-/// a bare graph lives only while its region is being scheduled.
+/// All searches of a session work on bare graphs, so that their answers hold for every region with the same
+/// graph. The closure takes n² / 4 bytes: a bare graph lives only while its region is being scheduled.
 #[derive(Debug)]
 pub(crate) struct BareGraph {
     pub(crate) region: Region,

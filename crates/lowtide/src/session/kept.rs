@@ -7,7 +7,8 @@ use super::record::{self, Origin, Question, Record};
 use super::store::{Counters, Key, Store};
 use crate::analysis::fingerprint::Words;
 
-/// The version of what answers mean. A change of an algorithm that changes answers under a budget of steps raises it.
+/// The version of what answers mean. A change of an algorithm that changes answers under a budget of steps
+/// raises it.
 const MEANING: u32 = 14;
 
 /// The records of one graph on one target.

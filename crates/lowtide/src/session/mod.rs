@@ -1,7 +1,7 @@
 //! A [`Session`]: answers that are found once for all regions with the same graph.
 //!
-//! Code is inlined, unrolled and instantiated: five regions of six have the graph of another one. A session keeps the answer to every question, for all kernels
-//! and threads that use it.
+//! Code is inlined, unrolled and instantiated: five regions of six have the graph of another one. A session
+//! keeps the answer to every question, for all kernels and threads that use it.
 //!
 //! The cache key of an answer contains every input that affects it:
 //! - the graph;
@@ -12,8 +12,8 @@
 //!
 //! A hit compares all of these, not a hash of them.
 //!
-//! Answers must not depend on who asks first; otherwise results would depend on the order of kernels and on threads. So every search works on the bare graph, which is
-//! the same for all regions that share it.
+//! Answers must not depend on who asks first; otherwise results would depend on the order of kernels and on
+//! threads. So every search works on the bare graph, which is the same for all regions that share it.
 //!
 //! | file | content |
 //! |---|---|
@@ -73,7 +73,8 @@ use shared::{Fewest, Question};
 
 /// Answers for all regions with the same graph, shared by all kernels and threads that use the session.
 ///
-/// Sessions are independent of each other. A session only grows: drop it when its answers are no longer needed.
+/// Sessions are independent of each other. A session only grows: drop it when its answers are no longer
+/// needed.
 #[derive(Debug, Default)]
 pub struct Session {
     graphs: Mutex<FxHashMap<Words, Arc<Answers>>>,

@@ -1,6 +1,7 @@
 //! Notes of a compiler in the store of a session: bytes by key, which mean nothing to this library.
 //!
-//! A compiler keeps here what it has decided about whole functions. Only notes with the seal of the store are read: nothing else could verify them.
+//! A compiler keeps here what it has decided about whole functions. Only notes with the seal of the store are
+//! read: nothing else could verify them.
 
 use super::Session;
 use super::record::{self, Origin, Question, Record};

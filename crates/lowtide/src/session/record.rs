@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The *checksum* finds damage. It is a BLAKE3 hash of key, question and body that everybody can compute. The
-//! *seal* is the same hash keyed with the secret of the store. Only a program that knows the secret can make it.
-//! Every record has its own seal, so that records of several writers can be in one entry.
+//! *seal* is the same hash keyed with the secret of the store. Only a program that knows the secret can make
+//! it. Every record has its own seal, so that records of several writers can be in one entry.
 
 use super::store::{Key, Secret};
 
@@ -132,8 +132,8 @@ pub fn write(records: &[Record]) -> Vec<u8> {
     entry
 }
 
-/// Return an entry with the records of both. Of two records for one question, the one of a trusted writer stays,
-/// then the one with the larger budget, then the one of `new`. Damaged records are left out.
+/// Return an entry with the records of both. Of two records for one question, the one of a trusted writer
+/// stays, then the one with the larger budget, then the one of `new`. Damaged records are left out.
 pub fn merged(key: &Key, old: &[u8], new: &[u8], secret: Option<&Secret>) -> Vec<u8> {
     let (old, new) = (read(old).0, read(new).0);
     let rank = |record: &Record| match record.origin(key, secret) {
@@ -153,7 +153,8 @@ pub fn merged(key: &Key, old: &[u8], new: &[u8], secret: Option<&Secret>) -> Vec
     write(&all.into_iter().map(|(record, _)| record).collect::<Vec<_>>())
 }
 
-/// The time for each instruction of the budget of a record, in nanoseconds: the first number of its body. No limit is the largest budget.
+/// The time for each instruction of the budget of a record, in nanoseconds: the first number of its body. No
+/// limit is the largest budget.
 fn budget(body: &[u8]) -> u64 {
     Reader(body).number().unwrap_or(0)
 }
@@ -257,7 +258,8 @@ mod tests {
         assert_eq!(unsealed.origin(&KEY, Some(&SECRET)), Origin::Foreign);
     }
 
-    /// Every prefix and every changed byte is read without a panic, and no changed record is taken for an own one.
+    /// Every prefix and every changed byte is read without a panic, and no changed record is taken for an own
+    /// one.
     #[test]
     fn damage_is_found() {
         let records: Vec<Record> =

@@ -184,7 +184,8 @@ impl<'a> SharedProblem<'a> {
         })
     }
 
-    /// An order with few registers of the region itself, whatever the budget. Regions share it if they have the same graph and the same order of values.
+    /// An order with few registers of the region itself, whatever the budget. Regions share it if they have
+    /// the same graph and the same order of values.
     pub(crate) fn few_registers_of_region(&self) -> Vec<InstrId> {
         let mut values = Words::default();
         values.push_values(self.problem.region());
@@ -209,7 +210,8 @@ impl<'a> SharedProblem<'a> {
         })
     }
 
-    /// The best of the bounds on the length. It lies between the quick bound and the length of any schedule, so most regions need no other.
+    /// The best of the bounds on the length. It lies between the quick bound and the length of any schedule,
+    /// so most regions need no other.
     fn best_length_bound(&self) -> u32 {
         let problem = &self.problem;
         let quick = quick_bound(problem);
@@ -236,12 +238,14 @@ impl<'a> SharedProblem<'a> {
         self.answers.length_bounds.get(work, bounds)
     }
 
-    /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the region is not too large.
+    /// For each class a peak that every order has at least, and the moment that proves it: by cuts, if the
+    /// region is not too large.
     pub(crate) fn peak_bounds(&self) -> Vec<(u32, Moment)> {
         self.peak_bounds_and_taken(None).0
     }
 
-    /// As [`SharedProblem::peak_bounds`]. A legal order that meets the bounds shows that no cut can raise them, so it saves work. It does not change the bounds.
+    /// As [`SharedProblem::peak_bounds`]. A legal order that meets the bounds shows that no cut can raise
+    /// them, so it saves work. It does not change the bounds.
     pub(crate) fn peak_bounds_beside(&self, known: &[InstrId]) -> Vec<(u32, Moment)> {
         self.peak_bounds_and_taken(Some(known)).0
     }
@@ -313,7 +317,8 @@ impl<'a> SharedProblem<'a> {
         region.class_ids().zip(peaks).for_each(|(class, peak)| *peak += region.through(class));
     }
 
-    /// The order with the fewest registers of the first class that the budget allows to find, on so many threads.
+    /// The order with the fewest registers of the first class that the budget allows to find, on so many
+    /// threads.
     pub(crate) fn fewest(&self, threads: usize) -> Fewest {
         let start = now();
         let elapsed = || now().saturating_duration_since(start);
@@ -452,7 +457,8 @@ impl<'a> SharedProblem<'a> {
         }
     }
 
-    /// The limits of the bare graph, none where no order can exceed them. None if what passes through alone does.
+    /// The limits of the bare graph, none where no order can exceed them. None if what passes through alone
+    /// does.
     pub(crate) fn effective(&self, limits: &[Option<u32>]) -> Option<Vec<Option<u32>>> {
         limits_without_through(self.problem.region(), limits)
     }

@@ -1,13 +1,14 @@
 //! The interface between a session and a store: a place outside the process that keeps entries by key.
 //!
-//! A store is a map from 256-bit keys to bytes. It may lose entries, and it may hold entries that somebody else
-//! wrote. So a store never fails for its caller: a read that goes wrong is no entry, and a write that goes wrong
-//! changes nothing.
+//! A store is a map from 256-bit keys to bytes. It may lose entries, and it may hold entries that somebody
+//! else wrote. So a store never fails for its caller: a read that goes wrong is no entry, and a write that
+//! goes wrong changes nothing.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The key of an entry: a hash of a graph, of the relevant part of the target, and of the version of the algorithms.
+/// The key of an entry: a hash of a graph, of the relevant part of the target, and of the version of the
+/// algorithms.
 pub type Key = [u8; 32];
 
 /// A secret that only trusted writers of a store know. Records are sealed with it.

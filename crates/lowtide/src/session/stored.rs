@@ -1,23 +1,25 @@
-//! Answers that outlive the process: the records of a graph in a [`Store`](super::Store), each verified before it is used.
+//! Answers that outlive the process: the records of a graph in a [`Store`](super::Store), each verified
+//! before it is used.
 //!
 //! # What is believed
 //! - An order passes the independent checker on the region at hand, and its figures are computed again.
 //! - A bound by a cut is proven again by a flow.
-//! - Anything else is a statement about a search: a bound by search, or that a search of some budget ended without
-//!   more. Such a statement counts only in an *own* record, one that a program with the secret of the store has
-//!   sealed for this very graph and question.
+//! - Anything else is a statement about a search: a bound by search, or that a search of some budget ended
+//!   without more. Such a statement counts only in an *own* record, one that a program with the secret of the
+//!   store has sealed for this very graph and question.
 //!
-//! A *foreign* record, without this seal, is a hint. Its evidence may be complete: an order within the limits that
-//! were asked for, or an order that meets a bound which is proven here. Then the record is the answer. Otherwise
-//! the search runs, and the better of both is the answer.
+//! A *foreign* record, without this seal, is a hint. Its evidence may be complete: an order within the limits
+//! that were asked for, or an order that meets a bound which is proven here. Then the record is the answer.
+//! Otherwise the search runs, and the better of both is the answer.
 //!
 //! # Budgets
 //! A record states the time for each instruction of the budget that the search had. An own record answers a
-//! question with the same or less time. A proven answer is final. With more time, the search starts from the order
-//! and the bound of the record.
+//! question with the same or less time. A proven answer is final. With more time, the search starts from the
+//! order and the bound of the record.
 //!
-//! The number of steps is part of the question. Without a time limit, only own records that were made without one
-//! count. The same question then has the same answer with and without a store, since the search is deterministic.
+//! The number of steps is part of the question. Without a time limit, only own records that were made without
+//! one count. The same question then has the same answer with and without a store, since the search is
+//! deterministic.
 
 use std::time::Duration;
 
@@ -113,8 +115,8 @@ struct Recalled<T> {
 }
 
 impl<'a> SharedProblem<'a> {
-    /// The answer of the store to a question, or the one that `search` finds. The search gets what is known from a
-    /// record that does not suffice.
+    /// The answer of the store to a question, or the one that `search` finds. The search gets what is known
+    /// from a record that does not suffice.
     pub(super) fn remembered<T: Keepable>(
         &self,
         question: &Words,

@@ -2,19 +2,24 @@
 //!
 //! The length of a schedule knows one wave. This model knows all of them, and what they share:
 //!
-//! - Time is in clocks, and advances in *rounds* (4 clocks on GCN). In a round, each wave issues at most one instruction, in order, and
-//!   each unit takes at most one instruction. The oldest wave comes first: wave 0, then wave 1, and so on.
-//! - An instruction issues when its operands are there. The result of an arithmetic instruction is there after the latency of the
-//!   dependence, in rounds. The result of a memory instruction is there after its latency by the target's table, in rounds, too.
-//! - Memory instructions are outstanding until their results return. A use waits as `s_waitcnt` does. Vector memory and local memory
-//!   return in order. Scalar loads return in any order, so that a use waits for everything on their counter.
+//! - Time is in clocks, and advances in *rounds* (4 clocks on GCN). In a round, each wave issues at most one
+//!   instruction, in order, and each unit takes at most one instruction. The oldest wave comes first: wave 0,
+//!   then wave 1, and so on.
+//! - An instruction issues when its operands are there. The result of an arithmetic instruction is there
+//!   after the latency of the dependence, in rounds. The result of a memory instruction is there after its
+//!   latency by the target's table, in rounds, too.
+//! - Memory instructions are outstanding until their results return. A use waits as `s_waitcnt` does. Vector
+//!   memory and local memory return in order. Scalar loads return in any order, so that a use waits for
+//!   everything on their counter.
 //! - The SIMD starts one memory instruction of a kind in a number of clocks: the bandwidth.
 //!
-//! All waves start a region in the same clock. A region ends with its last issue, as the length of a schedule does: results that are
-//! outstanding at the end cost nothing. A kernel is the sum of its regions, each times its frequency (10 for each loop around it).
-//! Caches, stores that fill queues, barriers between waves, and the fetch of instructions are not part of the model.
+//! All waves start a region in the same clock. A region ends with its last issue, as the length of a schedule
+//! does: results that are outstanding at the end cost nothing. A kernel is the sum of its regions, each times
+//! its frequency (10 for each loop around it). Caches, stores that fill queues, barriers between waves, and
+//! the fetch of instructions are not part of the model.
 //!
-//! **Identity.** The clocks of a wave are its instructions times a round, plus its stalls. Tests check this, and hand-computed cases.
+//! **Identity.** The clocks of a wave are its instructions times a round, plus its stalls. Tests check this,
+//! and hand-computed cases.
 
 mod machine;
 mod wave;
@@ -108,8 +113,8 @@ impl KernelTiming {
     }
 }
 
-/// Replay one order for each region of a kernel, with `waves` waves. The kernel has its recorded latencies; `latencies` chooses those of
-/// the simulation. Return the violations of the first order that is not legal.
+/// Replay one order for each region of a kernel, with `waves` waves. The kernel has its recorded latencies;
+/// `latencies` chooses those of the simulation. Return the violations of the first order that is not legal.
 pub fn simulate_kernel<'o>(
     kernel: &Kernel,
     target: &Target,

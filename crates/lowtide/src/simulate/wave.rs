@@ -46,7 +46,8 @@ impl Code {
         let mut last = vec![0u64; units];
         for operation in &self.operations {
             if let Some(unit) = operation.unit {
-                // A unit must be free for the last instruction, not after it. Rounds begin at multiples of a round.
+                // A unit must be free for the last instruction, not after it. Rounds begin at multiples of a
+                // round.
                 needed[unit] += operation.busy.next_multiple_of(self.round);
                 last[unit] = last[unit].max(operation.busy.next_multiple_of(self.round) - self.round);
             }
@@ -77,7 +78,8 @@ pub(super) struct Wave {
     /// The last returns of vector memory and of local memory, which come in order.
     last_vector: u64,
     last_local: u64,
-    /// Instructions on the shared counter of local memory and scalar loads that no wait has covered, in the order of issue.
+    /// Instructions on the shared counter of local memory and scalar loads that no wait has covered, in the
+    /// order of issue.
     pending: Vec<InstrId>,
 }
 
@@ -134,8 +136,8 @@ impl Wave {
         self.look_at_next(code, order);
     }
 
-    /// Find the clock from which on the next instruction can issue, and the reason for it. What the instruction waits for is known now:
-    /// everything before it has issued.
+    /// Find the clock from which on the next instruction can issue, and the reason for it. What the
+    /// instruction waits for is known now: everything before it has issued.
     fn look_at_next(&mut self, code: &Code, order: &[InstrId]) {
         let Some(&instr) = order.get(self.position) else {
             self.next = None;
@@ -163,8 +165,8 @@ impl Wave {
         self.next = Some((Ready { instr, clock }, reason));
     }
 
-    /// Wait for an instruction on the shared counter: with a scalar load outstanding for all of them, without one for those up to it.
-    /// Return what the wait covers.
+    /// Wait for an instruction on the shared counter: with a scalar load outstanding for all of them, without
+    /// one for those up to it. Return what the wait covers.
     fn covered(
         pending: &mut Vec<InstrId>,
         code: &Code,

@@ -470,7 +470,8 @@ impl Registers {
         &self.lanes
     }
 
-    /// Return, for each class of the region, the registers whose lanes hold spilled ones with these pressures.
+    /// Return, for each class of the region, the registers whose lanes hold spilled ones with these
+    /// pressures.
     pub(crate) fn lanes_for(&self, pressure: &[u32]) -> Vec<u32> {
         let mut needed = vec![0u32; pressure.len()];
         for lanes in &self.lanes {
@@ -495,8 +496,8 @@ impl Registers {
         pressure
     }
 
-    /// Return the waves that fit with these pressures, one for each class of the region. Registers whose lanes
-    /// hold spilled ones count. The caller applies other limits, such as local memory.
+    /// Return the waves that fit with these pressures, one for each class of the region. Registers whose
+    /// lanes hold spilled ones count. The caller applies other limits, such as local memory.
     pub fn occupancy(&self, pressure: &[u32]) -> u32 {
         let pressure = self.with_lanes(pressure);
         let waves = self.files.iter().map(|bound| bound.file.waves(bound.used(&pressure)));

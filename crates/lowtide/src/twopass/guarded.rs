@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// The steps for each instruction do not depend on the number of ready instructions: at most 24 checks, of
-    /// about 20 steps each. Between two looks at the clock there are few.
+    /// The steps for each instruction do not depend on the number of ready instructions: at most 24 checks,
+    /// of about 20 steps each. Between two looks at the clock there are few.
     #[test]
     fn wide_regions_take_few_steps_for_each_instruction() {
         let mut steps = Vec::new();

@@ -1,21 +1,22 @@
 //! Failed states of the search for a short schedule (paper 2's history-based domination, with latencies).
 //!
-//! States with the same issued instructions are *similar*. A record says that every similar state has failed in which
-//! certain instructions cannot issue before certain slots: the reasons of a failure ([`reasons`](super::reasons)).
-//! Slots are counted from the target.
+//! States with the same issued instructions are *similar*. A record says that every similar state has failed
+//! in which certain instructions cannot issue before certain slots: the reasons of a failure
+//! ([`reasons`](super::reasons)). Slots are counted from the target.
 //!
-//! Where no reasons are known (units can make instructions wait, or a path has a cost), a record has the whole state:
-//! the clock, every pending operand and every busy unit. If a state has no path to the end within the target, neither
-//! has a similar state that is no better placed. That holds for every target, since all times are counted from it. If
-//! a path has a cost ([`Meter`](super::meter::Meter)), the remaining budget is compared like the available times.
+//! Where no reasons are known (units can make instructions wait, or a path has a cost), a record has the
+//! whole state: the clock, every pending operand and every busy unit. If a state has no path to the end
+//! within the target, neither has a similar state that is no better placed. That holds for every target,
+//! since all times are counted from it. If a path has a cost ([`Meter`](super::meter::Meter)), the remaining
+//! budget is compared like the available times.
 //!
-//! If nothing below a failed state was given up for lack of time, the state has failed because of its registers,
-//! whatever the times and the target.
+//! If nothing below a failed state was given up for lack of time, the state has failed because of its
+//! registers, whatever the times and the target.
 
 use rustc_hash::FxHashMap;
 
-/// A resource, and the slots before the target at which it becomes available: an instruction, a copy of a unit (after
-/// all instructions), or the clock.
+/// A resource, and the slots before the target at which it becomes available: an instruction, a copy of a
+/// unit (after all instructions), or the clock.
 pub(crate) type Pending = (u32, u32);
 
 /// The number of the clock: the slots left.
@@ -29,8 +30,8 @@ pub(crate) const COSTS: u32 = 1 << 31;
 pub(crate) struct History {
     /// The first record of each set, as a position in `records`.
     first: FxHashMap<u128, u32>,
-    /// Records: the next one of the same set, the largest target for which it holds, the number of resources, and these.
-    /// Records with the largest targets come first.
+    /// Records: the next one of the same set, the largest target for which it holds, the number of resources,
+    /// and these. Records with the largest targets come first.
     records: Vec<u32>,
 }
 
@@ -79,8 +80,8 @@ pub(crate) enum Known {
 impl History {
     /// Look up a state. `slack` returns the slots before the target at which a resource is available.
     ///
-    /// A set can have hundreds of records. A resource by which a record does not apply comes to its front: the next
-    /// similar state will most likely differ in the same one.
+    /// A set can have hundreds of records. A resource by which a record does not apply comes to its front:
+    /// the next similar state will most likely differ in the same one.
     pub(crate) fn look_up(&mut self, set: u128, target: u32, slack: impl Fn(u32) -> u32) -> Known {
         let mut record = self.first.get(&set).copied().unwrap_or(NONE);
         while record != NONE {
@@ -132,8 +133,8 @@ impl History {
         }
     }
 
-    /// Return whether a record with these resources applies wherever an older one does that holds for no more targets.
-    /// (Nothing is available before the clock.)
+    /// Return whether a record with these resources applies wherever an older one does that holds for no more
+    /// targets. (Nothing is available before the clock.)
     fn covers(&self, pending: &[Pending], older: u32) -> bool {
         pending.iter().all(|&(what, slack)| {
             let is_as_late =

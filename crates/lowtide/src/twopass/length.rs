@@ -158,7 +158,8 @@ const LOOKS_PER_STEP: u64 = 16;
 /// Looks for each instruction after the first lists.
 const LOOKS_AFTER_LISTS: u64 = 300;
 
-/// Looks of lists and moves for each state of the search, if the lists before have found a shorter schedule, and if not.
+/// Looks of lists and moves for each state of the search, if the lists before have found a shorter schedule,
+/// and if not.
 const LOOKS_PER_NODE: [u64; 2] = [20, 5];
 
 /// A guard leaves room if its peak is at most so many hundredths of every limit.
@@ -181,8 +182,8 @@ const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 /// States of the first turn of the search, from each end.
 const FIRST_TURN: u64 = 1000;
 
-/// Lengths near the bound get one of so many parts of these states. To refute them raises the bound, but only to refute the
-/// length just below the best schedule proves that schedule.
+/// Lengths near the bound get one of so many parts of these states. To refute them raises the bound, but only
+/// to refute the length just below the best schedule proves that schedule.
 const SHARE_OF_CLIMBS: u64 = 4;
 
 /// Return the time to prepare proofs about a number of instructions.
@@ -237,8 +238,8 @@ impl<'a> Pass<'a> {
     }
 
     /// Give the lists a guard with fewer registers, if no known order leaves them room. With a guard close to
-    /// the limit, hardly any step but that of the guard is safe, and all lists look like it. Return the number of
-    /// the new guard, if there is one.
+    /// the limit, hardly any step but that of the guard is safe, and all lists look like it. Return the
+    /// number of the new guard, if there is one.
     fn lower_guard<'c>(&mut self, closure: impl FnOnce() -> &'c Closure) -> Option<usize> {
         let region = self.problem.region();
         if self.is_done() || region.len() > MOST_TO_PROVE {

@@ -1,7 +1,7 @@
 //! Moves in an order: how to get from one schedule within the limits to similar ones.
 //!
-//! A move takes an instruction to another place. Upwards, it takes those along that it waits for, and downwards those
-//! that wait for it. So the order stays legal.
+//! A move takes an instruction to another place. Upwards, it takes those along that it waits for, and
+//! downwards those that wait for it. So the order stays legal.
 //!
 //! A move changes a *segment* of the order, and the segment alone shows what becomes of the order:
 //! - The set of issued instructions before and after the segment is the same as before, and so is the live
@@ -11,13 +11,13 @@
 //! - The last possible slots, counted from the end of the schedule, depend only on what is below them. So
 //!   those below the segment stay.
 //!
-//! Let `most` be no less than the length before. The new length is at most `most` exactly if every instruction
-//! of the segment issues early enough for those below that wait for it, and for the next one. *Proof.* A longest
-//! path of waits that has no instruction of the segment was there before. Any other one leaves the segment
-//! somewhere, or ends in it. ∎
+//! Let `most` be no less than the length before. The new length is at most `most` exactly if every
+//! instruction of the segment issues early enough for those below that wait for it, and for the next one.
+//! *Proof.* A longest path of waits that has no instruction of the segment was there before. Any other one
+//! leaves the segment somewhere, or ends in it. ∎
 //!
-//! So a move that is no good costs no more than its segment. After a good one, changed slots propagate downwards
-//! and upwards until nothing changes any more.
+//! So a move that is no good costs no more than its segment. After a good one, changed slots propagate
+//! downwards and upwards until nothing changes any more.
 //!
 //! Half of the moves are made where they can help: at a stall that all later instructions
 //! depend on. A later instruction can fill it, an earlier one can go down into it, and the instruction that
@@ -28,7 +28,8 @@ use crate::analysis::walk::NEVER;
 use crate::index::InstrId;
 use crate::random::Random;
 
-/// An order within the limits, and the moves in it. Time runs forwards, and no unit makes an instruction wait.
+/// An order within the limits, and the moves in it. Time runs forwards, and no unit makes an instruction
+/// wait.
 pub(crate) struct Mover<'g> {
     graph: &'g Timed,
     order: Vec<u32>,
@@ -48,7 +49,8 @@ pub(crate) struct Mover<'g> {
     segment: Vec<u32>,
     slots_before: Vec<Slot>,
     new_live: Vec<i64>,
-    /// Instructions that go along, and values with a later use in the segment: those with the number of this round.
+    /// Instructions that go along, and values with a later use in the segment: those with the number of this
+    /// round.
     goes_along: Vec<u64>,
     used_below: Vec<u64>,
     round: u64,
@@ -73,8 +75,8 @@ impl<'g> Mover<'g> {
     /// Make a mover without an order. [`Mover::start`] sets one.
     pub(crate) fn new(graph: &'g Timed) -> Self {
         let (count, values) = (graph.len(), graph.live.values.len());
-        // Far from zero, so that no last slot falls below it, and from the largest number of 32 bits, so that no
-        // sum of slots exceeds it.
+        // Far from zero, so that no last slot falls below it, and from the largest number of 32 bits, so that
+        // no sum of slots exceeds it.
         let end_cycle = (1 << 31) / graph.width;
         Mover {
             graph,
@@ -138,8 +140,8 @@ impl<'g> Mover<'g> {
         self.order.last().map_or(0, |&instr| self.first[instr as usize].cycle + 1)
     }
 
-    /// Try a random move. Make it if the order stays within the limits and is no longer than `most`, which is at least
-    /// its length before. Return whether it was made.
+    /// Try a random move. Make it if the order stays within the limits and is no longer than `most`, which is
+    /// at least its length before. Return whether it was made.
     pub(crate) fn try_one(&mut self, most: u32, random: &mut Random) -> bool {
         self.propose(random).is_some_and(|start| self.try_segment(start, most))
     }
@@ -195,8 +197,8 @@ impl<'g> Mover<'g> {
         last.map_or(0, |link| self.place[link.instr as usize] as usize)
     }
 
-    /// Arrange the segment for an instruction that goes up, together with those that it waits for. Return the first
-    /// place of the segment; `None` if the order stays the same.
+    /// Arrange the segment for an instruction that goes up, together with those that it waits for. Return the
+    /// first place of the segment; `None` if the order stays the same.
     fn up(&mut self, from: usize, to: usize) -> Option<usize> {
         self.round += 1;
         self.goes_along[self.order[from] as usize] = self.round;
@@ -404,7 +406,8 @@ mod tests {
     use crate::problem::{Goal, Problem};
     use crate::schedule::Schedule;
 
-    /// Every verdict is that of the checker: a move is made exactly if the order stays within the limits and is short enough.
+    /// Every verdict is that of the checker: a move is made exactly if the order stays within the limits and
+    /// is short enough.
     #[test]
     fn moves_are_made_exactly_if_the_order_fits_and_is_short_enough() {
         let mut random = Random::new(1);

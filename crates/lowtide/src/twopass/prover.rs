@@ -1,7 +1,7 @@
 //! Proofs that no schedule of a graph meets a target: first by windows, then by search.
 //!
-//! Windows are cheap and refute many targets. If they do not refute one, they narrow the search, which either finds a schedule or
-//! refutes the target. A refuted target raises the lower bound.
+//! Windows are cheap and refute many targets. If they do not refute one, they narrow the search, which either
+//! finds a schedule or refutes the target. A refuted target raises the lower bound.
 
 use super::Rules;
 use super::search::Search;
@@ -81,8 +81,8 @@ impl<'a> Prover<'a> {
         self.raise_bound(bound);
     }
 
-    /// Raise the bound by windows, with or without sizes. First try to refute all lengths below `length`, then go up from
-    /// below in growing steps, then bisect.
+    /// Raise the bound by windows, with or without sizes. First try to refute all lengths below `length`,
+    /// then go up from below in growing steps, then bisect.
     pub(crate) fn refute(&mut self, length: u32, with_sizes: bool, effort: &mut Effort) {
         let is_refuted = |windows: &mut Windows, target: u32, effort: &mut Effort| {
             // Half of the effort: the rest is for smaller targets, which are easier to refute.
@@ -147,8 +147,9 @@ impl<'a> Prover<'a> {
         verdict.map_yes(|order| self.found = Some(order))
     }
 
-    /// Raise the bound by search from one end, up to `length` or to a shorter schedule that is found on the way, in steps that grow
-    /// while they succeed. No new target starts after `most` states, and none takes more.
+    /// Raise the bound by search from one end, up to `length` or to a shorter schedule that is found on the
+    /// way, in steps that grow while they succeed. No new target starts after `most` states, and none takes
+    /// more.
     pub(crate) fn climb(&mut self, end: usize, mut length: u32, most: u64, effort: &mut Effort) {
         let mut step = 1;
         let last = self.nodes() + most;

@@ -12,8 +12,8 @@
 //!
 //! Both passes only use what the paper describes. A start is one schedule of one heuristic, not the best of
 //! several. Bounds on registers are those of the partial schedule. No order of two instructions is derived
-//! from the limits, and no node is skipped because of an equivalent instruction. The paper leaves the order of
-//! branches open. Here the first pass tries the instruction with the highest last-use count first, and the
+//! from the limits, and no node is skipped because of an equivalent instruction. The paper leaves the order
+//! of branches open. Here the first pass tries the instruction with the highest last-use count first, and the
 //! second pass the one with the longest path to the end.
 //!
 //! The cost of the first pass is the paper's APRP for several classes: registers spilled into memory, then

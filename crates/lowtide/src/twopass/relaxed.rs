@@ -1,5 +1,6 @@
-//! Rim and Jain's relaxed problem of the instructions that remain at a state of the search: no registers, and every
-//! instruction can issue in any cycle from its release on. [`crate::analysis::length_bound`] has the proof.
+//! Rim and Jain's relaxed problem of the instructions that remain at a state of the search: no registers, and
+//! every instruction can issue in any cycle from its release on. [`crate::analysis::length_bound`] has the
+//! proof.
 //!
 //! If the relaxed problem has no solution, the state has failed, and [`Relaxed::explain`] says why.
 
@@ -13,16 +14,18 @@ use crate::index::Rows;
 pub(crate) struct Relaxed {
     /// For each instruction, the instructions to wait for. Dependences that follow from others are left out.
     needed: Rows<Link>,
-    /// The instructions by their last cycles. The rank of each is its place in this order. Whoever waits for an
-    /// instruction has a higher rank.
+    /// The instructions by their last cycles. The rank of each is its place in this order. Whoever waits for
+    /// an instruction has a higher rank.
     by_latest: Vec<u32>,
     rank: Vec<u32>,
-    /// The rest is by rank: the instructions, and their dependences on lower ranks that have no room in [`Job`].
+    /// The rest is by rank: the instructions, and their dependences on lower ranks that have no room in
+    /// [`Job`].
     jobs: Vec<Job>,
     links: Vec<Link>,
     /// The remaining instructions.
     left: BitSet,
-    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others. The last one is 0.
+    /// The first possible cycle of the remaining instructions, and the cycle of issue of the others. The last
+    /// one is 0.
     release: Vec<u32>,
     /// The cycles from now on that have room, and the slots taken.
     room: Vec<u64>,
@@ -35,8 +38,8 @@ struct Job {
     /// Its first and last cycle.
     first: u32,
     last: u32,
-    /// The first dependences, here because loops of few turns are slow. If there are fewer, the others are on a rank
-    /// beyond all instructions that is always released.
+    /// The first dependences, here because loops of few turns are slow. If there are fewer, the others are on
+    /// a rank beyond all instructions that is always released.
     near: [Link; NEAR],
     /// The range of the others in [`Relaxed::links`].
     start: u32,
@@ -63,8 +66,8 @@ impl Relaxed {
 
     /// Set the first and last cycles. All instructions are open then.
     pub(crate) fn restart(&mut self, times: &mut [Times]) {
-        // An instruction is never later than those that wait for it. Of equals, the first one stays first, so the
-        // order stays topological.
+        // An instruction is never later than those that wait for it. Of equals, the first one stays first, so
+        // the order stays topological.
         self.by_latest.sort_by_key(|&instr| times[instr as usize].latest);
         for (rank, &instr) in self.by_latest.iter().enumerate() {
             self.rank[instr as usize] = rank as u32;
@@ -104,8 +107,8 @@ impl Relaxed {
         self.left.toggle(self.rank[instr as usize]);
     }
 
-    /// Return the least number of cycles by which an instruction of the solution is early. If there is no solution, return
-    /// the first rank without a cycle.
+    /// Return the least number of cycles by which an instruction of the solution is early. If there is no
+    /// solution, return the first rank without a cycle.
     pub(crate) fn solve(&mut self, width: u32, now: u32, target: u32) -> Result<u32, usize> {
         // (The cycle after the target always has room.)
         let cycles = target.saturating_sub(now) as usize + 1;
@@ -142,10 +145,10 @@ impl Relaxed {
 
     /// Add the reasons why there is no solution, after the instruction of a rank has found no cycle.
     ///
-    /// Either it is released after its last cycle, or all cycles from its release to its last one are taken. In the
-    /// second case, let `start` be the first cycle of all that are taken without a gap. An instruction with a release
-    /// before `start` would have taken the gap. So all those that are released from `start` on and come by rank, and the
-    /// failed one, have too few cycles.
+    /// Either it is released after its last cycle, or all cycles from its release to its last one are taken.
+    /// In the second case, let `start` be the first cycle of all that are taken without a gap. An instruction
+    /// with a release before `start` would have taken the gap. So all those that are released from `start` on
+    /// and come by rank, and the failed one, have too few cycles.
     pub(crate) fn explain(&self, failed: usize, width: u32, now: u32, failure: &mut Failure) {
         let (release, last) = (self.release[failed], self.jobs[failed].last);
         if release > last {
@@ -161,8 +164,8 @@ impl Relaxed {
         }
     }
 
-    /// Add the reason why the instruction of a rank is not released before a cycle: an issued instruction that it, or one
-    /// before it, waits for.
+    /// Add the reason why the instruction of a rank is not released before a cycle: an issued instruction
+    /// that it, or one before it, waits for.
     fn explain_release(&self, mut rank: usize, mut cycle: u32, width: u32, now: u32, failure: &mut Failure) {
         loop {
             let Job { first, near, start, end, .. } = self.jobs[rank];

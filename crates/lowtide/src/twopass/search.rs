@@ -69,7 +69,8 @@ struct Frame {
     is_timed: bool,
     /// The instruction that the relaxed problem issues next, if it has a solution.
     pick: u32,
-    /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if negative.
+    /// By this number of cycles or more, all instructions of the relaxed problem are early. Unknown if
+    /// negative.
     margin: i64,
     urgent: Urgent,
     /// Why children have failed: the reasons from here on, up to where the next frame's start.
@@ -144,7 +145,8 @@ pub(crate) struct Search<'g> {
     /// The reasons of all frames, and the last failure.
     reasons: Vec<Reason>,
     failure: Failure,
-    /// The cycles from an instruction to those that wait for it, while its reasons are converted. Otherwise 0.
+    /// The cycles from an instruction to those that wait for it, while its reasons are converted.
+    /// Otherwise 0.
     waits: Vec<u32>,
     relaxed: Relaxed,
     /// How often in a row the relaxed problem had a solution.
@@ -280,7 +282,8 @@ impl<'g> Search<'g> {
                     let first = self.needed.partition_point(|&needed| needed as usize <= issued) as u32;
                     too_late = too_late.min((first * self.graph.width).saturating_sub(1));
                 }
-                // Most states are given up. Only the others are entered in the walk, which takes longer than all tests.
+                // Most states are given up. Only the others are entered in the walk, which takes longer than
+                // all tests.
                 let width = self.graph.width;
                 let margin = margin - i64::from(self.clock.slot / width - slot / width);
                 let examined = if too_late == NONE { self.examine(is_pick, margin) } else { Err(true) };
@@ -327,12 +330,13 @@ impl<'g> Search<'g> {
         Verdict::No(())
     }
 
-    /// Issue an instruction, without the walk. If another one then has too little time (*ranges*), return the slot from
-    /// which on that is so, otherwise [`NONE`]. `latest_of_others` is the earliest last cycle of the other ready instructions.
+    /// Issue an instruction, without the walk. If another one then has too little time (*ranges*), return the
+    /// slot from which on that is so, otherwise [`NONE`]. `latest_of_others` is the earliest last cycle of
+    /// the other ready instructions.
     ///
-    /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of other
-    /// instructions change only for those that wait for this one. One of these that is not yet ready is out of
-    /// time only if one that it waits for is.
+    /// Until now, all of them were in time. What changes for them is only the current cycle. The operands of
+    /// other instructions change only for those that wait for this one. One of these that is not yet ready is
+    /// out of time only if one that it waits for is.
     fn issue(&mut self, instr: u32, slot: u32, latest_of_others: u32) -> u32 {
         let graph = self.graph;
         self.clock.issue(graph, instr, slot);
@@ -463,8 +467,8 @@ impl<'g> Search<'g> {
                         let pending = self.history.pending(record);
                         let reasons =
                             pending.map(|(instr, slack)| Reason { instr, slot: end.saturating_sub(slack) });
-                        // The record may be that of a larger target. Where the window of this one already says as much, no
-                        // reason is needed (and the operands need not be as late as that).
+                        // The record may be that of a larger target. Where the window of this one already
+                        // says as much, no reason is needed (and the operands need not be as late as that).
                         let is_needed = |reason: &Reason| {
                             reason.slot > self.times[reason.instr as usize].earliest * width
                         };
@@ -529,8 +533,8 @@ impl<'g> Search<'g> {
             let Times { available, earliest, latest, rank } = self.times[instr as usize];
             frame.urgent.add(instr, latest);
             let from = available.max(earliest);
-            // The relaxed problem issues the first one by rank that can issue now. (One that waits for another has a
-            // higher rank than that.)
+            // The relaxed problem issues the first one by rank that can issue now. (One that waits for
+            // another has a higher rank than that.)
             if from <= now && rank < lowest_rank {
                 (lowest_rank, frame.pick) = (rank, instr);
             }
@@ -685,8 +689,8 @@ mod tests {
         assert!(found > 60_000 && impossible > 30_000, "{found} {impossible}");
     }
 
-    /// In larger regions, where more states fail for a reason. Targets come in any order, since reasons hold for some of
-    /// them only.
+    /// In larger regions, where more states fail for a reason. Targets come in any order, since reasons hold
+    /// for some of them only.
     #[test]
     fn reasons_save_states_and_change_no_verdict() {
         let mut random = Random::new(5);

@@ -38,11 +38,11 @@
 //! in d + 1 cycles. A use of the first comes before the load of the next, unless both are the same
 //! instruction.
 //!
-//! The limit is a little lower while a result is pending. Let P be the results that are pending at a moment, and x
-//! the first instruction after it that uses one of them, u. Just before x, all of P are still pending, and no use
-//! of u has been issued. So no value ends at x that has another use among those of u and their descendants. If the
-//! results of x have more weight than all values that can end at x, the difference must still be free. The least
-//! difference, over all u and x, is taken from the limit.
+//! The limit is a little lower while a result is pending. Let P be the results that are pending at a moment,
+//! and x the first instruction after it that uses one of them, u. Just before x, all of P are still pending,
+//! and no use of u has been issued. So no value ends at x that has another use among those of u and their
+//! descendants. If the results of x have more weight than all values that can end at x, the difference must
+//! still be free. The least difference, over all u and x, is taken from the limit.
 //!
 //! # Areas
 //! Results of different weights and latencies have shares, too. Let c(u) be the most registers that pending
@@ -52,8 +52,8 @@
 //! ends of d(u) cycles or more. So the sum of share times latency, over all results that are fetched between
 //! two cycles, is at most the number of cycles between them.
 //!
-//! How many instructions are issued at a moment can be bounded better than by slots: [`sizes`]. And no interval of
-//! cycles takes more instructions than it has slots: [`slots`].
+//! How many instructions are issued at a moment can be bounded better than by slots: [`sizes`]. And no
+//! interval of cycles takes more instructions than it has slots: [`slots`].
 //!
 //! # From one target to the next
 //! A schedule that meets a target also meets every larger target, and so does the same schedule with a later
@@ -420,7 +420,8 @@ impl<'a> Windows<'a> {
         self.sizes.most.iter().rev().map(|most| self.first.len() as u32 - most)
     }
 
-    /// Narrow the windows by the moments next to each instruction, and by slots. Return false if a window is empty.
+    /// Narrow the windows by the moments next to each instruction, and by slots. Return false if a window is
+    /// empty.
     fn narrow_by_moments(&mut self, effort: &mut Effort) -> bool {
         let mut has_changed = true;
         while has_changed {

@@ -28,7 +28,8 @@ use lowtide::{ClassId, RegisterId};
 
 const GOALS: [Goal; 4] = [Goal::MinReg, Goal::Occupancy, Goal::Length, Goal::Throughput];
 
-/// Choices made by bytes. Where they end, every choice is the first one: each byte that is cut off makes the case simpler.
+/// Choices made by bytes. Where they end, every choice is the first one: each byte that is cut off makes the
+/// case simpler.
 pub(crate) struct Choices<'d> {
     pub(crate) data: &'d [u8],
 }
@@ -215,7 +216,8 @@ fn assert_true(problem: &Problem, outcome: &Outcome, name: &str) -> Report {
     report
 }
 
-/// Every algorithm, for every goal: legal, with true figures; and no algorithm beats what another one has proven.
+/// Every algorithm, for every goal: legal, with true figures; and no algorithm beats what another one has
+/// proven.
 pub(crate) fn schedule(data: &[u8]) -> bool {
     let mut choices = Choices { data };
     let target = target(&mut choices);
@@ -346,7 +348,8 @@ pub(crate) fn kernel(data: &[u8]) -> bool {
     lengths.len() > 1
 }
 
-/// A random machine with two units and a block for it: list, bound and search, with a limit on registers or without.
+/// A random machine with two units and a block for it: list, bound and search, with a limit on registers or
+/// without.
 pub(crate) fn packing(
     data: &[u8],
     machine: fn(&mut Random) -> Target,

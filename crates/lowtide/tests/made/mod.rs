@@ -1,4 +1,5 @@
-//! Small regions made to fit the rules of the exact search, and brute force, for tests here and in the library.
+//! Small regions made to fit the rules of the exact search, and brute force, for tests here and in the
+//! library.
 
 // Not every test needs everything.
 #![allow(dead_code)]
@@ -153,12 +154,14 @@ impl Small {
     }
 }
 
-/// The most instructions of random regions that are tried in all orders, the most that a machine takes, and the most copies of units that it has.
+/// The most instructions of random regions that are tried in all orders, the most that a machine takes, and
+/// the most copies of units that it has.
 pub(crate) const MOST: usize = 9;
 pub(crate) const LARGEST: usize = 12;
 pub(crate) const COPIES: usize = 8;
 
-/// The issue model, written apart from that of the library: it reads the raw dependences and the numbers of the target.
+/// The issue model, written apart from that of the library: it reads the raw dependences and the numbers of
+/// the target.
 pub(crate) struct Machine {
     pub(crate) count: usize,
     width: u32,
@@ -250,8 +253,8 @@ impl Machine {
         self.length(&state)
     }
 
-    /// The length of the shortest schedule whose pressures are all fine; none if there is no such schedule. Tries all orders, but for
-    /// what comes after a state that another one is as good as.
+    /// The length of the shortest schedule whose pressures are all fine; none if there is no such schedule.
+    /// Tries all orders, but for what comes after a state that another one is as good as.
     pub(crate) fn shortest(&self, small: &Small, is_fine: impl Fn(&[u32]) -> bool) -> Option<u32> {
         let mut states: Vec<Vec<State>> = vec![Vec::new(); 1 << self.count];
         let fits = |set: usize| small.pressures[set].as_ref().is_some_and(|pressure| is_fine(pressure));
@@ -312,8 +315,9 @@ pub(crate) fn registers_of(region: &Region) -> RegionBuilder {
     builder
 }
 
-/// The same region with other latencies and other needs for units. Made regions have one latency for all, which hides what
-/// stalls can do. Few different latencies leave instructions that are alike; every dependence with its own leaves none.
+/// The same region with other latencies and other needs for units. Made regions have one latency for all,
+/// which hides what stalls can do. Few different latencies leave instructions that are alike; every
+/// dependence with its own leaves none.
 pub(crate) fn retimed(region: &Region, units: &[&[(&str, u32)]], random: &mut Random) -> Region {
     let mut latency = || match random.below(10) {
         0 => 20 + random.below(61) as u32,
@@ -427,7 +431,8 @@ pub(crate) enum Made {
     Unrolled,
     /// The same, with something changed in one of the copies.
     NearlyUnrolled,
-    /// Two or three copies of a random body with some more dependences, and reads, between them and to what is around them.
+    /// Two or three copies of a random body with some more dependences, and reads, between them and to what
+    /// is around them.
     Crossed,
     /// Identical chains side by side.
     Chains,
@@ -485,7 +490,8 @@ fn any(code: &mut Code, most: usize, random: &mut Random) {
     known.into_iter().for_each(|register| code.live_out(register));
 }
 
-/// One step of a body: what it reads of the body's own values and of what all copies share, what it writes, and what it waits for.
+/// One step of a body: what it reads of the body's own values and of what all copies share, what it writes,
+/// and what it waits for.
 struct Line {
     own: Vec<usize>,
     shared: Vec<usize>,
@@ -715,7 +721,8 @@ pub(crate) fn regions(seeds: std::ops::Range<u64>, most: usize) -> impl Iterator
         .filter(move |region| region.len() <= most)
 }
 
-/// The seven instructions A to G of paper 2's example, each with one result but for the last, which uses those of E and F.
+/// The seven instructions A to G of paper 2's example, each with one result but for the last, which uses
+/// those of E and F.
 pub(crate) fn seven() -> Region {
     let mut builder = RegionBuilder::new("seven");
     let class = builder.class("r");

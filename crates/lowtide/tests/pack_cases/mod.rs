@@ -116,8 +116,8 @@ pub(crate) struct Within {
     pub(crate) levels: Option<u32>,
 }
 
-/// The shortest legal packing of at most `longest` cycles, by trying all formats, cycles and units; the checker says which are legal. Only for
-/// very small blocks.
+/// The shortest legal packing of at most `longest` cycles, by trying all formats, cycles and units; the
+/// checker says which are legal. Only for very small blocks.
 pub(crate) fn brute_force(region: &Region, target: &Target, within: Within, longest: u32) -> Option<Packing> {
     let problem = PackProblem::new(region, target).expect("a known machine");
     (0..=longest).find_map(|length| {

@@ -1,5 +1,5 @@
-//! The cheapest passes of a small shader by trying everything: every sequence of operations is a pass, every set of stored values a state. For tests
-//! here and in the library.
+//! The cheapest passes of a small shader by trying everything: every sequence of operations is a pass, every
+//! set of stored values a state. For tests here and in the library.
 
 #![allow(dead_code)] // not every test uses all of it
 

@@ -1,6 +1,8 @@
-//! `lowtide bench colony --sweep`: the effect of each parameter of the colony (paper 4, Tables 6 and 7 and Figure 4).
+//! `lowtide bench colony --sweep`: the effect of each parameter of the colony (paper 4, Tables 6 and 7 and
+//! Figure 4).
 //!
-//! The parameters of the command line are the base. Every variant changes one of them, at an equal limit on choices.
+//! The parameters of the command line are the base. Every variant changes one of them, at an equal limit on
+//! choices.
 
 mod chapter;
 
@@ -52,8 +54,8 @@ pub(super) struct Sweep {
     pub(super) stall_regions: u64,
     pub(super) stalls: Vec<StallRow>,
     pub(super) filters: Vec<FilterRow>,
-    /// Run time saved by the threshold of the paper, kernel by kernel, in percent of the production order's. The timing
-    /// model computes it; kernels with the same run time are left out.
+    /// Run time saved by the threshold of the paper, kernel by kernel, in percent of the production order's.
+    /// The timing model computes it; kernels with the same run time are left out.
     pub(super) saved: Vec<f64>,
     /// Kernels of targets with a timing model.
     pub(super) timed: u64,
@@ -65,8 +67,8 @@ pub(super) struct Row {
     pub(super) parameter: String,
     pub(super) occupancy: u64,
     pub(super) length: u64,
-    /// The most cycles that a region saves against the base, and loses, in percent. Kernels with other waves do not count, here
-    /// and below.
+    /// The most cycles that a region saves against the base, and loses, in percent. Kernels with other waves
+    /// do not count, here and below.
     pub(super) most_saved: f64,
     pub(super) most_lost: f64,
     /// Regions that are shorter than with the base, and longer.
@@ -275,7 +277,8 @@ fn saved(before: u64, after: u64) -> f64 {
     100.0 * (1.0 - after as f64 / before.max(1) as f64)
 }
 
-/// Measure Table 6: the share of groups that may stall. Pass 1 does not stall, so the limits on registers stay the same.
+/// Measure Table 6: the share of groups that may stall. Pass 1 does not stall, so the limits on registers
+/// stay the same.
 fn stalls(experiment: &Experiment) -> Result<(u64, Vec<StallRow>), Failure> {
     let regions = experiment.kernels.iter().flat_map(|(kernel, _)| &kernel.regions);
     let counts: Vec<bool> = regions.map(|region| region.len() >= STALL_SIZE).collect();

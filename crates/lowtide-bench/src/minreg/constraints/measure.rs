@@ -47,7 +47,8 @@ fn sample(mut regions: Vec<Distinct>, count: usize) -> Vec<Distinct> {
     chosen.map(|(region, _)| region).collect()
 }
 
-/// Return the middle positions of `slices` slices of equal length. There are never more slices than positions.
+/// Return the middle positions of `slices` slices of equal length. There are never more slices than
+/// positions.
 fn middles(length: usize, slices: usize) -> impl Iterator<Item = usize> {
     let slices = slices.min(length);
     (0..slices).map(move |slice| (2 * slice + 1) * length / (2 * slices))
@@ -135,7 +136,8 @@ fn run_model(problem: &Problem, model: Model, solver: &Solver, time: Duration) -
     Ok(Run { end, peak, bound, seconds, asked_solver })
 }
 
-/// Return the proven optimum, if there is one. It is an error if a peak of one method contradicts the bound of another.
+/// Return the proven optimum, if there is one. It is an error if a peak of one method contradicts the bound
+/// of another.
 fn agreed_optimum(runs: impl Iterator<Item = (&'static str, Run)> + Clone) -> Result<Option<u32>, String> {
     let peaks = runs.clone().filter_map(|(name, run)| Some((run.peak?, name)));
     let lowest = peaks.min();

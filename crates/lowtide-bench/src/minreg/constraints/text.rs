@@ -28,7 +28,8 @@ pub(in super::super) fn text(comparison: &Comparison, budget: &str) -> String {
     text
 }
 
-/// Return each model with its figures. A second line has the regions that need the solver, if there are others.
+/// Return each model with its figures. A second line has the regions that need the solver, if there are
+/// others.
 fn lines(comparison: &Comparison) -> Vec<(String, &Figures)> {
     let mut lines = Vec::new();
     for (name, model) in &comparison.models {

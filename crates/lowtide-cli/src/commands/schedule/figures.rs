@@ -100,7 +100,8 @@ impl<'a> Figures<'a> {
         (self.gain(goal) > [0.0; 2]).then_some(text)
     }
 
-    /// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`. Large numbers have no digits after the point.
+    /// Return the cycles for each wave, before and after, as `7.0 -> 6.5 (≥6.1)`. Large numbers have no
+    /// digits after the point.
     fn cycles(&self) -> String {
         let [before, after] = self.cycles_per_wave;
         let is_large = before.max(after) >= 1000.0;

@@ -37,15 +37,18 @@ pub(crate) struct ScheduleArgs {
     #[arg(long, conflicts_with_all = ["json", "csv", "results", "output", "summary"])]
     explain: bool,
 
-    /// Find the shortest schedules for every number of waves, and print this trade-off for each kernel (goals occupancy and throughput)
+    /// Find the shortest schedules for every number of waves, and print this trade-off for each kernel (goals
+    /// occupancy and throughput)
     #[arg(long, conflicts_with = "explain")]
     front: bool,
 
-    /// Write the schedules to FILE, atomically on success; - prints them instead of the table. A FILE.parquet gets all results, one row for each region
+    /// Write the schedules to FILE, atomically on success; - prints them instead of the table. A FILE.parquet
+    /// gets all results, one row for each region
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write proofs for `lowtide-verify` to FILE: of the fewest registers (--goal minreg), of the most waves (--goal occupancy), or of the shortest lengths (goals occupancy and length)
+    /// Write proofs for `lowtide-verify` to FILE: of the fewest registers (--goal minreg), of the most waves
+    /// (--goal occupancy), or of the shortest lengths (goals occupancy and length)
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     certificate: Option<PathBuf>,
 

@@ -62,7 +62,8 @@ pub(in super::super) struct KernelResult {
     pub(in super::super) baseline: Baseline,
     /// The same figures for the source order.
     pub(super) source: Before,
-    /// The same figures for the production order. Regions without one count in their source order. None if no region has one.
+    /// The same figures for the production order. Regions without one count in their source order. None if no
+    /// region has one.
     pub(super) production: Option<Before>,
 }
 
@@ -271,7 +272,8 @@ impl From<SearchLog> for SearchResult {
             best: step.best,
             bound: step.bound,
         };
-        // Which of several regions with the same graph asked first depends on threads, so it is not in the result.
+        // Which of several regions with the same graph asked first depends on threads, so it is not in the
+        // result.
         SearchResult { of: log.quantity.name(), steps: log.steps.iter().map(step).collect() }
     }
 }
@@ -416,7 +418,8 @@ impl Work {
         self
     }
 
-    /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order of the input.
+    /// Schedule all kernels of the input. `show` converts each result, and `collect` gets them in the order
+    /// of the input.
     pub(in super::super) fn for_each_kernel<T: Send>(
         &self,
         args: &WorkArgs,

@@ -1,6 +1,8 @@
-//! The details of a region on the page: its instructions, values and dependences, and its schedules before and after.
+//! The details of a region on the page: its instructions, values and dependences, and its schedules before
+//! and after.
 //!
-//! All data are in columns, by instruction, by value or by edge: columns compress well, and charts read them directly.
+//! All data are in columns, by instruction, by value or by edge: columns compress well, and charts read them
+//! directly.
 
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::check::bound::least_pressure;
@@ -32,7 +34,8 @@ pub(super) struct Detail<'a> {
     searches: &'a [SearchResult],
 }
 
-/// By edge. Several dependences between the same two instructions are one edge, of the first kind and the largest latency.
+/// By edge. Several dependences between the same two instructions are one edge, of the first kind and the
+/// largest latency.
 #[derive(Default, Serialize)]
 struct Edges {
     from: Vec<u32>,

@@ -1,8 +1,8 @@
 //! `lowtide view`: the schedules of all kernels as one HTML page.
 //!
-//! The page has the figures of `lowtide schedule --json` for all kernels and regions, and the details of every
-//! region. `detail` has the data of a region, and `chunks` compresses them. The script that draws the page is
-//! in `web/src/report` of `lowtide-tool`.
+//! The page has the figures of `lowtide schedule --json` for all kernels and regions, and the details of
+//! every region. `detail` has the data of a region, and `chunks` compresses them. The script that draws the
+//! page is in `web/src/report` of `lowtide-tool`.
 
 mod chunks;
 mod detail;

@@ -1,7 +1,7 @@
 //! The choice of the next pair to decide.
 //!
-//! Two instructions agree if one of them is done in all witnesses of the other one, which is done in none of its own.
-//! The best pair is one that does not agree, of instructions that were part of many conflicts.
+//! Two instructions agree if one of them is done in all witnesses of the other one, which is done in none of
+//! its own. The best pair is one that does not agree, of instructions that were part of many conflicts.
 
 use crate::bits::BitSet;
 use crate::budget::Effort;
@@ -31,7 +31,8 @@ pub(super) struct Undecided {
 pub(super) struct Spent;
 
 impl Choice {
-    /// Look at the witnesses of each of `count` instructions: `visit_witnesses` shows which critical instructions are done in them.
+    /// Look at the witnesses of each of `count` instructions: `visit_witnesses` shows which critical
+    /// instructions are done in them.
     pub(super) fn look_at(
         &mut self,
         count: usize,
@@ -69,8 +70,8 @@ impl Choice {
             || self.in_all[y].contains(x) && !self.in_any[x].contains(y)
     }
 
-    /// Return the first undecided pair that does not agree, or else the first one that does. `decided` gives those before
-    /// an instruction and those after it.
+    /// Return the first undecided pair that does not agree, or else the first one that does. `decided` gives
+    /// those before an instruction and those after it.
     pub(super) fn first_pair<'s>(
         &mut self,
         decided: impl Fn(usize) -> (&'s BitSet, &'s BitSet),

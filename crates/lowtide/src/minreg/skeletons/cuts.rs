@@ -1,11 +1,13 @@
 //! Cuts at moments, several at a time.
 //!
-//! A search for skeletons spends nearly all of its time on minimum cuts. Which cut is the next one depends on the answers so far, but it
-//! can be foreseen: mostly, all moments without a witness need one, and most pairs of a reason stay in it. So the cuts that
-//! are probably next are computed at the same time, one on each thread. The search takes the answers in its own order, as
-//! far as it needs them, and pays the steps of these alone. So neither its result nor its steps depend on the number of threads.
+//! A search for skeletons spends nearly all of its time on minimum cuts. Which cut is the next one depends on
+//! the answers so far, but it can be foreseen: mostly, all moments without a witness need one, and most pairs
+//! of a reason stay in it. So the cuts that are probably next are computed at the same time, one on each
+//! thread. The search takes the answers in its own order, as far as it needs them, and pays the steps of
+//! these alone. So neither its result nor its steps depend on the number of threads.
 //!
-//! All of these questions are about critical instructions. So most of the others share nodes: see `analysis::contraction`.
+//! All of these questions are about critical instructions. So most of the others share nodes: see
+//! `analysis::contraction`.
 
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
@@ -19,7 +21,8 @@ use crate::index::{ClassId, InstrId};
 use crate::minreg::crew::with_crew;
 use crate::region::Region;
 
-/// The moment just before or just after an instruction, in orders with some instructions before it and others after it.
+/// The moment just before or just after an instruction, in orders with some instructions before it and others
+/// after it.
 pub(super) struct Question {
     /// The number of the class among those with a limit.
     pub(super) class: usize,
@@ -105,7 +108,8 @@ impl<'a> Cutter<'a> {
         self.answer = Some(Answer { least, steps, done: self.done.clone(), ahead: self.ahead.clone() });
     }
 
-    /// Place all instructions at the moment of the question: done, ahead, or either. What has been `reached` is also done.
+    /// Place all instructions at the moment of the question: done, ahead, or either. What has been `reached`
+    /// is also done.
     fn place(&mut self, reached: Option<&BitSet>) {
         self.effort.spend(self.region.len() as u64);
         let Question { x, is_after, before, after, .. } = &self.question;
@@ -183,7 +187,8 @@ impl<'a> Cuts<'_, 'a> {
         self.cutters.len()
     }
 
-    /// Answer some questions, at most as many as can be answered at the same time. None of them may take more than `effort`.
+    /// Answer some questions, at most as many as can be answered at the same time. None of them may take more
+    /// than `effort`.
     pub(super) fn answer(
         &self,
         questions: impl IntoIterator<Item = Question>,
@@ -209,7 +214,8 @@ impl<'a> Cuts<'_, 'a> {
         cutter.cuts[cutter.question.class].keep(&mut kept);
     }
 
-    /// Return the smallest downset with the least pressure at a moment of which all that has been `reached` is a part.
+    /// Return the smallest downset with the least pressure at a moment of which all that has been `reached`
+    /// is a part.
     pub(super) fn smallest(
         &self,
         question: Question,

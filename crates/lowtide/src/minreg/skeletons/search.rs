@@ -1,16 +1,16 @@
 //! The search for a skeleton of given critical instructions.
 //!
-//! It decides on pairs of instructions, depth first, as solvers for propositional logic do. A partial order is
-//! impossible if a moment is already too high. Mostly, a few instructions before x and a few after it are the
-//! reason: those with which the flow of the cut starts and ends, less others that can be left out. They become a
-//! *nogood*, a set of pairs that do not hold together. If all but one of its pairs hold, the last one must not. A
-//! conflict is traced back along the reasons of its pairs to the last decision; this gives another nogood, and
-//! the search goes back as far as that one allows.
+//! It decides on pairs of instructions, depth first, as solvers for propositional logic do. A partial order
+//! is impossible if a moment is already too high. Mostly, a few instructions before x and a few after it are
+//! the reason: those with which the flow of the cut starts and ends, less others that can be left out. They
+//! become a *nogood*, a set of pairs that do not hold together. If all but one of its pairs hold, the last
+//! one must not. A conflict is traced back along the reasons of its pairs to the last decision; this gives
+//! another nogood, and the search goes back as far as that one allows.
 //!
 //! For each moment, a downset within the limit is kept as its witness. While it has all that come before and
 //! nothing that comes after, no cut is needed. The next decision is about two instructions whose witnesses
-//! disagree: each has the other one done, or neither has. The more conflicts they were part of, the better. When
-//! the witnesses of all moments agree with one order, it is a skeleton.
+//! disagree: each has the other one done, or neither has. The more conflicts they were part of, the better.
+//! When the witnesses of all moments agree with one order, it is a skeleton.
 
 use super::choice::{Choice, Spent, Undecided};
 use super::cuts::{Answer, Cuts, Question};
@@ -49,8 +49,8 @@ enum Reason {
     Decision,
     /// It is the opposite of a pair of this nogood, and all others hold.
     Nogood(u32),
-    /// Its first instruction is that of another pair or comes before it, and its second one is that of the other pair or
-    /// comes after it.
+    /// Its first instruction is that of another pair or comes before it, and its second one is that of the
+    /// other pair or comes after it.
     Around(Pair),
 }
 
@@ -109,8 +109,8 @@ pub(super) struct Skeletons<'a, 'c> {
     /// The pairs of the trail before this place have been compared with the nogoods.
     compared: usize,
     nogoods: Vec<Vec<Pair>>,
-    /// For each first instruction of a pair: the second one, and a nogood that waits for the pair. Each nogood
-    /// waits for two of its pairs, its first ones.
+    /// For each first instruction of a pair: the second one, and a nogood that waits for the pair. Each
+    /// nogood waits for two of its pairs, its first ones.
     waiting: Vec<Vec<(u32, u32)>>,
     /// How much an instruction has had to do with conflicts, and how much the next conflict counts.
     activity: Vec<u64>,
@@ -391,7 +391,8 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         number
     }
 
-    /// Trace a conflict back to the last decision on which it depends, and go back. Return false if it depends on no decision.
+    /// Trace a conflict back to the last decision on which it depends, and go back. Return false if it
+    /// depends on no decision.
     fn resolve(&mut self, nogood: u32, effort: &mut Effort) -> bool {
         let place = |search: &Self, pair: Pair| search.places[search.number(pair)];
         let highest = |search: &Self, pairs: &[Pair]| {
@@ -556,7 +557,8 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         }
     }
 
-    /// Find the least pressure at a moment without a witness. If there are threads for it, look at the next such moments, too.
+    /// Find the least pressure at a moment without a witness. If there are threads for it, look at the next
+    /// such moments, too.
     fn look_at(&mut self, moment: Moment, effort: Effort) -> Answer {
         let place = self.place_of(moment);
         if let Some(at) = self.foreseen.iter().position(|(foreseen, _)| *foreseen == place) {
@@ -696,7 +698,8 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         });
     }
 
-    /// Find a few pairs that are the reason why a moment is too high, and remember them. `answer` is the cut that shows it.
+    /// Find a few pairs that are the reason why a moment is too high, and remember them. `answer` is the cut
+    /// that shows it.
     fn learn(&mut self, moment: Moment, answer: Answer, effort: &mut Effort) -> u32 {
         // The latest pairs are left out first, so that the reason lies in early decisions.
         let x = moment.x as u32;
@@ -721,9 +724,9 @@ impl<'a, 'c> Skeletons<'a, 'c> {
             return self.remember(Vec::new());
         }
         self.cuts.keep();
-        // About half of the pairs can be left out, so there is no gain in trying several of them together. Where a witness shows that a
-        // pair is needed, no cut is. Where there are threads for it, the next pairs are tried at the same time, as if those before them
-        // were needed.
+        // About half of the pairs can be left out, so there is no gain in trying several of them together.
+        // Where a witness shows that a pair is needed, no cut is. Where there are threads for it, the next
+        // pairs are tried at the same time, as if those before them were needed.
         effort.spend(reason.len() as u64);
         let mut at = 0;
         while !effort.is_spent() {
@@ -755,8 +758,8 @@ impl<'a, 'c> Skeletons<'a, 'c> {
         self.remember(reason)
     }
 
-    /// Return the critical instructions in an order with which all witnesses agree, or else an undecided pair. The witnesses of
-    /// its two instructions disagree, if possible.
+    /// Return the critical instructions in an order with which all witnesses agree, or else an undecided
+    /// pair. The witnesses of its two instructions disagree, if possible.
     fn choose(&mut self, effort: &mut Effort) -> Verdict<Vec<u32>, Pair> {
         let count = self.instrs.len();
         effort.spend(count as u64 * (1 + self.changed.words() as u64 / 8));

@@ -92,8 +92,8 @@ fn tight(random: &mut Random) -> PassModel {
     PassModel { limits, cost, ..model(&mut Random::new(0)) }
 }
 
-/// The least cost by all sets of operations as passes, all their orders and all sets of stored results; none if there is no way.
-/// A state is what is stored and which operations with effects have run.
+/// The least cost by all sets of operations as passes, all their orders and all sets of stored results; none
+/// if there is no way. A state is what is stored and which operations with effects have run.
 fn by_all_states(region: &Region, model: &PassModel) -> Option<u64> {
     let class = |register: RegisterId| {
         region.classes()[region.registers()[register.index()].class.index()].to_string()

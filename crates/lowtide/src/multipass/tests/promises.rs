@@ -1,4 +1,5 @@
-//! Promises besides the optimum: legal results, repeatable ones, limited time and stack, errors for what fits nowhere.
+//! Promises besides the optimum: legal results, repeatable ones, limited time and stack, errors for what fits
+//! nowhere.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -124,7 +125,8 @@ fn the_longest_shaders_do_not_end_the_stack() {
     }
 }
 
-/// Whatever is first: both operands are read again, and the result is, which takes three registers if it is not alone in its pass.
+/// Whatever is first: both operands are read again, and the result is, which takes three registers if it is
+/// not alone in its pass.
 #[test]
 fn an_operation_alone_in_its_pass_needs_no_room_for_later_ones() {
     let mut builder = RegionBuilder::new("again");
@@ -183,7 +185,8 @@ fn registers_of_any_width_are_no_panic() {
     }
 }
 
-/// Outputs that have nothing to do with each other. List scheduling waits twice for the first one, so that there is something to find.
+/// Outputs that have nothing to do with each other. List scheduling waits twice for the first one, so that
+/// there is something to find.
 fn many_outputs(count: usize) -> Region {
     let mut builder = RegionBuilder::new("outputs");
     let [reg, interpolant, uniform] = ["reg", "interpolant", "uniform"].map(|name| builder.class(name));
@@ -238,7 +241,8 @@ fn cuts_keep_their_time_on_long_shaders() {
     assert_eq!(found, rds::partition(&problem, no_steps));
 }
 
-/// The search goes as deep as the shader is long, for every pass: what is left to earlier passes is decided again in each.
+/// The search goes as deep as the shader is long, for every pass: what is left to earlier passes is decided
+/// again in each.
 #[test]
 fn many_passes_of_many_outputs_do_not_end_the_stack() {
     let region = many_outputs(200);
@@ -251,7 +255,8 @@ fn many_passes_of_many_outputs_do_not_end_the_stack() {
     assert!(proven.partition.cost < start.cost);
 }
 
-/// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three operations.
+/// (A + B) * (C + D) of the paper, with a texture for each of A to D: four requests, one wait, three
+/// operations.
 #[test]
 fn an_example_by_hand() {
     let mut builder = RegionBuilder::new("paper");
@@ -302,7 +307,8 @@ fn an_example_by_hand() {
     assert_eq!(costs(4, 6), 100 + 10 + 1 + 7 + 20 + (100 + 20 + 20));
 }
 
-/// With more results of one operation than can be tried in every way, nothing is said to be proven by a search.
+/// With more results of one operation than can be tried in every way, nothing is said to be proven by a
+/// search.
 #[test]
 fn operations_with_many_results_are_not_searched() {
     for (results, is_searched) in [(8, true), (16, true), (17, false), (20, false)] {
@@ -384,7 +390,8 @@ fn what_fits_nowhere_is_an_error() {
     assert!(PassProblem::new(&region, &target).is_err());
 }
 
-/// An operation with two results, and sums of both. With one output per pass, the results are never stored together.
+/// An operation with two results, and sums of both. With one output per pass, the results are never stored
+/// together.
 fn two_results(is_handed_on: bool) -> Region {
     let mut builder = RegionBuilder::new("two");
     let reg = builder.class("reg");

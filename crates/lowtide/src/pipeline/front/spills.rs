@@ -1,16 +1,17 @@
 //! More spills than necessary, where they pay.
 //!
-//! Some regions spill in every order. Pass 2 keeps to the fewest spills that pass 1 has found, which leaves next
-//! to no choice: no load can be issued ahead, and their latencies add up. With a few more spilled registers, the
-//! schedule can be several times shorter. For throughput, spills have a price, so both can be weighed.
+//! Some regions spill in every order. Pass 2 keeps to the fewest spills that pass 1 has found, which leaves
+//! next to no choice: no load can be issued ahead, and their latencies add up. With a few more spilled
+//! registers, the schedule can be several times shorter. For throughput, spills have a price, so both can be
+//! weighed.
 //!
 //! 1. Lists run with 1, 2, 4, ... registers more than the fewest, at most with as many as the shortest
 //!    conceivable schedule would pay for.
 //! 2. The whole pass runs with the best of these numbers, with half as many and half as many again. The next
 //!    numbers are half as far from the best one so far, and so on.
 //!
-//! Regions that need no spills get none: the price is an estimate, and it does not contain what the first spill
-//! costs, such as memory on the stack.
+//! Regions that need no spills get none: the price is an estimate, and it does not contain what the first
+//! spill costs, such as memory on the stack.
 
 use super::{FrontSearch, RegionFront};
 use crate::index::InstrId;
@@ -143,7 +144,8 @@ impl<'s, 'a> MoreSpills<'s, 'a> {
         }
     }
 
-    /// Return whether the shortest conceivable schedule with so many more registers has fewer cycles than the best one.
+    /// Return whether the shortest conceivable schedule with so many more registers has fewer cycles than the
+    /// best one.
     fn can_pay(&self, more: u32) -> bool {
         let peaks = self.peaks(more);
         let price = self.problem.spill_cycles(|class| peaks[class.index()]);

@@ -1,7 +1,7 @@
 //! Instructions whose names have numbers already.
 //!
-//! A columnar file stores each name once and refers to it by number. Its reader asks the builder once for each name of a region,
-//! instead of once for each instruction.
+//! A columnar file stores each name once and refers to it by number. Its reader asks the builder once for
+//! each name of a region, instead of once for each instruction.
 
 use super::super::Instr;
 use super::RegionBuilder;
@@ -11,7 +11,8 @@ use crate::index::InstrId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameNumber(u32);
 
-/// An instruction to add to a [`RegionBuilder`], like [`InstrSpec`](super::InstrSpec), with numbers for its names.
+/// An instruction to add to a [`RegionBuilder`], like [`InstrSpec`](super::InstrSpec), with numbers for its
+/// names.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedInstr {
     /// From [`RegionBuilder::number_opcode`].

@@ -53,7 +53,8 @@ pub(super) struct Queues {
     numbers: FxHashMap<i64, u32>,
     /// Instructions whose operands are not available: by cycle.
     later: BinaryHeap<Reverse<(u32, u32)>>,
-    /// Instructions whose operands are available soon enough to wait for. A parked one stays here until they are.
+    /// Instructions whose operands are available soon enough to wait for. A parked one stays here until they
+    /// are.
     near: Vec<u32>,
     is_near: Vec<bool>,
     /// Unsafe instructions, by the position of the guard at which the limit is exceeded.

@@ -4,7 +4,8 @@
 //! instruction `x` issues now, it moves from its position to the front, and `L` changes only before that
 //! position:
 //! - A value that `x` opens is live earlier: from now to the position of its first opener in the guard.
-//! - A value whose last closer in the guard is `x` ends earlier: from the position of its last closer but one.
+//! - A value whose last closer in the guard is `x` ends earlier: from the position of its last closer but
+//!   one.
 //!
 //! So a move adds to some ranges of `L`, at most one for each operand. The move is safe if the maximum of the
 //! sum stays within the limit. A tree of maxima over the positions answers that. Each class has its own tree.

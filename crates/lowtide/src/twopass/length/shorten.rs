@@ -1,13 +1,14 @@
 //! How schedules become shorter without a search: lists, and moves.
 //!
 //! - [`Pass::lists`] builds the first schedules, one for each priority, guard and end of time.
-//! - [`Pass::list_again`] follows the times of a schedule with some noise. Each schedule that is no longer than
-//!   the one before takes its place. Such a chain ends up in one way to use the registers, and hardly ever
-//!   leaves it. In regions of long latency, the length of another way can differ by a third. So there are two
-//!   chains. The *leader* starts from the best schedule, the *challenger* from a list with much noise. A
-//!   challenger that does not improve any more is replaced, and one that is shorter than the leader takes its
-//!   place.
-//! - [`Pass::make_moves`] anneals the best schedule by `moves`: moves that make it longer are rare, and rarer and rarer.
+//! - [`Pass::list_again`] follows the times of a schedule with some noise. Each schedule that is no longer
+//!   than the one before takes its place. Such a chain ends up in one way to use the registers, and hardly
+//!   ever leaves it. In regions of long latency, the length of another way can differ by a third. So there
+//!   are two chains. The *leader* starts from the best schedule, the *challenger* from a list with much
+//!   noise. A challenger that does not improve any more is replaced, and one that is shorter than the leader
+//!   takes its place.
+//! - [`Pass::make_moves`] anneals the best schedule by `moves`: moves that make it longer are rare, and rarer
+//!   and rarer.
 
 use std::rc::Rc;
 
@@ -257,8 +258,8 @@ mod tests {
     /// A way to shorten the start of a pass, with the closure of the region and a number of looks.
     type Way<'w> = &'w dyn Fn(&mut Pass, &Closure, u64);
 
-    /// Shorten the schedules of generated regions in two ways. The only guard needs as many registers as there are. Return
-    /// the summed lengths, and in how many regions the second way is shorter.
+    /// Shorten the schedules of generated regions in two ways. The only guard needs as many registers as
+    /// there are. Return the summed lengths, and in how many regions the second way is shorter.
     fn in_two_ways(seeds: u64, ways: [Way; 2]) -> ([u32; 2], usize) {
         let [target, ..] = targets();
         let (mut sums, mut shorter) = ([0; 2], 0);

@@ -77,7 +77,8 @@ pub(super) struct Enumerator<'a> {
     issued: u32,
     target: u32,
     history: History,
-    /// For the bound of Rim and Jain: the slots taken in each cycle, and a cycle to look at instead of a full one.
+    /// For the bound of Rim and Jain: the slots taken in each cycle, and a cycle to look at instead of a full
+    /// one.
     slots: Vec<u32>,
     instead: Vec<u32>,
     change: Vec<i32>,

@@ -1,7 +1,7 @@
 //! History-based domination (technique 4 of Section 5.1).
 //!
-//! Two nodes are similar if their partial schedules have the same instructions. The same instructions are then
-//! left, and change the pressure in the same way. A visited node *dominates* a similar one if every
+//! Two nodes are similar if their partial schedules have the same instructions. The same instructions are
+//! then left, and change the pressure in the same way. A visited node *dominates* a similar one if every
 //! continuation of the latter is one of the former, and costs the former no more:
 //! - **Registers.** The peaks of the visited node are no higher, in any class. If the aim is a limit on each
 //!   class and no schedule was found below the visited node, its peaks do not matter: the rest of every

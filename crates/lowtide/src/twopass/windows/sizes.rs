@@ -1,22 +1,22 @@
 //! Sizes: how many instructions have been issued at a moment, at least and at most.
 //!
 //! Let S be the set of instructions that are issued before a cycle. It lies between two downsets (see the
-//! [windows](super)), and its pressure f(S) is within the limit. So both counts of S have a bound by a minimum cut:
-//! the cut finds the least sum `p f(S) + q (instructions outside)`. If that is v, at least `(v - p limit) / q`
-//! instructions are outside. With `(instructions inside)` instead, as many are inside.
+//! [windows](super)), and its pressure f(S) is within the limit. So both counts of S have a bound by a
+//! minimum cut: the cut finds the least sum `p f(S) + q (instructions outside)`. If that is v, at least
+//! `(v - p limit) / q` instructions are outside. With `(instructions inside)` instead, as many are inside.
 //!
-//! Each ratio of p and q gives a bound, and the best ratio differs: a register can save one instruction, or several.
-//! (The best one of all ratios is the bound of the linear relaxation.) The minimiser says in which direction to go: if its
-//! pressure is over the limit, p must be larger; if it is within, smaller.
+//! Each ratio of p and q gives a bound, and the best ratio differs: a register can save one instruction, or
+//! several. (The best one of all ratios is the bound of the linear relaxation.) The minimiser says in which
+//! direction to go: if its pressure is over the limit, p must be larger; if it is within, smaller.
 //!
-//! A cycle issues at most `width` instructions. So a bound at one moment bounds all others. That is where sizes know more
-//! than windows: while the registers are full, all instructions that are left can be early enough one by one, but not
-//! together. And stalls of several moments add up. If the least size of a moment is above the most, there is no
-//! schedule.
+//! A cycle issues at most `width` instructions. So a bound at one moment bounds all others. That is where
+//! sizes know more than windows: while the registers are full, all instructions that are left can be early
+//! enough one by one, but not together. And stalls of several moments add up. If the least size of a moment
+//! is above the most, there is no schedule.
 //!
-//! Moments matter where the issue stops. In a stall the set stays the same, so the bound from above is best at its
-//! end, and that from below at its start. The stalls of a known schedule tell the moments, at the same distance from
-//! either end of time, and the moment next to each.
+//! Moments matter where the issue stops. In a stall the set stays the same, so the bound from above is best
+//! at its end, and that from below at its start. The stalls of a known schedule tell the moments, at the same
+//! distance from either end of time, and the moment next to each.
 
 use super::{Cut, Windows};
 use crate::analysis::closure::Closure;
@@ -126,7 +126,8 @@ impl Stalls {
         stalls
     }
 
-    /// Mark the cycles before which to count what is outside (at the end of stalls) and inside (at their start).
+    /// Mark the cycles before which to count what is outside (at the end of stalls) and inside (at their
+    /// start).
     fn mark(&self, target: u32, marks: &mut Vec<[bool; 2]>) {
         marks.clear();
         marks.resize(target as usize + 1, [false; 2]);
@@ -147,8 +148,8 @@ impl Stalls {
 }
 
 impl Windows<'_> {
-    /// Bound the sizes of all moments, by those that are measured. Return whether a bound has changed, or `None` if there
-    /// is no set for a moment.
+    /// Bound the sizes of all moments, by those that are measured. Return whether a bound has changed, or
+    /// `None` if there is no set for a moment.
     pub(super) fn measure_sizes(&mut self, effort: &mut Effort) -> Option<bool> {
         let (target, width) = (self.target as usize, self.graph.width);
         let mut marks = std::mem::take(&mut self.marks);

@@ -1,8 +1,8 @@
 //! Issue slots: an interval of cycles takes no more instructions than it has slots.
 //!
-//! If the windows of some instructions lie in an interval and need all of its slots, every other instruction issues
-//! before or after it. If they need more, there is no schedule. (These are the bounds of an *all-different* constraint,
-//! after Hall's theorem.)
+//! If the windows of some instructions lie in an interval and need all of its slots, every other instruction
+//! issues before or after it. If they need more, there is no schedule. (These are the bounds of an
+//! *all-different* constraint, after Hall's theorem.)
 
 use crate::budget::Effort;
 
@@ -21,8 +21,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Raise first cycles that lie in a full interval, if the window ends after it. Return whether any was raised, or `None`
-    /// if an interval has too few slots.
+    /// Raise first cycles that lie in a full interval, if the window ends after it. Return whether any was
+    /// raised, or `None` if an interval has too few slots.
     pub(super) fn raise_first(
         &mut self,
         first: &mut [u32],
@@ -94,7 +94,8 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Return the first and last cycles over all ways to give every window a slot in it. `None` if there are none.
+    /// Return the first and last cycles over all ways to give every window a slot in it. `None` if there are
+    /// none.
     fn by_trying_all(windows: &[(u32, u32)], width: u32) -> Option<Vec<(u32, u32)>> {
         let mut bounds: Vec<(u32, u32)> = vec![(u32::MAX, 0); windows.len()];
         let mut chosen = Vec::new();
