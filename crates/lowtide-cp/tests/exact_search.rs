@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::made::Made;
+use crate::made::{Made, or_in_ci};
 use crate::skip::{Missing, skip};
 use lowtide::budget::Budget;
 use lowtide::check::check_order;
@@ -42,9 +42,10 @@ fn the_search_and_the_constraint_model_find_the_same_optimum() {
     let began = Instant::now();
     let mut random = Random::new(1);
     let (mut searched, mut better) = (0, 0);
+    let (count, least) = or_in_ci((500, [50, 250]), (300, [30, 150]));
     // As long as it takes: a slow machine fails no test.
     let limits = Limits { time: Duration::MAX, ..Limits::default() };
-    for region in regions().take(500) {
+    for region in regions().take(count) {
         let start = generate::random_order(&region, &mut random);
         let peaks = check_order(&region, &start).expect("a legal order");
         // The class that has the most to gain.
@@ -62,5 +63,5 @@ fn the_search_and_the_constraint_model_find_the_same_optimum() {
         }
     }
     println!("{searched} took a search, {better} are better than a random order; {:?}", began.elapsed());
-    assert!(searched > 50 && better > 250, "{searched} {better}");
+    assert!(searched > least[0] && better > least[1], "{searched} {better}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::made::{Machine, Made, Small, fits, regions, retimed};
+use crate::made::{Machine, Made, Small, fits, or_in_ci, regions, retimed};
 use crate::skip::{Missing, skip};
 use crate::watchdog::must_end;
 use lowtide::InstrId;
@@ -168,10 +168,7 @@ fn generated() -> impl Iterator<Item = Region> {
 /// Regions, each by both methods, and how many of them are proved by pass 2, by the solver and by both. CI
 /// limits the time.
 fn expected() -> (usize, [u32; 3]) {
-    match std::env::var_os("CI") {
-        Some(_) => (200, [200, 183, 183]),
-        None => (300, [300, 272, 272]),
-    }
+    or_in_ci((300, [300, 272, 272]), (200, [200, 183, 183]))
 }
 
 /// Steps for pass 2, and work for the solver: most regions need far less. Neither depends on the machine.

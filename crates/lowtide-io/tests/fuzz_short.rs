@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::harness;
+use crate::made::or_in_ci;
 use flate2::read::MultiGzDecoder;
 use lowtide::InstrId;
 use lowtide::generate::{Random, register_program};
@@ -157,9 +158,7 @@ fn run(name: &str, seeds: &[Vec<u8>], rounds: usize, harness: fn(&[u8]) -> bool)
     for (number, seed) in seeds.iter().enumerate() {
         assert!(harness(seed), "seed {number} of {name} is valid");
     }
-    // CI limits the time.
-    let is_limited = rounds > 20_000 && std::env::var_os("CI").is_some();
-    let rounds = if is_limited { rounds / 3 } else { rounds };
+    let rounds = if rounds > 20_000 { or_in_ci(rounds, rounds / 3) } else { rounds };
     let mut random = Random::new(0x10_7d1e);
     let mut accepted = 0;
     let mut slowest = std::time::Duration::ZERO;

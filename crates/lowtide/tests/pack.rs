@@ -1,6 +1,7 @@
 //! What packing promises: legal packings, true bounds, the shortest lengths, few registers where so asked,
 //! few groups of loads.
 
+use crate::made::or_in_ci;
 use crate::pack_cases::{Within, block, brute_force, by_states, cases, machine};
 use lowtide::InstrId;
 use lowtide::budget::Budget;
@@ -137,8 +138,8 @@ fn limits_on_registers_are_kept_as_by_brute_force() {
         let limited = problem.clone().with_register_limit(most);
         let outcome = pack(&limited, Budget::UNLIMITED);
         let within = Within { registers: Some(most), levels: None };
-        // What is impossible takes brute force the longest. CI limits the time.
-        let longest = free.best.length() + if std::env::var_os("CI").is_some() { 2 } else { 4 };
+        // What is impossible takes brute force the longest.
+        let longest = free.best.length() + or_in_ci(4, 2);
         match brute_force(&region, &target, within, longest) {
             Some(best) => {
                 assert!(outcome.fits && outcome.is_proved(), "seed {seed}");

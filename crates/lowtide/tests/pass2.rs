@@ -1,6 +1,6 @@
 //! Pass 2, the shortest schedule within limits on registers, against brute force; and both passes together.
 
-use crate::made::{MOST, Machine, Made, Small, State, fits, regions, retimed, seven};
+use crate::made::{MOST, Machine, Made, Small, State, fits, or_in_ci, regions, retimed, seven};
 use lowtide::analysis::length_bound::lower_bound;
 use lowtide::budget::Budget;
 use lowtide::check::{check, check_order};
@@ -172,7 +172,8 @@ fn the_shortest_length_is_that_of_brute_force() {
     let mut random = Random::new(2);
     let targets = targets();
     let (mut asked, mut limited, mut shorter, mut impossible) = (0, 0, 0, 0);
-    for (number, region) in regions(0..350, MOST).enumerate() {
+    let (seeds, least) = or_in_ci((350, [10_000, 1_500, 3_000, 1_000]), (140, [4_000, 600, 1_200, 400]));
+    for (number, region) in regions(0..seeds, MOST).enumerate() {
         let target = &targets[number % targets.len()];
         let region = retimed(&region, &UNITS, &mut random);
         let problem = problem(&region, target);
@@ -219,8 +220,8 @@ fn the_shortest_length_is_that_of_brute_force() {
         }
     }
     println!("{asked} optima: {limited} longer than without limits, {shorter} shorter than the start");
-    assert!(asked > 10_000 && limited > 1_500 && shorter > 3_000, "{asked} {limited} {shorter}");
-    assert!(impossible > 1_000, "{impossible}");
+    let found = [asked, limited, shorter, impossible];
+    assert!(found.iter().zip(&least).all(|(found, least)| found > least), "{found:?}");
 }
 
 /// The rules whose bits are set.
@@ -250,7 +251,8 @@ fn rules_do_not_change_the_optimum() {
     let mut random = Random::new(3);
     let targets = targets();
     let (mut asked, mut limited, mut sets) = (0, 0, 0);
-    for (number, region) in regions(5_000..5_120, 7).enumerate() {
+    let (seeds, least) = or_in_ci((120, [350, 150]), (60, [175, 75]));
+    for (number, region) in regions(5_000..5_000 + seeds, 7).enumerate() {
         let target = &targets[number % targets.len()];
         let region = retimed(&region, &UNITS, &mut random);
         let problem = problem(&region, target);
@@ -280,7 +282,7 @@ fn rules_do_not_change_the_optimum() {
         }
     }
     println!("{asked} optima, {limited} regions longer than without limits");
-    assert!(asked > 350 * SETS && limited > 150, "{asked} {limited}");
+    assert!(asked > least[0] * SETS && limited > least[1], "{asked} {limited}");
 }
 
 /// A register file of one class, or one for each class that no other file has: `*`.
@@ -341,7 +343,8 @@ fn both_passes_give_what_brute_force_gives() {
     let mut random = Random::new(4);
     let mut all = (0..).flat_map(|seed| regions(seed..seed + 1, 7)).filter(|region| region.len() >= 3);
     let (mut kernels, mut spilling, mut fewer, mut asked, mut limited) = (0, 0, 0, 0, 0);
-    while kernels < 20_000 {
+    let (count, least) = or_in_ci((20_000, [5_000, 1_500]), (8_000, [2_000, 600]));
+    while kernels < count {
         let (target, files) = small_target(&mut random);
         let most = 1 + random.below(20) as u32;
         let kernel: Vec<Region> = (all.by_ref().take(1 + random.below(3)))
@@ -385,7 +388,8 @@ fn both_passes_give_what_brute_force_gives() {
         "{kernels} kernels: {fewer} with fewer waves, {spilling} left out for spills; \
          {asked} regions, {limited} longer for the waves"
     );
-    assert!(fewer > 5_000 && spilling < 3_000 && limited > 1_500, "{fewer} {spilling} {limited}");
+    assert!(spilling * 100 < count * 15, "{spilling} of {count} spill");
+    assert!(fewer > least[0] && limited > least[1], "{fewer} {limited}");
 }
 
 /// The example in the manner of the paper, step by step.

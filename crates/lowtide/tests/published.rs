@@ -1,6 +1,6 @@
 //! The branch and bound of paper 2 as published, against brute force; and the paper's example.
 
-use crate::made::{Machine, Small, all_orders, regions, retimed, seven};
+use crate::made::{Machine, Small, all_orders, or_in_ci, regions, retimed, seven};
 use lowtide::InstrId;
 use lowtide::algorithm::{Algorithm, Tuning};
 use lowtide::budget::Budget;
@@ -76,12 +76,7 @@ fn both_passes_find_the_optimum() {
     let issues = ["width = 1".to_string(), "width = 2".to_string(), format!("width = 1\n{UNITS_OF_TARGET}")];
     let targets = issues.map(|issue| target(&issue, SEPARATE));
     let (mut runs, mut improved, mut shorter, mut limited) = (0, 0, 0, 0);
-    // CI limits the time.
-    let (count, least) = if std::env::var_os("CI").is_some() {
-        (60, [1_400, 40, 350, 200])
-    } else {
-        (90, [2_000, 50, 500, 300])
-    };
+    let (count, least) = or_in_ci((90, [2_000, 50, 500, 300]), (60, [1_400, 40, 350, 200]));
     for region in regions(0..count, 6) {
         let region = retimed(&region, &UNITS, &mut random);
         let small = Small::new(&region, &[]);

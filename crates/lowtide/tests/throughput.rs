@@ -1,6 +1,6 @@
 //! Throughput and fronts of whole kernels against brute force over all orders and all numbers of waves.
 
-use crate::made::{all_orders, regions, retimed};
+use crate::made::{all_orders, or_in_ci, regions, retimed};
 use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::budget::Budget;
@@ -166,7 +166,8 @@ fn throughput_is_the_best_of_all_orders_and_waves() {
     // registers that lanes push into memory.
     let mut counts = [[0; 2]; 2];
     let scale: u64 = std::env::var("LOWTIDE_SCALE").map_or(1, |scale| scale.parse().expect("a number"));
-    let seeds = [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000].map(|from| from..from + 350 * scale);
+    let scale = scale * or_in_ci(100, 40);
+    let seeds = [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000].map(|from| from..from + 350 * scale / 100);
     for (target, seeds) in targets().iter().zip(seeds) {
         let has_lanes =
             target.files().iter().flat_map(|file| &file.classes).any(|class| class.spill.is_some());
@@ -219,10 +220,7 @@ fn throughput_is_the_best_of_all_orders_and_waves() {
     let [[count, proven], [count_with_lanes, proven_with_lanes]] = counts;
     println!("{proven} of {count} proven, and {proven_with_lanes} of {count_with_lanes} with lanes");
     println!("{least_found} with the fewest cycles, {gained} with fewer waves than possible");
-    assert!(
-        count >= 20_000 * scale as usize && count_with_lanes >= 5_000 * scale as usize,
-        "{counts:?} kernels"
-    );
+    assert!(count >= 200 * scale as usize && count_with_lanes >= 50 * scale as usize, "{counts:?} kernels");
     assert!(proven * 100 >= count * 95, "{proven} of {count} proven");
     assert!(
         proven_with_lanes * 100 >= count_with_lanes * 75,
