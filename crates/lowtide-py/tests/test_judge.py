@@ -16,7 +16,10 @@ if importlib.util.find_spec("ortools") is None:
     skip("python: the judge", "OR-Tools is missing (pip install ortools)")
 
 LOWTIDE = os.environ.get("LOWTIDE", str(ROOT / "target/debug/lowtide"))
+# Small regions, and some in which two classes share a file and instructions keep a unit for many cycles.
 FILES = [str(CORPUS / name) for name in ("rocprim.jsonl.gz", "hashcat.jsonl.gz")]
+SMALL = [*FILES, "--min-size", "5", "--max-size", "30"]
+SHARED = [str(CORPUS / "matrices" / "gfx90a.jsonl.gz"), "--target", "gfx90a", "--min-size", "16", "--max-size", "64"]
 
 # A program like Lowtide whose figures of the length and of the peak are wrong by one.
 LIAR = """#!{python}
@@ -31,25 +34,27 @@ json.dump(result, sys.stdout)
 """
 
 
-def judge(goal: str, program: str) -> subprocess.CompletedProcess[str]:
-    sizes = ["--min-size", "5", "--max-size", "30", "--sample", "6"]
-    solver = ["--nodes", "20000", "--seconds", "60", "--workers", "2"]
-    command = [sys.executable, str(ROOT / "scripts" / "judge"), *FILES, "--goal", goal, "--program", program, *sizes, *solver]
+def judge(regions: list[str], goal: str, program: str) -> subprocess.CompletedProcess[str]:
+    solver = ["--sample", "6", "--nodes", "20000", "--seconds", "60", "--workers", "2"]
+    command = [sys.executable, str(ROOT / "scripts" / "judge"), *regions, "--goal", goal, "--program", program, *solver]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("goal", ["minreg", "occupancy"])
-def test_the_judge_agrees(goal: str) -> None:
-    done = judge(goal, LOWTIDE)
+CASES = [(SMALL, "minreg"), (SMALL, "occupancy"), (SHARED, "occupancy")]
+
+
+@pytest.mark.parametrize(("regions", "goal"), CASES)
+def test_the_judge_agrees(regions: list[str], goal: str) -> None:
+    done = judge(regions, goal, LOWTIDE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "6 equal", done.stdout
 
 
-@pytest.mark.parametrize("goal", ["minreg", "occupancy"])
-def test_the_judge_finds_a_bound_that_is_too_high(goal: str, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(("regions", "goal"), CASES)
+def test_the_judge_finds_a_bound_that_is_too_high(regions: list[str], goal: str, tmp_path: pathlib.Path) -> None:
     liar = tmp_path / "liar"
     liar.write_text(LIAR.format(python=sys.executable, lowtide=LOWTIDE))
     liar.chmod(0o755)
-    done = judge(goal, str(liar))
+    done = judge(regions, goal, str(liar))
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines()[-1] == "6 CONTRADICTION", done.stdout
