@@ -157,7 +157,7 @@ typedef struct lowtide_options {
 
 // The combined result of all regions for their kernel.
 typedef struct lowtide_kernel_result {
-  // Waves: the fewest of any region, and at most the limit of the kernel.
+  // Waves that all regions allow together, and at most the limit of the kernel.
   uint32_t occupancy;
   // An upper bound: no schedule has more waves.
   uint32_t occupancy_bound;

@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lowtide::problem::waves_together;
 use lowtide_io::PeakBound;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -84,7 +85,7 @@ impl Columns {
         let baseline = if is_recorded { "production" } else { "source" };
         let before: Vec<_> = problems.iter().map(crate::schedule::measure_before).collect();
         let most = result.most_waves();
-        let waves_before = before.iter().map(|measure| measure.occupancy).chain([most]).min().unwrap_or(most);
+        let waves_before = waves_together(&problems, &before, most);
         let latencies = result.latencies_text();
         for (position, (problem, outcome)) in problems.iter().zip(&result.outcome().regions).enumerate() {
             let region = problem.region();

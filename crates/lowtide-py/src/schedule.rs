@@ -304,8 +304,7 @@ impl Outcome {
     }
 
     pub(crate) fn problems(&self) -> Result<Vec<Problem<'_>>, Failure> {
-        let problems = self.kernel.regions.iter().map(|region| self.options.problem(region, &self.target));
-        problems.collect::<Result<_, _>>().map_err(Failure::target(&self.kernel.name))
+        self.options.problems(&self.kernel, &self.target).map_err(Failure::target(&self.kernel.name))
     }
 
     pub(crate) fn most_waves(&self) -> u32 {
@@ -529,8 +528,9 @@ impl Outcome {
                     wrong(violations.first().map_or_else(String::new, ToString::to_string))
                 })?;
                 let measure = &outcome.measure;
+                // Other regions of the kernel may leave fewer waves.
                 let agrees = report.peaks == measure.peaks
-                    && report.occupancy == measure.occupancy
+                    && report.occupancy >= measure.occupancy
                     && report.spilled == measure.spilled
                     && report.length == measure.length;
                 if !agrees {

@@ -82,17 +82,30 @@ pub struct Class {
 }
 
 impl Target {
-    /// Return the number of waves that fit with `peak` registers of each class that the region has.
-    fn waves(&self, peak: impl Fn(&str) -> Option<i64>) -> u64 {
-        let classes = || self.files.iter().flat_map(|file| &file.classes);
-        let lanes = |to: &str, from: &Class| {
+    fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.files.iter().flat_map(|file| &file.classes)
+    }
+
+    /// Return the registers of a class that a region needs with `peak` registers of each class that it has,
+    /// also for lanes.
+    fn needs(&self, to: &str, peak: impl Fn(&str) -> Option<i64>) -> i64 {
+        let lanes = |from: &Class| {
             let (_, lanes) = from.spill.as_ref().filter(|(class, _)| class == to)?;
             let (spilled, lanes) = (peak(&from.name)? - i64::from(from.max), i64::from(lanes.get()));
             Some((spilled.max(0) + lanes - 1) / lanes)
         };
-        let all = |to: &str| Some(peak(to)? + classes().filter_map(|from| lanes(to, from)).sum::<i64>());
-        let waves = |file: &RegisterFile| file.waves(file.used(|class| all(class).unwrap_or(0)));
+        peak(to).map_or(0, |own| own + self.classes().filter_map(lanes).sum::<i64>())
+    }
+
+    /// Return the number of waves that fit with so many registers of each class.
+    fn waves_with(&self, registers: impl Fn(&str) -> i64) -> u64 {
+        let waves = |file: &RegisterFile| file.waves(file.used(&registers));
         self.files.iter().map(waves).min().unwrap_or(u64::MAX)
+    }
+
+    /// Return the number of waves that fit with `peak` registers of each class that the region has.
+    fn waves(&self, peak: impl Fn(&str) -> Option<i64>) -> u64 {
+        self.waves_with(|class| self.needs(class, &peak))
     }
 
     /// Return the most registers of a class if a wave has `least` of the others. None if all fit that it can
@@ -458,15 +471,20 @@ fn check_waves<'s>(
     // Also without registers, no more waves fit.
     let mut most = kernel.max_occupancy.map_or(u64::MAX, u64::from);
     most = most.min(target.waves(|_| None));
-    let mut reached = most;
+    // A kernel has the most registers of each class that a region needs.
+    let mut registers = BTreeMap::new();
     for region in &kernel.regions {
         let (graph, schedule) = scheduled(region)?;
         if let Some(class) = graph.classes.iter().find(|class| find_class(target, class).is_none()) {
             return unsupported(format!("waves: target {name:?} has no class {class:?}"));
         }
         let peak = |name: &str| Some(schedule.peaks[graph.classes.iter().position(|c| c == name)?]);
-        reached = reached.min(target.waves(peak));
+        for class in target.classes() {
+            let own = registers.entry(&class.name[..]).or_insert(0);
+            *own = target.needs(&class.name, peak).max(*own);
+        }
     }
+    let reached = most.min(target.waves_with(|class| registers.get(class).copied().unwrap_or(0)));
     let claimed = u64::from(claimed);
     if reached != claimed {
         let how = if reached > claimed { "are better than" } else { "do not reach" };

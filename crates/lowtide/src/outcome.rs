@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::problem::Measure;
+use crate::problem::{Measure, Problem};
 use crate::progress::SearchLog;
 use crate::proof::Bounds;
 use crate::schedule::Schedule;
+use crate::target::KernelRegisters;
 use crate::throughput::CyclesPerWave;
 
 /// The result for a region: the best schedule found, and how far it can be from the best possible one.
@@ -55,7 +56,7 @@ impl Outcome {
 pub struct KernelOutcome {
     /// One outcome for each region.
     pub regions: Vec<Outcome>,
-    /// Waves of the kernel: the fewest of any region, and not more than outside limits allow.
+    /// Waves of the kernel: those that all regions allow together, and not more than outside limits allow.
     pub occupancy: u32,
     /// No schedule gives more waves.
     pub occupancy_bound: u32,
@@ -132,10 +133,26 @@ impl KernelOutcome {
         }
     }
 
-    /// Adds a region. The caller adds its bound on waves.
+    /// Adds a region. The waves are counted when all regions are there.
     pub fn push(&mut self, region: Outcome) {
-        self.occupancy = self.occupancy.min(region.measure.occupancy);
         self.regions.push(region);
+    }
+
+    /// Count the waves that the schedules allow, and those that the bounds of their peaks leave. There is a
+    /// problem for each region.
+    pub fn count_waves<'p, 'a: 'p>(&mut self, problems: impl IntoIterator<Item = &'p Problem<'a>>) {
+        let mut both: Option<[KernelRegisters; 2]> = None;
+        for (problem, region) in problems.into_iter().zip(&self.regions) {
+            let [found, least] =
+                both.get_or_insert_with(|| [(); 2].map(|()| KernelRegisters::new(problem.target())));
+            let peaks: Vec<u32> = region.measure.peaks.iter().map(|peak| peak.between).collect();
+            found.add(problem.registers(), &peaks);
+            least.add(problem.registers(), &region.bounds.peaks);
+        }
+        if let Some([found, least]) = both.map(|both| both.map(|registers| registers.waves())) {
+            self.occupancy = self.occupancy.min(found);
+            self.occupancy_bound = self.occupancy_bound.min(least);
+        }
     }
 }
 

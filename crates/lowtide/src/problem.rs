@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
-use crate::target::{ANY_CLASS, Issue, Registers, Target, TargetError};
+use crate::target::{ANY_CLASS, Issue, KernelRegisters, Registers, Target, TargetError};
 
 /// The primary objective of a schedule. The other objectives break ties.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -111,6 +111,12 @@ impl<'a> Problem<'a> {
     /// Limit the useful waves to what the kernel can have. More waves do not lower the cost.
     pub fn with_most_waves(mut self, waves: u32) -> Self {
         self.most_waves = waves.min(self.most_waves);
+        self
+    }
+
+    /// Count at least the registers of a kernel, where classes share a file: see [`KernelRegisters`].
+    pub(crate) fn beside(mut self, kernel: &KernelRegisters) -> Self {
+        Arc::make_mut(&mut self.registers).beside(kernel);
         self
     }
 
@@ -238,4 +244,20 @@ impl<'a> Problem<'a> {
             }
         }
     }
+}
+
+/// Return the waves that schedules allow together, at most `most`. There is a problem for each region of the
+/// kernel, and the figures of a schedule.
+pub fn waves_together<'m>(
+    problems: &[Problem],
+    measures: impl IntoIterator<Item = &'m Measure>,
+    most: u32,
+) -> u32 {
+    let Some(first) = problems.first() else { return most };
+    let mut registers = KernelRegisters::new(first.target());
+    for (problem, measure) in problems.iter().zip(measures) {
+        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
+        registers.add(problem.registers(), &peaks);
+    }
+    registers.waves().min(most)
 }

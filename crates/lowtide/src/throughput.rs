@@ -22,7 +22,7 @@
 
 use std::cmp::Ordering;
 
-use crate::problem::{Goal, Measure, Problem};
+use crate::problem::{Goal, Measure, Problem, waves_together};
 use crate::region::{Kernel, Region};
 use crate::target::{Target, TargetError};
 
@@ -142,7 +142,7 @@ pub fn cycles_per_wave_of<'m>(
     most: u32,
     measures: impl IntoIterator<Item = &'m Measure> + Clone,
 ) -> CyclesPerWave {
-    let waves = measures.clone().into_iter().map(|measure| measure.occupancy).fold(most, u32::min);
+    let waves = waves_together(problems, measures.clone(), most);
     let mut sum = CyclesPerWave::none(waves);
     for ((problem, frequency), measure) in problems.iter().zip(frequencies(kernel)).zip(measures) {
         sum.add(RegionCycles {

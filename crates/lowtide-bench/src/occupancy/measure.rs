@@ -14,7 +14,7 @@ use lowtide::pipeline::{Filter, Options, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::session::Session;
-use lowtide::target::Target;
+use lowtide::target::{KernelRegisters, Target};
 use lowtide::throughput::loop_weight;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
@@ -277,7 +277,8 @@ fn check_kernel(
     algorithm: Algorithm,
     outcome: &KernelOutcome,
 ) -> Result<(), Failure> {
-    let mut waves = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let mut waves = KernelRegisters::new(target);
     for (region, result) in kernel.regions.iter().zip(&outcome.regions) {
         let illegal = |violation: String| Failure::Illegal {
             algorithm: algorithm.name(),
@@ -290,7 +291,7 @@ fn check_kernel(
         let peaks: Vec<u32> = report.peaks.iter().map(|peak| peak.between).collect();
         let registers = target.registers(region.classes());
         let registers = registers.map_err(Failure::target(&kernel.name))?;
-        waves = waves.min(registers.occupancy(&peaks));
+        waves.add(&registers, &peaks);
         if (report.length, &report.peaks) != (result.measure.length, &result.measure.peaks) {
             return Err(illegal(format!("{} cycles, not {}", report.length, result.measure.length)));
         }
@@ -298,6 +299,7 @@ fn check_kernel(
             return Err(illegal(format!("{} cycles are below the bound", report.length)));
         }
     }
+    let waves = waves.waves().min(most);
     match waves == outcome.occupancy && waves <= outcome.occupancy_bound {
         true => Ok(()),
         false => Err(Failure::Message(format!(

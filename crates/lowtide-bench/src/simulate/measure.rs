@@ -4,7 +4,7 @@ use lowtide::InstrId;
 use lowtide::algorithm::Algorithm;
 use lowtide::outcome::KernelOutcome;
 use lowtide::pipeline::Options;
-use lowtide::problem::{Goal, Measure, Problem};
+use lowtide::problem::{Goal, Measure, Problem, waves_together};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
 use lowtide::simulate::{Machine, simulate_kernel};
@@ -119,7 +119,7 @@ fn measure_kernel(
         let options = options.with_algorithm(algorithm).with_goal(goal);
         let outcome = run.schedule_kernel(&by_table, target, &options)?;
         let orders: Vec<&[InstrId]> = outcome.regions.iter().map(|region| region.schedule.order()).collect();
-        let waves = waves(kernel, target, &outcome);
+        let waves = waves(&by_table, target, &options, &outcome)?;
         let timing =
             simulate_kernel(kernel, target, machine, Latencies::TARGET, orders.iter().copied(), waves);
         let timing = timing.map_err(|violations| {
@@ -144,10 +144,16 @@ fn measure_kernel(
 }
 
 /// Return the waves that fit with the registers of the orders, whatever the goal.
-fn waves(kernel: &Kernel, target: &Target, outcome: &KernelOutcome) -> u32 {
+fn waves(
+    kernel: &Kernel,
+    target: &Target,
+    options: &Options,
+    outcome: &KernelOutcome,
+) -> Result<u32, Failure> {
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-    let by_regions = outcome.regions.iter().map(|region| region.measure.occupancy);
-    by_regions.fold(most, u32::min).max(1)
+    let problems = options.problems(kernel, target).map_err(Failure::target(&kernel.name))?;
+    let measures = outcome.regions.iter().map(|region| &region.measure);
+    Ok(waves_together(&problems, measures, most).max(1))
 }
 
 /// Return the estimated cycles of a SIMD for each wave, as the goal throughput has them.

@@ -161,7 +161,7 @@ impl lowtide_outcome {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct lowtide_kernel_result {
-    /// Waves: the fewest of any region, and at most the limit of the kernel.
+    /// Waves that all regions allow together, and at most the limit of the kernel.
     pub occupancy: u32,
     /// An upper bound: no schedule has more waves.
     pub occupancy_bound: u32,

@@ -7,6 +7,7 @@ use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
 use lowtide::check::{Violation, check, check_order};
 use lowtide::region::{Kernel, Peak, Region};
+use lowtide::target::KernelRegisters;
 use lowtide_tool::Failure;
 use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
@@ -78,7 +79,7 @@ struct ScheduleDocument {
     /// Highest peak of any region, by class.
     peak: BTreeMap<String, u32>,
     peak_at: BTreeMap<String, u32>,
-    /// Fewest waves of any region.
+    /// Fewest waves of any kernel.
     occupancy: Option<u32>,
     /// With `--bound`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +110,7 @@ fn check_schedules(
             let mut part =
                 ScheduleDocument { bounds: args.bound.then(BoundReport::default), ..Default::default() };
             let mut found = Vec::new();
+            let mut waves = KernelRegisters::new(target);
             for region in &kernel.regions {
                 let key = (kernel.origin.clone(), kernel.name.clone(), region.name().to_string());
                 let name = format!("kernel {:?}, region {}", kernel.name, region.name());
@@ -150,7 +152,10 @@ fn check_schedules(
                     }
                     Ok(report) => {
                         part.length += u64::from(report.length);
-                        part.occupancy = Some(part.occupancy.unwrap_or(u32::MAX).min(report.occupancy));
+                        let registers = target.registers(region.classes());
+                        let peaks: Vec<u32> = report.peaks.iter().map(|peak| peak.between).collect();
+                        waves.add(&registers.map_err(Failure::target(&kernel.name))?, &peaks);
+                        part.occupancy = Some(waves.waves());
                         part.add_peaks(region, &report.peaks);
                         let problems = part.problems.len();
                         part.problems.extend(over_limits(args, region, &report.peaks, &name));

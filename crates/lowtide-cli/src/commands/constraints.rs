@@ -70,17 +70,16 @@ impl Constraints {
     ) -> Result<KernelOutcome, Failure> {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let mut outcome = KernelOutcome::new(most);
-        for region in &kernel.regions {
-            let problem = options.problem(region, target).map_err(Failure::target(&kernel.name))?;
-            let start = run.schedule_region(&kernel.name, &problem, options.algorithm, options.budget)?;
-            let region = self.improve(&problem, start).map_err(|error| {
+        let problems = options.problems(kernel, target).map_err(Failure::target(&kernel.name))?;
+        for (region, problem) in kernel.regions.iter().zip(&problems) {
+            let start = run.schedule_region(&kernel.name, problem, options.algorithm, options.budget)?;
+            let region = self.improve(problem, start).map_err(|error| {
                 let name = region.name();
                 Failure::Message(format!("kernel {:?}, region {name}: {error}", kernel.name))
             })?;
-            let bound = problem.registers().occupancy(&region.bounds.peaks);
-            outcome.occupancy_bound = outcome.occupancy_bound.min(bound);
             outcome.push(region);
         }
+        outcome.count_waves(&problems);
         Ok(outcome)
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lowtide::InstrId;
-use lowtide::problem::{Goal, Problem};
+use lowtide::problem::{Goal, Measure, Problem, waves_together};
 use lowtide::region::Kernel;
 use lowtide::schedule::Schedule;
 use lowtide::simulate::{KernelTiming, Machine, RegionTiming, Stalls, simulate_kernel};
@@ -247,12 +247,14 @@ fn simulate(
 
 /// Return the waves that fit with the registers of the orders.
 fn fitting_waves(kernel: &Kernel, target: &Target, orders: &[Vec<InstrId>]) -> Result<u32, Failure> {
-    let mut waves = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-    for (region, order) in kernel.regions.iter().zip(orders) {
-        let problem = Problem::new(region, target, Goal::Occupancy).map_err(Failure::target(&kernel.name))?;
-        waves = waves.min(problem.measure(&Schedule::in_order(&problem, order.clone())).occupancy);
-    }
-    Ok(waves.max(1))
+    let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let problems = kernel.regions.iter().map(|region| Problem::new(region, target, Goal::Occupancy));
+    let problems = problems.collect::<Result<Vec<_>, _>>().map_err(Failure::target(&kernel.name))?;
+    let schedules = problems.iter().zip(orders);
+    let measures: Vec<Measure> = schedules
+        .map(|(problem, order)| problem.measure(&Schedule::in_order(problem, order.clone())))
+        .collect();
+    Ok(waves_together(&problems, &measures, most).max(1))
 }
 
 fn share(part: u64, whole: u64) -> f64 {

@@ -4,7 +4,7 @@ use lowtide::algorithm::Algorithm;
 use lowtide::check::bound::{least_pressure, moment_in_words};
 use lowtide::outcome::{KernelOutcome, Outcome};
 use lowtide::pipeline::{Filter, Options};
-use lowtide::problem::{Goal, Measure, Problem};
+use lowtide::problem::{Goal, Measure, Problem, waves_together};
 use lowtide::proof::Reason;
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
@@ -163,9 +163,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<(), Failure> {
         |kernel| {
             let (kernel, target) = targets.prepare(kernel)?;
             let outcome = run.schedule_kernel(&kernel, target, &options)?;
-            let problems = kernel.regions.iter().map(|region| options.problem(region, target));
-            let problems: Vec<Problem> =
-                problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))?;
+            let problems = options.problems(&kernel, target).map_err(Failure::target(&kernel.name))?;
             Answer::new(&kernel, target, &problems, &outcome)
         },
         |answer| {
@@ -344,7 +342,7 @@ impl Baseline {
         let schedules: Vec<Schedule> = problems.iter().map(Schedule::production).collect();
         let measures: Vec<Measure> =
             problems.iter().zip(&schedules).map(|(problem, schedule)| problem.measure(schedule)).collect();
-        let waves = measures.iter().map(|measure| measure.occupancy).fold(most, u32::min);
+        let waves = waves_together(problems, &measures, most);
         // Of the regions that decide, the one whose peak differs most from that of the new order.
         let worst =
             (0..problems.len()).filter(|&number| measures[number].occupancy <= waves).max_by_key(|&number| {

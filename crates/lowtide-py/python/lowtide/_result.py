@@ -204,7 +204,7 @@ class Result:
 
     @property
     def waves(self) -> int:
-        """The waves of the kernel: the fewest of any region."""
+        """The waves of the kernel: those that all regions allow together."""
         return self._native.waves
 
     @property

@@ -34,7 +34,7 @@ use crate::progress::{Log, Quantity};
 use crate::proof::Moment;
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem, Taken};
-use crate::target::{MOST_RANGES, PeakRange};
+use crate::target::{KernelRegisters, MOST_RANGES, PeakRange};
 use crate::threads;
 use crate::twopass::By;
 use crate::verdict::Verdict;
@@ -144,9 +144,72 @@ impl<'a> FirstPass<'a> {
             }
         }
         logs.into_iter().zip(shared).for_each(|(logs, shared)| logs.finish(shared));
-        let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
+        let waves = together(shared, &mut regions, most);
         let bound = regions.iter().map(|region| region.bound).fold(most, u32::min);
         KernelWaves { regions, waves, bound }
+    }
+}
+
+/// Return the waves that orders of all regions allow together.
+pub(super) fn waves_together<'o, 's, 'a: 's>(
+    orders: impl Iterator<Item = (&'s SharedProblem<'a>, &'o [InstrId])>,
+) -> u32 {
+    let mut all: Option<KernelRegisters> = None;
+    for (shared, order) in orders {
+        let problem = shared.problem();
+        let all = all.get_or_insert_with(|| KernelRegisters::new(problem.target()));
+        all.add(problem.registers(), &peaks(problem.region(), order));
+    }
+    all.map_or(u32::MAX, |all| all.waves())
+}
+
+/// Return the waves of the kernel, at most `most`. Where classes share a file, the best orders of the regions
+/// may not fit together as well as known ones do. Then these take their places.
+fn together(shared: &[SharedProblem], regions: &mut [RegionWaves], most: u32) -> u32 {
+    let waves = regions.iter().map(|region| region.waves).fold(most, u32::min);
+    if !shared.first().is_some_and(|shared| shared.problem().target().shares_files()) {
+        return waves;
+    }
+    let own = regions.iter().map(|region| &region.order[..]);
+    let waves = waves.min(waves_together(shared.iter().zip(own)));
+    let in_memory = |regions: &[RegionWaves]| regions.iter().map(|region| region.in_memory).sum::<u32>();
+    let mut best = (Reverse(in_memory(regions)), waves);
+    let mut better = None;
+    for known in [Known::Source, Known::Production, Known::FewRegisters] {
+        let mut others = regions.to_vec();
+        for (region, shared) in others.iter_mut().zip(shared) {
+            region.order = known.order(shared);
+            (region.in_memory, Reverse(region.waves), region.spilled) =
+                worth(shared.problem(), &region.order);
+        }
+        let orders = others.iter().map(|region| &region.order[..]);
+        let value = (Reverse(in_memory(&others)), most.min(waves_together(shared.iter().zip(orders))));
+        if value > best {
+            (best, better) = (value, Some(others));
+        }
+    }
+    if let Some(others) = better {
+        regions.clone_from_slice(&others);
+    }
+    best.1
+}
+
+/// An order that is known of every region.
+#[derive(Clone, Copy)]
+enum Known {
+    Source,
+    Production,
+    FewRegisters,
+}
+
+impl Known {
+    fn order(self, shared: &SharedProblem) -> Vec<InstrId> {
+        let region = shared.problem().region();
+        match (self, region.production()) {
+            (Known::FewRegisters, _) => shared.few_registers(),
+            (Known::Production, Some(production)) => production.order.clone(),
+            _ => region.instrs().collect(),
+        }
     }
 }
 

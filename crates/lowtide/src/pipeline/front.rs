@@ -23,7 +23,7 @@ mod spills;
 use std::sync::Arc;
 
 use super::PassSettings;
-use super::first_pass::{KernelWaves, RegionWaves};
+use super::first_pass::{KernelWaves, RegionWaves, waves_together};
 use super::second_pass::{Found, RegionPass, kernel_outcome};
 use super::verify::{InternalError, verified};
 use crate::index::InstrId;
@@ -308,13 +308,21 @@ impl<'a> FrontSearch<'a> {
         self.open.is_empty()
     }
 
+    /// Whether the best schedules for so many waves allow them together. Where classes share a file, one
+    /// region may have used what another one needs.
+    fn fits_together(&self, shared: &[SharedProblem<'a>], waves: u32) -> bool {
+        let best = self.regions.iter().filter_map(|region| Some(region.best(waves)?.schedule.order()));
+        waves_together(shared.iter().zip(best)) >= waves
+    }
+
     /// The waves of the point that becomes the schedule of the kernel.
-    fn chosen(&self) -> Option<(usize, u32)> {
+    fn chosen(&self, shared: &[SharedProblem<'a>]) -> Option<(usize, u32)> {
         let mut steps = self.steps.iter().copied().enumerate();
         match self.wish {
             Wish::MostWaves => steps.next_back(),
             Wish::Throughput { .. } => steps
                 .rev()
+                .filter(|(_, waves)| self.fits_together(shared, *waves))
                 .filter_map(|(step, waves)| Some(((step, waves), known_cycles(&self.regions, waves)?)))
                 .min_by_key(|((_, waves), cycles)| (*cycles, known_length(&self.regions, *waves)))
                 .map(|(point, _)| point),
@@ -323,7 +331,7 @@ impl<'a> FrontSearch<'a> {
 
     /// The schedules of the kernel.
     pub(super) fn found(&self, shared: &[SharedProblem<'a>]) -> Vec<Found> {
-        let (step, waves) = self.chosen().unwrap_or((0, 1));
+        let (step, waves) = self.chosen(shared).unwrap_or((0, 1));
         let regions = self.regions.iter().zip(shared).zip(&self.first.regions);
         let found = regions.map(|((region, shared), first)| {
             let problem = shared.problem();
@@ -358,6 +366,9 @@ impl<'a> FrontSearch<'a> {
         let mut points = Vec::new();
         for (step, &waves) in self.steps.iter().enumerate() {
             let Some(cycles) = known_cycles(&self.regions, waves) else { continue };
+            if !self.fits_together(shared, waves) {
+                continue;
+            }
             let regions = self.regions.iter().filter_map(|region| {
                 let best = region.best(waves)?;
                 Some(FrontRegion {

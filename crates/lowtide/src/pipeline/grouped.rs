@@ -36,11 +36,12 @@ pub(super) fn keep_pairs<'a>(
     plain: &KernelOutcome,
 ) -> Result<KernelOutcome, ScheduleError> {
     let mut kept = plain.clone();
-    for (region, plain_region) in kernel.regions.iter().zip(&mut kept.regions) {
+    let problems = options.problems(kernel, target)?;
+    for ((region, problem), plain_region) in kernel.regions.iter().zip(&problems).zip(&mut kept.regions) {
         if plain_region.broken_pairs == 0 {
             continue;
         }
-        let problem = options.problem(region, target)?.with_most_waves(plain.occupancy_bound);
+        let problem = problem.clone().with_most_waves(plain.occupancy_bound);
         let groups = Groups::of(region);
         let rule = Rule::new(&problem, &groups, options.group_price, plain.occupancy, plain_region);
         let mended = rule.mended(rule.candidate(plain_region.schedule.clone()));
@@ -64,8 +65,10 @@ pub(super) fn keep_pairs<'a>(
         }
     }
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-    kept.occupancy = kept.regions.iter().map(|region| region.measure.occupancy).fold(most, u32::min);
-    Ok(kept)
+    kept.occupancy = most;
+    kept.count_waves(&problems);
+    // Where classes share a file, one region may have used what another one needs.
+    Ok(if kept.occupancy < plain.occupancy { plain.clone() } else { kept })
 }
 
 /// The order of a region that keeps all pairs, made from its contracted region for so many waves.

@@ -42,6 +42,7 @@ pub use verify::{InternalError, ScheduleError};
 use plan::KernelPlan;
 
 use crate::algorithm::{Algorithm, Method, Setup, Tuning};
+use crate::analysis::pressure_bound::pressure_at_ends;
 use crate::budget::Budget;
 use crate::list::engine::{self, Decision};
 use crate::list::few_registers::few_registers;
@@ -50,7 +51,7 @@ use crate::problem::{Goal, Problem};
 use crate::region::{Kernel, Region};
 use crate::schedule::Schedule;
 use crate::session::{Context, SharedProblem};
-use crate::target::{Target, TargetError};
+use crate::target::{KernelRegisters, Target, TargetError};
 use crate::twopass::By;
 use verify::verified;
 
@@ -125,6 +126,28 @@ impl Options {
             problem = problem.with_most_waves(waves);
         }
         Ok(problem)
+    }
+
+    /// The problems of the regions of a kernel. Where classes share a file, each region counts what others
+    /// need of it.
+    pub fn problems<'a>(
+        &self,
+        kernel: &'a Kernel,
+        target: &'a Target,
+    ) -> Result<Vec<Problem<'a>>, TargetError> {
+        let problems = kernel.regions.iter().map(|region| self.problem(region, target));
+        let mut problems = problems.collect::<Result<Vec<_>, _>>()?;
+        if target.shares_files() {
+            // What is live between regions is counted in one of them. No order needs less.
+            let mut least = KernelRegisters::new(target);
+            for problem in &problems {
+                let ends: Vec<u32> =
+                    pressure_at_ends(problem.region()).iter().map(|(pressure, _)| *pressure).collect();
+                least.add(problem.registers(), &ends);
+            }
+            problems = problems.into_iter().map(|problem| problem.beside(&least)).collect();
+        }
+        Ok(problems)
     }
 
     /// With another goal.

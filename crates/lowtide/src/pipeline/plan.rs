@@ -80,11 +80,8 @@ impl<'a> KernelPlan<'a> {
     ) -> Result<Self, ScheduleError> {
         let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
         let most = most.min(options.waves.unwrap_or(u32::MAX));
-        let share = |region| {
-            let problem = options.problem(region, target)?;
-            Ok(SharedProblem::new(problem, options.budget, context).of_kernel(&kernel.name))
-        };
-        let shared = kernel.regions.iter().map(share).collect::<Result<_, ScheduleError>>()?;
+        let share = |problem| SharedProblem::new(problem, options.budget, context).of_kernel(&kernel.name);
+        let shared = options.problems(kernel, target)?.into_iter().map(share).collect();
         let mut settings = Settings::new(options.algorithm, options.budget);
         (settings.colony, settings.tuning) = (options.colony, options.tuning);
         KernelPlan {
@@ -165,10 +162,9 @@ impl<'a> KernelPlan<'a> {
             let (schedule, bounds) = schedule(shared);
             let mut region = outcome(shared.problem(), self.settings.algorithm, schedule, bounds)?;
             region.searches = shared.searches();
-            let bound = shared.problem().registers().occupancy(&region.bounds.peaks);
-            kernel.occupancy_bound = kernel.occupancy_bound.min(bound);
             kernel.push(region);
         }
+        kernel.count_waves(self.shared.iter().map(SharedProblem::problem));
         Ok(Phase::Done(kernel))
     }
 

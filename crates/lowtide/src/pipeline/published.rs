@@ -46,6 +46,7 @@ pub(super) fn kernel_outcome(
         });
         kernel.push(region);
     }
+    kernel.count_waves(shared.iter().map(SharedProblem::problem));
     Ok(kernel)
 }
 

@@ -1,7 +1,7 @@
 //! Pass 2 of a kernel: short schedules that keep its waves (paper 2, Section 5.3).
 
 use super::PassSettings;
-use super::first_pass::{KernelWaves, RegionWaves};
+use super::first_pass::{KernelWaves, RegionWaves, waves_together};
 use super::region::{WithinLimits, best, by_cuts, distinct};
 use super::verify::{InternalError, outcome};
 use crate::analysis::limits::{is_within, peaks};
@@ -11,7 +11,7 @@ use crate::outcome::{KernelOutcome, Passes};
 use crate::problem::{Goal, Problem};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
-use crate::target::{MOST_RANGES, PeakRange, most_that};
+use crate::target::{KernelRegisters, MOST_RANGES, PeakRange, most_that};
 use crate::threads;
 use crate::twopass::{By, length};
 
@@ -305,6 +305,21 @@ impl Divided<'_, '_> {
     }
 }
 
+/// Where classes share a file, one region may have used what another one needs. Then the orders of the first
+/// pass take the place of what was found.
+fn kept_together(shared: &[SharedProblem], first: &KernelWaves, mut found: Vec<Found>) -> Vec<Found> {
+    let of_found = shared.iter().zip(found.iter().map(|found| found.schedule.order()));
+    let of_first = shared.iter().zip(first.regions.iter().map(|region| &region.order[..]));
+    let are_shared = shared.first().is_some_and(|shared| shared.problem().target().shares_files());
+    let asked = found.iter().map(|found| found.passes.waves).fold(first.waves, u32::min);
+    if are_shared && waves_together(of_found) < asked.min(waves_together(of_first)) {
+        for ((shared, found), region) in shared.iter().zip(&mut found).zip(&first.regions) {
+            found.schedule = Schedule::in_order(shared.problem(), region.order.clone());
+        }
+    }
+    found
+}
+
 /// The outcome of a kernel after the second pass: every schedule checked, with what is proven about it.
 pub(super) fn kernel_outcome(
     shared: &[SharedProblem],
@@ -313,13 +328,18 @@ pub(super) fn kernel_outcome(
     found: Vec<Found>,
     settings: PassSettings,
 ) -> Result<KernelOutcome, InternalError> {
+    let found = kept_together(shared, first, found);
     let mut kernel = KernelOutcome { occupancy_bound: first.bound, ..KernelOutcome::new(most) };
     let known = first.regions.iter().map(|region| &region.order[..]);
     let peak_bounds: Vec<_> =
         shared.iter().zip(known).map(|(shared, known)| shared.peak_bounds_beside(known)).collect();
-    for (shared, bounds) in shared.iter().zip(&peak_bounds) {
-        let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
-        kernel.occupancy_bound = kernel.occupancy_bound.min(shared.problem().registers().occupancy(&peaks));
+    if let Some(first) = shared.first() {
+        let mut least = KernelRegisters::new(first.problem().target());
+        for (shared, bounds) in shared.iter().zip(&peak_bounds) {
+            let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
+            least.add(shared.problem().registers(), &peaks);
+        }
+        kernel.occupancy_bound = kernel.occupancy_bound.min(least.waves());
     }
     for ((shared, found), bounds) in shared.iter().zip(found).zip(peak_bounds) {
         // The kernel cannot use more waves than it can have.
@@ -330,5 +350,6 @@ pub(super) fn kernel_outcome(
         region.searches = shared.searches();
         kernel.push(region);
     }
+    kernel.count_waves(shared.iter().map(SharedProblem::problem));
     Ok(kernel)
 }

@@ -60,9 +60,14 @@ pub(crate) fn verified(
         fail(format!("illegal schedule: {}", first.unwrap_or_default()))
     })?;
     let measure = problem.measure(schedule);
-    let is_same = report.peaks == measure.peaks
-        && (report.occupancy, report.spilled, report.length)
-            == (measure.occupancy, measure.spilled, measure.length);
+    // The checker does not know of other regions, which may leave fewer waves.
+    let has_waves = match problem.registers().is_beside_others() {
+        true => measure.occupancy <= report.occupancy,
+        false => measure.occupancy == report.occupancy,
+    };
+    let is_same = has_waves
+        && report.peaks == measure.peaks
+        && (report.spilled, report.length) == (measure.spilled, measure.length);
     match is_same {
         true => Ok(measure),
         false => Err(fail(format!("the figures {measure:?} of a schedule are wrong: it has {report:?}"))),

@@ -338,6 +338,11 @@ impl Target {
         &self.files
     }
 
+    /// Return whether several classes share a file.
+    pub fn shares_files(&self) -> bool {
+        self.files.iter().any(|file| file.classes.len() > 1)
+    }
+
     /// Return the latency table. The first entry that matches an instruction counts.
     pub fn latencies(&self) -> &[LatencyRule] {
         &self.latencies
@@ -357,7 +362,7 @@ impl Target {
     pub fn registers(&self, classes: &[Box<str>]) -> Result<Registers, TargetError> {
         let mut registers = Registers { files: Vec::new(), lanes: Vec::new(), max_waves: self.max_waves() };
         for file in &self.files {
-            let mut bound = BoundFile { file: file.clone(), classes: Vec::new() };
+            let mut bound = BoundFile { file: file.clone(), classes: Vec::new(), elsewhere: Vec::new() };
             for class in &file.classes {
                 if let Some(position) = classes.iter().position(|name| **name == *class.name) {
                     bound.classes.push((ClassId::at(position), class.clone()));
@@ -382,7 +387,7 @@ impl Target {
                 });
             };
             let classes = vec![(id, file.classes[0].clone())];
-            registers.files.push(BoundFile { file: file.clone(), classes });
+            registers.files.push(BoundFile { file: file.clone(), classes, elsewhere: Vec::new() });
         }
         let bound = registers.files.iter().flat_map(|file| &file.classes);
         let lanes = bound.filter_map(|(from, class)| {
@@ -395,6 +400,66 @@ impl Target {
     }
 }
 
+/// Return the registers of a file that its classes use: of each class, the pressure, the most, and the
+/// multiple at which the next class starts.
+fn used(classes: impl Iterator<Item = (u32, u32, u32)>) -> u32 {
+    let (mut used, mut align) = (0u32, 1);
+    for (pressure, max, own_align) in classes {
+        let own = pressure.min(max);
+        if own > 0 {
+            used = used.next_multiple_of(align).saturating_add(own);
+            align = own_align;
+        }
+    }
+    used
+}
+
+/// The registers of a kernel: of each class, the most that one of its regions needs. Where a file has one
+/// class, its waves are those of the worst region. Where classes share a file, they can be fewer, since
+/// different regions may need the most of different classes.
+#[derive(Clone, Debug)]
+pub struct KernelRegisters<'t> {
+    target: &'t Target,
+    /// The most registers of each class, by file.
+    most: Vec<Vec<u32>>,
+    /// The waves of the worst region.
+    waves: u32,
+}
+
+impl<'t> KernelRegisters<'t> {
+    /// A kernel without regions.
+    pub fn new(target: &'t Target) -> Self {
+        let most = target.files.iter().map(|file| vec![0; file.classes.len()]).collect();
+        KernelRegisters { target, most, waves: target.max_waves() }
+    }
+
+    /// Add a region with these pressures.
+    pub fn add(&mut self, registers: &Registers, pressure: &[u32]) {
+        self.waves = self.waves.min(registers.occupancy(pressure));
+        let pressure = registers.with_lanes(pressure);
+        for bound in registers.files.iter().filter(|bound| bound.file.classes.len() > 1) {
+            let file = self.target.files.iter().position(|file| file.name == bound.file.name);
+            let Some(most) = file.map(|file| &mut self.most[file]) else { continue };
+            for (id, class) in &bound.classes {
+                let place = bound.file.classes.iter().position(|own| own.name == class.name);
+                if let Some(most) = place.map(|place| &mut most[place]) {
+                    *most = pressure[id.index()].max(*most);
+                }
+            }
+        }
+    }
+
+    /// Return the waves that fit.
+    pub fn waves(&self) -> u32 {
+        let files = self.target.files.iter().zip(&self.most).filter(|(file, _)| file.classes.len() > 1);
+        let waves = files.map(|(file, most)| {
+            let classes = file.classes.iter().zip(most);
+            file.waves(used(classes.map(|(class, &most)| (most, class.max, class.align))))
+        });
+        waves.fold(self.waves, u32::min)
+    }
+}
+
 /// A register file with the classes of one region that live in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BoundFile {
@@ -402,22 +467,40 @@ pub struct BoundFile {
     pub file: RegisterFile,
     /// The region's classes, in the order of the file.
     pub classes: Vec<(ClassId, FileClass)>,
+    /// For each class of the file, what the regions of the kernel need of it at least. Empty where the region
+    /// is looked at alone, and where nothing else is in the file.
+    elsewhere: Vec<Elsewhere>,
+}
+
+/// A class of a file that others share, as the rest of a kernel sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Elsewhere {
+    /// The class in this region, if the region has it.
+    own: Option<ClassId>,
+    /// Registers that some region needs in every order.
+    least: u32,
+    max: u32,
+    align: u32,
 }
 
 impl BoundFile {
     /// Return the registers of this file that a wave uses, with `pressure` by class of the region. Registers
     /// over the maximum of a class are spilled and take none.
     pub fn used(&self, pressure: &[u32]) -> u32 {
-        let mut used = 0u32;
-        let mut align = 1;
-        for (id, class) in &self.classes {
-            let own = pressure[id.index()].min(class.max);
-            if own > 0 {
-                used = used.next_multiple_of(align).saturating_add(own);
-                align = class.align;
-            }
+        if self.elsewhere.is_empty() {
+            let class = |(id, class): &(ClassId, FileClass)| (pressure[id.index()], class.max, class.align);
+            return used(self.classes.iter().map(class));
         }
-        used
+        used(self.elsewhere.iter().map(|class| {
+            let own = class.own.map_or(0, |id| pressure[id.index()]);
+            (own.max(class.least), class.max, class.align)
+        }))
+    }
+
+    /// Return the least registers of a class that other regions leave unused anyway.
+    fn least(&self, class: ClassId) -> u32 {
+        let class = self.elsewhere.iter().find(|elsewhere| elsewhere.own == Some(class));
+        class.map_or(0, |class| class.least)
     }
 
     /// Return the registers beyond the addressable ones, over all classes.
@@ -468,6 +551,25 @@ impl Registers {
     /// Return the classes of the region whose registers are spilled into lanes.
     pub fn lanes(&self) -> &[BoundLanes] {
         &self.lanes
+    }
+
+    /// Count at least the registers of a kernel, where classes share a file.
+    pub(crate) fn beside(&mut self, kernel: &KernelRegisters) {
+        for bound in self.files.iter_mut().filter(|bound| bound.file.classes.len() > 1) {
+            let file = kernel.target.files.iter().position(|file| file.name == bound.file.name);
+            let Some(most) = file.map(|file| &kernel.most[file]) else { continue };
+            let classes = &bound.classes;
+            let of = |(class, &least): (&FileClass, &u32)| {
+                let own = classes.iter().find(|(_, own)| own.name == class.name).map(|(id, _)| *id);
+                Elsewhere { own, least, max: class.max, align: class.align }
+            };
+            bound.elsewhere = bound.file.classes.iter().zip(most).map(of).collect();
+        }
+    }
+
+    /// Return whether other regions of the kernel need registers of a file that classes share.
+    pub(crate) fn is_beside_others(&self) -> bool {
+        self.files.iter().any(|bound| !bound.elsewhere.is_empty())
     }
 
     /// Return, for each class of the region, the registers whose lanes hold spilled ones with these

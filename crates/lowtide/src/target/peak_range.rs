@@ -85,7 +85,9 @@ impl PeakRange {
         });
         of_lanes.or_else(|| {
             let room = |(id, class): &(ClassId, super::FileClass)| {
-                let (least, peak) = (self.least[id.index()], peaks[id.index()].min(class.max));
+                // Fewer than other regions need would leave no more to the other classes.
+                let least = self.least[id.index()].max(bound.least(*id));
+                let peak = peaks[id.index()].min(class.max);
                 (peak.saturating_sub(least), *id, peak)
             };
             let (room, class, peak) = bound.classes.iter().map(room).max_by_key(|(room, ..)| *room)?;

@@ -9,7 +9,7 @@ use clap::Args;
 use lowtide::algorithm::Algorithm;
 use lowtide::outcome::{Front, FrontPoint, FrontRegion, Outcome};
 use lowtide::pipeline::Options;
-use lowtide::problem::{Measure, Problem};
+use lowtide::problem::{Measure, Problem, waves_together};
 use lowtide::progress::{SearchLog, Step};
 use lowtide::region::{Kernel, Region};
 use lowtide::schedule::Schedule;
@@ -133,7 +133,6 @@ impl Before {
         for problem in problems {
             let measure = problem.measure(&order(problem));
             let peak = measure.peaks.get(problem.primary_class().index()).map_or(0, |peak| peak.between);
-            figures.occupancy = figures.occupancy.min(measure.occupancy);
             figures.peak = figures.peak.max(peak);
             figures.peak_sum += u64::from(peak);
             figures.length += u64::from(measure.length);
@@ -141,6 +140,7 @@ impl Before {
             figures.weighted_length += u64::from(loop_weight(problem.region())) * u64::from(measure.length);
             measures.push(measure);
         }
+        figures.occupancy = waves_together(problems, &measures, most);
         figures.cycles_per_wave = cycles_per_wave_of(kernel, problems, most, &measures).value();
         figures
     }
@@ -402,8 +402,7 @@ impl Work {
         kernel: &'a Kernel,
         target: &'a Target,
     ) -> Result<Vec<Problem<'a>>, Failure> {
-        let problems = kernel.regions.iter().map(|region| self.options.problem(region, target));
-        problems.collect::<Result<_, _>>().map_err(Failure::target(&kernel.name))
+        self.options.problems(kernel, target).map_err(Failure::target(&kernel.name))
     }
 
     /// Compare results with this order.

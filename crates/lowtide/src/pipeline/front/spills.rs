@@ -36,7 +36,7 @@ const PASSES: u32 = 5;
 impl FrontSearch<'_> {
     /// Look for shorter schedules with more spills, for the best number of waves.
     pub(super) fn spill_more(&mut self, shared: &[SharedProblem]) {
-        let Some((_, waves)) = self.chosen() else { return };
+        let Some((_, waves)) = self.chosen(shared) else { return };
         let found = threads::map(self.settings.settings.budget.threads, shared.len(), |at| {
             let (region, first) = (&self.regions[at], &self.first.regions[at]);
             let search = MoreSpills::new(region, &shared[at], first, waves, self.settings);
