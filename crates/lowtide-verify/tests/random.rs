@@ -423,14 +423,22 @@ impl Kernel {
 
     /// The waves of the schedules.
     fn waves(&self, target: &str) -> u64 {
-        self.peaks.iter().map(|peaks| waves(target, peaks)).min().unwrap()
+        waves_together(target, &self.peaks[0], &self.peaks[1])
     }
 
     /// The most waves that any orders allow.
     fn most_waves(&self, target: &str) -> u64 {
-        let best = |case: &Case| case.peaks.keys().map(|peaks| waves(target, peaks)).max().unwrap();
-        self.cases.iter().map(best).min().unwrap()
+        let [one, other] = [0, 1].map(|region| self.cases[region].peaks.keys());
+        let pairs = one.flat_map(|one| other.clone().map(move |other| waves_together(target, one, other)));
+        pairs.max().unwrap()
     }
+}
+
+/// The waves of a kernel of two regions. Where classes share a file, it holds the most of each.
+fn waves_together(target: &str, one: &[i64; 2], other: &[i64; 2]) -> u64 {
+    let alone = waves(target, one).min(waves(target, other));
+    let most = [one[0].max(other[0]), one[1].max(other[1])];
+    if target == "joint" { alone.min(waves(target, &most)) } else { alone }
 }
 
 /// The waves that peaks allow, by counting up. Registers above `max` are spilled.

@@ -286,7 +286,9 @@ fn waves() {
     assert_eq!(wave(&[flat("r", 13, 1)], "t", 2, Some(("r", start("v")))), "accepted");
     refused(&wave(&[flat("r", 13, 1)], "t", 1, Some(("r", start("v")))), "2 waves, not 1");
     // Two classes share a file, and the second starts at a multiple of 3.
-    assert_eq!(wave(&[flat("r", 1, 0), flat("q", 0, 1)], "joint", 8, None), "accepted");
+    assert_eq!(wave(&[flat("r", 1, 0), flat("q", 1, 0)], "joint", 8, None), "accepted");
+    let apart = wave(&[flat("r", 1, 0), flat("q", 0, 1)], "joint", 8, None);
+    refused(&apart, "do not reach the claim: 6 waves");
     refused(&wave(&[flat("r", 1, 1)], "joint", 8, None), "do not reach the claim: 6 waves");
     let split = |class, at, below, above| {
         let split =

@@ -17,7 +17,7 @@ use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pack::{PackProblem, Packing, measure, pack};
 use lowtide::pipeline::{Filter, Options, schedule_kernel, schedule_region};
-use lowtide::problem::{Goal, Problem};
+use lowtide::problem::{Goal, Problem, waves_together};
 use lowtide::proof::Reason;
 use lowtide::random::Random;
 use lowtide::region::{DefFlags, DepKind, InstrSpec, Kernel, Region, RegionBuilder};
@@ -199,8 +199,13 @@ fn assert_true(problem: &Problem, outcome: &Outcome, name: &str) -> Report {
     };
     let measure = &outcome.measure;
     assert_eq!(report.peaks, measure.peaks, "{name}: peaks");
+    // Where classes share a file, other regions of the kernel may leave fewer waves.
+    let waves = match problem.target().shares_files() {
+        true => report.occupancy.min(measure.occupancy),
+        false => report.occupancy,
+    };
     assert_eq!(
-        (report.occupancy, report.spilled, report.length),
+        (waves, report.spilled, report.length),
         (measure.occupancy, measure.spilled, measure.length),
         "{name}: waves, spills, length"
     );
@@ -334,12 +339,13 @@ pub(crate) fn kernel(data: &[u8]) -> bool {
                 .with_filter(filter);
             let outcome = schedule_all(&kernel, &target, options);
             assert_eq!(outcome.regions.len(), kernel.regions.len());
-            let mut waves = max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-            for (region, outcome) in kernel.regions.iter().zip(&outcome.regions) {
-                let problem = options.problem(region, &target).expect("the target has all classes");
-                let name = format!("{} for {goal:?}, {}", algorithm.name(), region.name());
-                waves = waves.min(assert_true(&problem, outcome, &name).occupancy);
+            let most = max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+            let problems = options.problems(&kernel, &target).expect("the target has all classes");
+            for (problem, outcome) in problems.iter().zip(&outcome.regions) {
+                let name = format!("{} for {goal:?}, {}", algorithm.name(), problem.region().name());
+                assert_true(problem, outcome, &name);
             }
+            let waves = waves_together(&problems, outcome.regions.iter().map(|region| &region.measure), most);
             lengths.insert(outcome.regions.iter().map(|region| region.measure.length).sum::<u32>());
             assert_eq!(outcome.occupancy, waves, "{} for {goal:?}", algorithm.name());
             assert!(outcome.occupancy <= outcome.occupancy_bound, "{} for {goal:?}", algorithm.name());
