@@ -308,8 +308,7 @@ impl Outcome {
     }
 
     pub(crate) fn most_waves(&self) -> u32 {
-        let most = self.kernel.max_occupancy.unwrap_or(u32::MAX).min(self.target.max_waves());
-        most.min(self.options.waves.unwrap_or(u32::MAX))
+        self.options.most_waves(&self.kernel, &self.target)
     }
 
     fn region_outcome(&self, region: usize) -> PyResult<&RegionOutcome> {
@@ -521,19 +520,16 @@ impl Outcome {
     /// Check all schedules by the independent checker, and all bounds by cuts.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| -> Result<(), String> {
-            for (region, outcome) in self.kernel.regions.iter().zip(&self.outcome.regions) {
+            let problems = self.problems().map_err(|failure| failure.to_string())?;
+            for (problem, outcome) in problems.iter().zip(&self.outcome.regions) {
+                let region = problem.region();
                 let wrong =
                     |text: String| format!("kernel {:?}, region {}: {text}", self.kernel.name, region.name());
                 let report = check(region, &self.target, &outcome.schedule).map_err(|violations| {
                     wrong(violations.first().map_or_else(String::new, ToString::to_string))
                 })?;
                 let measure = &outcome.measure;
-                // Other regions of the kernel may leave fewer waves.
-                let agrees = report.peaks == measure.peaks
-                    && report.occupancy >= measure.occupancy
-                    && report.spilled == measure.spilled
-                    && report.length == measure.length;
-                if !agrees {
+                if !problem.agrees(measure, &report) {
                     return Err(wrong(format!("the checker finds {report:?}, the scheduler {measure:?}")));
                 }
                 let bounds = region.class_ids().zip(&outcome.bounds.peaks).zip(&outcome.bounds.reasons);

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::problem::{Measure, Problem};
+use crate::problem::{Measure, Problem, waves_together, waves_with};
 use crate::progress::SearchLog;
 use crate::proof::Bounds;
 use crate::schedule::Schedule;
-use crate::target::KernelRegisters;
 use crate::throughput::CyclesPerWave;
 
 /// The result for a region: the best schedule found, and how far it can be from the best possible one.
@@ -133,26 +132,13 @@ impl KernelOutcome {
         }
     }
 
-    /// Adds a region. The waves are counted when all regions are there.
-    pub fn push(&mut self, region: Outcome) {
-        self.regions.push(region);
-    }
-
-    /// Count the waves that the schedules allow, and those that the bounds of their peaks leave. There is a
-    /// problem for each region.
-    pub fn count_waves<'p, 'a: 'p>(&mut self, problems: impl IntoIterator<Item = &'p Problem<'a>>) {
-        let mut both: Option<[KernelRegisters; 2]> = None;
-        for (problem, region) in problems.into_iter().zip(&self.regions) {
-            let [found, least] =
-                both.get_or_insert_with(|| [(); 2].map(|()| KernelRegisters::new(problem.target())));
-            let peaks: Vec<u32> = region.measure.peaks.iter().map(|peak| peak.between).collect();
-            found.add(problem.registers(), &peaks);
-            least.add(problem.registers(), &region.bounds.peaks);
-        }
-        if let Some([found, least]) = both.map(|both| both.map(|registers| registers.waves())) {
-            self.occupancy = self.occupancy.min(found);
-            self.occupancy_bound = self.occupancy_bound.min(least);
-        }
+    /// Count the waves that the schedules allow, and those that the bounds of their peaks leave, when all
+    /// regions are there. There is a problem for each.
+    pub fn count_waves<'p, 'a: 'p>(&mut self, problems: impl IntoIterator<Item = &'p Problem<'a>> + Clone) {
+        let found = self.regions.iter().map(|region| &region.measure);
+        self.occupancy = waves_together(problems.clone(), found, self.occupancy);
+        let least = self.regions.iter().map(|region| region.bounds.peaks.clone());
+        self.occupancy_bound = waves_with(problems.into_iter().zip(least)).min(self.occupancy_bound);
     }
 }
 

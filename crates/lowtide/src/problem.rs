@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::check::Report;
 use crate::index::{ClassId, InstrId, Rows};
 use crate::region::{Peak, Region};
 use crate::target::{ANY_CLASS, Issue, KernelRegisters, Registers, Target, TargetError};
@@ -48,6 +49,13 @@ pub struct Measure {
     pub spilled: u32,
     /// Cycle of the last issue, plus one.
     pub length: u32,
+}
+
+impl Measure {
+    /// Return the peak of each class between instructions: what counts for waves and spills.
+    pub fn between(&self) -> Vec<u32> {
+        self.peaks.iter().map(|peak| peak.between).collect()
+    }
 }
 
 /// The cost of a schedule for a goal. Costs are compared in lexicographic order; the smaller one is better.
@@ -204,8 +212,7 @@ impl<'a> Problem<'a> {
         if measure.spilled == 0 {
             return 0;
         }
-        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
-        self.registers.spilled_to_memory(&peaks)
+        self.registers.spilled_to_memory(&measure.between())
     }
 
     /// Return the registers over the limits of the user. Spills are not among them: they have a price.
@@ -215,6 +222,17 @@ impl<'a> Problem<'a> {
             peaks[id.index()].between.min(class.max).saturating_sub(self.limits[id.index()])
         });
         over.sum()
+    }
+
+    /// Return whether the checker has found the same figures. It looks at the region alone: where classes
+    /// share a file, other regions of the kernel may leave fewer waves.
+    pub fn agrees(&self, measure: &Measure, report: &Report) -> bool {
+        let waves = self.registers.occupancy(&measure.between());
+        let are_waves =
+            waves == report.occupancy || self.registers.is_beside_others() && waves < report.occupancy;
+        are_waves
+            && measure.peaks == report.peaks
+            && (measure.occupancy, measure.spilled, measure.length) == (waves, report.spilled, report.length)
     }
 
     /// Return the cost of a schedule for this problem's goal.
@@ -248,16 +266,21 @@ impl<'a> Problem<'a> {
 
 /// Return the waves that schedules allow together, at most `most`. There is a problem for each region of the
 /// kernel, and the figures of a schedule.
-pub fn waves_together<'m>(
-    problems: &[Problem],
+pub fn waves_together<'p, 'a: 'p, 'm>(
+    problems: impl IntoIterator<Item = &'p Problem<'a>>,
     measures: impl IntoIterator<Item = &'m Measure>,
     most: u32,
 ) -> u32 {
-    let Some(first) = problems.first() else { return most };
-    let mut registers = KernelRegisters::new(first.target());
-    for (problem, measure) in problems.iter().zip(measures) {
-        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
-        registers.add(problem.registers(), &peaks);
+    let measures = measures.into_iter().map(Measure::between);
+    waves_with(problems.into_iter().zip(measures)).min(most)
+}
+
+/// Return the waves that fit with these peaks of the regions of a kernel.
+pub(crate) fn waves_with<'p, 'a: 'p>(regions: impl IntoIterator<Item = (&'p Problem<'a>, Vec<u32>)>) -> u32 {
+    let mut all: Option<KernelRegisters> = None;
+    for (problem, peaks) in regions {
+        let all = all.get_or_insert_with(|| KernelRegisters::new(problem.target()));
+        all.add(problem.registers(), &peaks);
     }
-    registers.waves().min(most)
+    all.map_or(u32::MAX, |all| all.waves())
 }

@@ -7,14 +7,14 @@ use indicatif::ParallelProgressIterator;
 use lowtide::algorithm::Algorithm;
 use lowtide::analysis::fingerprint::fingerprint;
 use lowtide::budget::Budget;
-use lowtide::check::check;
+use lowtide::check::{check, waves_of_kernel};
 use lowtide::outcome::KernelOutcome;
 use lowtide::outcome::Outcome;
 use lowtide::pipeline::{Filter, Options, run};
 use lowtide::problem::{Goal, Problem};
 use lowtide::region::Kernel;
 use lowtide::session::Session;
-use lowtide::target::{KernelRegisters, Target};
+use lowtide::target::Target;
 use lowtide::throughput::loop_weight;
 use lowtide_tool::input::{Targets, for_each_kernel};
 use lowtide_tool::solve::Run;
@@ -278,7 +278,7 @@ fn check_kernel(
     outcome: &KernelOutcome,
 ) -> Result<(), Failure> {
     let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-    let mut waves = KernelRegisters::new(target);
+    let mut peaks = Vec::new();
     for (region, result) in kernel.regions.iter().zip(&outcome.regions) {
         let illegal = |violation: String| Failure::Illegal {
             algorithm: algorithm.name(),
@@ -288,18 +288,16 @@ fn check_kernel(
         };
         let report = check(region, target, &result.schedule)
             .map_err(|violations| illegal(violations[0].to_string()))?;
-        let peaks: Vec<u32> = report.peaks.iter().map(|peak| peak.between).collect();
-        let registers = target.registers(region.classes());
-        let registers = registers.map_err(Failure::target(&kernel.name))?;
-        waves.add(&registers, &peaks);
         if (report.length, &report.peaks) != (result.measure.length, &result.measure.peaks) {
             return Err(illegal(format!("{} cycles, not {}", report.length, result.measure.length)));
         }
         if report.length < result.bounds.length {
             return Err(illegal(format!("{} cycles are below the bound", report.length)));
         }
+        peaks.push(report.peaks);
     }
-    let waves = waves.waves().min(most);
+    let peaks = peaks.iter().map(Vec::as_slice);
+    let waves = waves_of_kernel(target, kernel.regions.iter().zip(peaks)).min(most);
     match waves == outcome.occupancy && waves <= outcome.occupancy_bound {
         true => Ok(()),
         false => Err(Failure::Message(format!(

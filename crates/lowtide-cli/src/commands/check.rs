@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use lowtide::InstrId;
 use lowtide::analysis::pressure::Tracker;
-use lowtide::check::{Violation, check, check_order};
+use lowtide::check::{Violation, check, check_order, waves_of_kernel};
 use lowtide::region::{Kernel, Peak, Region};
-use lowtide::target::KernelRegisters;
 use lowtide_tool::Failure;
 use lowtide_tool::args::{InputArgs, LatencyArgs, TargetArgs};
 use lowtide_tool::input::{Targets, for_each_kernel};
@@ -110,7 +109,7 @@ fn check_schedules(
             let mut part =
                 ScheduleDocument { bounds: args.bound.then(BoundReport::default), ..Default::default() };
             let mut found = Vec::new();
-            let mut waves = KernelRegisters::new(target);
+            let mut legal: Vec<(&Region, Vec<Peak>)> = Vec::new();
             for region in &kernel.regions {
                 let key = (kernel.origin.clone(), kernel.name.clone(), region.name().to_string());
                 let name = format!("kernel {:?}, region {}", kernel.name, region.name());
@@ -131,7 +130,7 @@ fn check_schedules(
                         continue;
                     }
                 };
-                let region = &own;
+                let (recorded, region) = (region, &own);
                 let report = check(region, target, &entry.schedule);
                 if let Some(bounds) = &mut part.bounds {
                     let peaks = report.as_ref().ok().map(|report| &report.peaks[..]);
@@ -152,17 +151,16 @@ fn check_schedules(
                     }
                     Ok(report) => {
                         part.length += u64::from(report.length);
-                        let registers = target.registers(region.classes());
-                        let peaks: Vec<u32> = report.peaks.iter().map(|peak| peak.between).collect();
-                        waves.add(&registers.map_err(Failure::target(&kernel.name))?, &peaks);
-                        part.occupancy = Some(waves.waves());
                         part.add_peaks(region, &report.peaks);
                         let problems = part.problems.len();
                         part.problems.extend(over_limits(args, region, &report.peaks, &name));
                         part.over_limit += u64::from(part.problems.len() > problems);
+                        legal.push((recorded, report.peaks));
                     }
                 }
             }
+            let peaks = legal.iter().map(|(region, peaks)| (*region, &peaks[..]));
+            part.occupancy = (!legal.is_empty()).then(|| waves_of_kernel(target, peaks));
             Ok((part, found))
         },
         |(part, found)| {

@@ -77,7 +77,7 @@ impl Constraints {
                 let name = region.name();
                 Failure::Message(format!("kernel {:?}, region {name}: {error}", kernel.name))
             })?;
-            outcome.push(region);
+            outcome.regions.push(region);
         }
         outcome.count_waves(&problems);
         Ok(outcome)

@@ -246,7 +246,7 @@ impl Limit {
     /// leave.
     fn new(problem: &Problem, found: &Outcome, waves: u32) -> Result<Vec<Limit>, Failure> {
         let region = problem.region();
-        let peaks: Vec<u32> = found.measure.peaks.iter().map(|peak| peak.between).collect();
+        let peaks = found.measure.between();
         let mut limits = Vec::new();
         for bound in problem.registers().files() {
             let allowed = bound.file.limit(waves);

@@ -248,7 +248,8 @@ pub fn check(region: &Region, target: &Target, schedule: &Schedule) -> Result<Re
     found.none()?;
 
     let peaks = peaks(region, order);
-    let (occupancy, spilled) = occupancy(region, target, &peaks);
+    let occupancy = waves(target, &registers(region, target, &peaks));
+    let spilled = spilled(region, target, &peaks);
     let last = cycles.iter().copied().max();
     // `check_cycles` has rejected the one cycle without a successor.
     let length = last.map_or(0, |last| last.saturating_add(1));
@@ -494,45 +495,61 @@ fn classes_without_file<'a>(region: &'a Region, target: &'a Target) -> impl Iter
     region.classes().iter().map(|class| &**class).filter(move |class| !any && !named(class))
 }
 
-/// Return the waves that fit, and the registers that have to be spilled. All classes have a file.
-fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
-    // The validation of targets excludes 0 for all of its numbers.
-    let pressure_of = |name: &str| {
-        let position = region.classes().iter().position(|class| **class == *name)?;
-        peaks.get(position).map(|peak| u64::from(peak.between))
-    };
-    // The registers of a class whose lanes hold spilled registers of other classes.
-    let with_lanes = |name: &str| -> u64 {
+/// Return the waves of a kernel whose regions have these peaks, by registers alone. A wave gets registers
+/// once for the whole kernel: of each class, the most that a region needs. All classes have a file.
+pub fn waves_of_kernel<'r, 'p>(
+    target: &Target,
+    regions: impl IntoIterator<Item = (&'r Region, &'p [Peak])>,
+) -> u32 {
+    let mut most: Vec<(&str, u64)> = Vec::new();
+    for (region, peaks) in regions {
+        for (class, own) in registers(region, target, peaks) {
+            match most.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, most)) => *most = own.max(*most),
+                None => most.push((class, own)),
+            }
+        }
+    }
+    waves(target, &most)
+}
+
+/// Return the peak of each class of a region, with the registers whose lanes hold spilled ones of others.
+fn registers<'a>(region: &'a Region, target: &Target, peaks: &[Peak]) -> Vec<(&'a str, u64)> {
+    let pressures: Vec<(&str, u64)> = (region.classes().iter())
+        .zip(peaks)
+        .map(|(class, peak)| (&**class, u64::from(peak.between)))
+        .collect();
+    let lanes_in = |name: &str| -> u64 {
         let all = target.files().iter().flat_map(|file| &file.classes);
         let needed = all.filter_map(|class| {
             let spill = class.spill.as_ref().filter(|spill| spill.class == name)?;
-            let over = pressure_of(&class.name)?.saturating_sub(u64::from(class.max));
-            Some(over.div_ceil(u64::from(spill.lanes)))
+            let (_, pressure) = pressures.iter().find(|(own, _)| *own == class.name)?;
+            Some(pressure.saturating_sub(u64::from(class.max)).div_ceil(u64::from(spill.lanes)))
         });
         needed.sum()
     };
+    pressures.iter().map(|(class, pressure)| (*class, pressure + lanes_in(class))).collect()
+}
+
+/// Return the waves that fit with so many registers of each class. All classes have a file.
+fn waves(target: &Target, registers: &[(&str, u64)]) -> u32 {
+    // The validation of targets excludes 0 for all of its numbers.
     let mut waves = u64::from(u32::MAX);
-    let mut spilled = 0u64;
     for file in target.files() {
         waves = waves.min(u64::from(file.waves));
-        // (pressure, max, align) of the classes that share a file. One list is for the classes that the file
+        // (registers, max, align) of the classes that share a file. One list is for the classes that the file
         // names. Each class that the file holds as `*` has a list of its own.
         let mut contents: Vec<Vec<(u64, u64, u64)>> = Vec::new();
         let mut named = Vec::new();
         for class in &file.classes {
             let (max, align) = (u64::from(class.max), u64::from(class.align));
-            if let Some(pressure) = pressure_of(&class.name) {
-                spilled += pressure.saturating_sub(max);
-                named.push((pressure + with_lanes(&class.name), max, align));
+            if let Some((_, own)) = registers.iter().find(|(name, _)| *name == class.name) {
+                named.push((*own, max, align));
             }
             if class.name == EVERY_OTHER_CLASS {
                 let all_named = || target.files().iter().flat_map(|file| &file.classes);
-                let others =
-                    region.classes().iter().filter(|name| !all_named().any(|own| own.name == ***name));
-                for pressure in others.filter_map(|name| pressure_of(name)) {
-                    spilled += pressure.saturating_sub(max);
-                    contents.push(vec![(pressure, max, align)]);
-                }
+                let others = registers.iter().filter(|(name, _)| !all_named().any(|own| own.name == *name));
+                contents.extend(others.map(|(_, own)| vec![(*own, max, align)]));
             }
         }
         if !named.is_empty() {
@@ -540,9 +557,9 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
         }
         for classes in contents {
             let (mut end, mut align_next) = (0u64, 1);
-            for (pressure, max, align) in classes {
-                if pressure > 0 {
-                    end = end.div_ceil(align_next) * align_next + pressure.min(max);
+            for (own, max, align) in classes {
+                if own > 0 {
+                    end = end.div_ceil(align_next) * align_next + own.min(max);
                     align_next = align;
                 }
             }
@@ -551,7 +568,22 @@ fn occupancy(region: &Region, target: &Target, peaks: &[Peak]) -> (u32, u32) {
             waves = waves.min((u64::from(file.size) / given).max(1));
         }
     }
-    (waves as u32, u32::try_from(spilled).unwrap_or(u32::MAX))
+    waves as u32
+}
+
+/// Return the registers of a region beyond the addressable ones.
+fn spilled(region: &Region, target: &Target, peaks: &[Peak]) -> u32 {
+    let classes = || target.files().iter().flat_map(|file| &file.classes);
+    let max_of = |name: &str| {
+        let own = classes().find(|class| class.name == name);
+        own.or_else(|| classes().find(|class| class.name == EVERY_OTHER_CLASS)).map(|class| class.max)
+    };
+    let over = region
+        .classes()
+        .iter()
+        .zip(peaks)
+        .map(|(class, peak)| max_of(class).map_or(0, |max| u64::from(peak.between.saturating_sub(max))));
+    u32::try_from(over.sum::<u64>()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -32,13 +32,13 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Of the regions of a kernel that has at most so many waves.
-    pub(super) fn new<'m>(measures: impl Iterator<Item = &'m Measure>, most: u32) -> Self {
-        let none = Totals { spilled: 0, waves: most, length: 0 };
+    /// Of the regions of a kernel with so many waves.
+    pub(super) fn new<'m>(measures: impl Iterator<Item = &'m Measure>, waves: u32) -> Self {
+        let none = Totals { spilled: 0, waves, length: 0 };
         measures.fold(none, |totals, measure| Totals {
             spilled: totals.spilled + u64::from(measure.spilled),
-            waves: totals.waves.min(measure.occupancy),
             length: totals.length + u64::from(measure.length),
+            ..totals
         })
     }
 }

@@ -29,12 +29,12 @@ use crate::colony::{self, Parameters};
 use crate::index::{ClassId, InstrId};
 use crate::minreg::exact::Decision;
 use crate::outcome::Passes;
-use crate::problem::Problem;
+use crate::problem::{Problem, waves_with};
 use crate::progress::{Log, Quantity};
 use crate::proof::Moment;
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem, Taken};
-use crate::target::{KernelRegisters, MOST_RANGES, PeakRange};
+use crate::target::{MOST_RANGES, PeakRange};
 use crate::threads;
 use crate::twopass::By;
 use crate::verdict::Verdict;
@@ -151,16 +151,11 @@ impl<'a> FirstPass<'a> {
 }
 
 /// Return the waves that orders of all regions allow together.
-pub(super) fn waves_together<'o, 's, 'a: 's>(
+pub(super) fn waves_of_orders<'o, 's, 'a: 's>(
     orders: impl Iterator<Item = (&'s SharedProblem<'a>, &'o [InstrId])>,
 ) -> u32 {
-    let mut all: Option<KernelRegisters> = None;
-    for (shared, order) in orders {
-        let problem = shared.problem();
-        let all = all.get_or_insert_with(|| KernelRegisters::new(problem.target()));
-        all.add(problem.registers(), &peaks(problem.region(), order));
-    }
-    all.map_or(u32::MAX, |all| all.waves())
+    let problems = orders.map(|(shared, order)| (shared.problem(), order));
+    waves_with(problems.map(|(problem, order)| (problem, peaks(problem.region(), order))))
 }
 
 /// Return the waves of the kernel, at most `most`. Where classes share a file, the best orders of the regions
@@ -171,7 +166,7 @@ fn together(shared: &[SharedProblem], regions: &mut [RegionWaves], most: u32) ->
         return waves;
     }
     let own = regions.iter().map(|region| &region.order[..]);
-    let waves = waves.min(waves_together(shared.iter().zip(own)));
+    let waves = waves.min(waves_of_orders(shared.iter().zip(own)));
     let in_memory = |regions: &[RegionWaves]| regions.iter().map(|region| region.in_memory).sum::<u32>();
     let mut best = (Reverse(in_memory(regions)), waves);
     let mut better = None;
@@ -183,7 +178,7 @@ fn together(shared: &[SharedProblem], regions: &mut [RegionWaves], most: u32) ->
                 worth(shared.problem(), &region.order);
         }
         let orders = others.iter().map(|region| &region.order[..]);
-        let value = (Reverse(in_memory(&others)), most.min(waves_together(shared.iter().zip(orders))));
+        let value = (Reverse(in_memory(&others)), most.min(waves_of_orders(shared.iter().zip(orders))));
         if value > best {
             (best, better) = (value, Some(others));
         }

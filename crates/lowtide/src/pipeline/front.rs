@@ -23,7 +23,7 @@ mod spills;
 use std::sync::Arc;
 
 use super::PassSettings;
-use super::first_pass::{KernelWaves, RegionWaves, waves_together};
+use super::first_pass::{KernelWaves, RegionWaves, waves_of_orders};
 use super::second_pass::{Found, RegionPass, kernel_outcome};
 use super::verify::{InternalError, verified};
 use crate::index::InstrId;
@@ -212,7 +212,7 @@ impl<'a> FrontSearch<'a> {
         let open = Vec::new();
         let mut search = FrontSearch { first, regions, steps, open, passes: Vec::new(), wish, settings };
         if wish == (Wish::Throughput { all: false }) {
-            search.leave_out_losers();
+            search.leave_out_losers(shared);
         }
         let count = search.steps.len();
         // The last one is the next.
@@ -223,9 +223,10 @@ impl<'a> FrontSearch<'a> {
     }
 
     /// Leaves out numbers of waves with which no schedules can have fewer cycles than the known ones.
-    fn leave_out_losers(&mut self) {
+    fn leave_out_losers(&mut self, shared: &[SharedProblem]) {
         let regions = &self.regions;
-        let known = self.steps.iter().filter_map(|&waves| Some((waves, known_cycles(regions, waves)?)));
+        let known =
+            self.steps.iter().filter_map(|&waves| Some((waves, self.cycles_together(shared, waves)?.0)));
         let Some((waves, best)) = known.min_by_key(|(waves, cycles)| (*cycles, u32::MAX - waves)) else {
             return;
         };
@@ -308,11 +309,26 @@ impl<'a> FrontSearch<'a> {
         self.open.is_empty()
     }
 
-    /// Whether the best schedules for so many waves allow them together. Where classes share a file, one
-    /// region may have used what another one needs.
-    fn fits_together(&self, shared: &[SharedProblem<'a>], waves: u32) -> bool {
-        let best = self.regions.iter().filter_map(|region| Some(region.best(waves)?.schedule.order()));
-        waves_together(shared.iter().zip(best)) >= waves
+    /// The best known schedules that allow so many waves together. Where classes share a file, one region may
+    /// have used what another one needs; then those of the first pass. None if not all regions allow so many.
+    fn best(&self, shared: &[SharedProblem], waves: u32) -> Option<Vec<&Known>> {
+        let best: Vec<&Known> =
+            self.regions.iter().map(|region| region.best(waves)).collect::<Option<_>>()?;
+        let are_shared = shared.first().is_some_and(|shared| shared.problem().target().shares_files());
+        let orders = best.iter().map(|known| known.schedule.order());
+        if are_shared && waves_of_orders(shared.iter().zip(orders)) < waves {
+            return Some(self.regions.iter().map(|region| &region.known[0]).collect());
+        }
+        Some(best)
+    }
+
+    /// The cycles of the best known schedules for so many waves, and their length.
+    fn cycles_together(&self, shared: &[SharedProblem], waves: u32) -> Option<(CyclesPerWave, u64)> {
+        let best = self.best(shared, waves)?;
+        let cycles = self.regions.iter().zip(&best);
+        let cycles = cycles.map(|(region, best)| region.cycles(best.measure.length, best.spill_cycles));
+        let length = best.iter().map(|best| u64::from(best.measure.length)).sum();
+        Some((CyclesPerWave::sum(waves, cycles), length))
     }
 
     /// The waves of the point that becomes the schedule of the kernel.
@@ -322,9 +338,8 @@ impl<'a> FrontSearch<'a> {
             Wish::MostWaves => steps.next_back(),
             Wish::Throughput { .. } => steps
                 .rev()
-                .filter(|(_, waves)| self.fits_together(shared, *waves))
-                .filter_map(|(step, waves)| Some(((step, waves), known_cycles(&self.regions, waves)?)))
-                .min_by_key(|((_, waves), cycles)| (*cycles, known_length(&self.regions, *waves)))
+                .filter_map(|(step, waves)| Some(((step, waves), self.cycles_together(shared, waves)?)))
+                .min_by_key(|(_, cycles_and_length)| *cycles_and_length)
                 .map(|(point, _)| point),
         }
     }
@@ -332,11 +347,12 @@ impl<'a> FrontSearch<'a> {
     /// The schedules of the kernel.
     pub(super) fn found(&self, shared: &[SharedProblem<'a>]) -> Vec<Found> {
         let (step, waves) = self.chosen(shared).unwrap_or((0, 1));
+        let best = self.best(shared, waves);
         let regions = self.regions.iter().zip(shared).zip(&self.first.regions);
-        let found = regions.map(|((region, shared), first)| {
+        let found = regions.enumerate().map(|(at, ((region, shared), first))| {
             let problem = shared.problem();
             let start = Schedule::in_order(problem, first.order.clone()).length();
-            let (schedule, length_bound) = match region.best(waves) {
+            let (schedule, length_bound) = match best.as_ref().map(|best| best[at]) {
                 Some(best) => (Schedule::clone(&best.schedule), region.length_bound(best, step)),
                 None => (Schedule::source(problem), region.free_bound),
             };
@@ -365,18 +381,16 @@ impl<'a> FrontSearch<'a> {
         }
         let mut points = Vec::new();
         for (step, &waves) in self.steps.iter().enumerate() {
-            let Some(cycles) = known_cycles(&self.regions, waves) else { continue };
-            if !self.fits_together(shared, waves) {
+            let (Some(best), Some((cycles, _))) =
+                (self.best(shared, waves), self.cycles_together(shared, waves))
+            else {
                 continue;
-            }
-            let regions = self.regions.iter().filter_map(|region| {
-                let best = region.best(waves)?;
-                Some(FrontRegion {
-                    schedule: Arc::clone(&best.schedule),
-                    measure: best.measure.clone(),
-                    spill_cycles: best.spill_cycles,
-                    length_bound: region.length_bound(best, step),
-                })
+            };
+            let regions = self.regions.iter().zip(best).map(|(region, best)| FrontRegion {
+                schedule: Arc::clone(&best.schedule),
+                measure: best.measure.clone(),
+                spill_cycles: best.spill_cycles,
+                length_bound: region.length_bound(best, step),
             });
             let least = self.regions.iter().map(|region| region.least_cycles(region.bounds[step], waves));
             let cycles_bound = CyclesPerWave::sum(waves, least);
@@ -395,21 +409,6 @@ impl<'a> FrontSearch<'a> {
         let known = points.iter().map(|point| point.cycles_bound);
         known.chain(unknown).min().unwrap_or(CyclesPerWave::none(1))
     }
-}
-
-/// The cycles of the best known schedules. None if not all regions allow so many waves.
-fn known_cycles(regions: &[RegionFront], waves: u32) -> Option<CyclesPerWave> {
-    let mut sum = CyclesPerWave::none(waves);
-    for region in regions {
-        sum.add(region.best_cycles(waves)?);
-    }
-    Some(sum)
-}
-
-/// The length of the best known schedules.
-fn known_length(regions: &[RegionFront], waves: u32) -> u64 {
-    let best = regions.iter().filter_map(|region| region.best(waves));
-    best.map(|best| u64::from(best.measure.length)).sum()
 }
 
 /// Cycles that no schedules are below, whatever their registers.

@@ -16,7 +16,7 @@
 //!
 //! The bounds of the plain outcome are bounds on all schedules, so they stay.
 
-use super::verify::{InternalError, ScheduleError, outcome};
+use super::verify::{InternalError, ScheduleError, outcome, verified_kernel};
 use super::{KernelPlan, Options};
 use crate::groups::Groups;
 use crate::index::InstrId;
@@ -64,9 +64,10 @@ pub(super) fn keep_pairs<'a>(
             *plain_region = Outcome { frequency, passes, searches, ..changed };
         }
     }
-    let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+    let most = options.most_waves(kernel, target);
     kept.occupancy = most;
     kept.count_waves(&problems);
+    verified_kernel(problems.iter(), options.algorithm, most, &kept)?;
     // Where classes share a file, one region may have used what another one needs.
     Ok(if kept.occupancy < plain.occupancy { plain.clone() } else { kept })
 }

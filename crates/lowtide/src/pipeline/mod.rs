@@ -128,6 +128,12 @@ impl Options {
         Ok(problem)
     }
 
+    /// The most waves of a kernel that are of use.
+    pub fn most_waves(&self, kernel: &Kernel, target: &Target) -> u32 {
+        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
+        most.min(self.waves.unwrap_or(u32::MAX))
+    }
+
     /// The problems of the regions of a kernel. Where classes share a file, each region counts what others
     /// need of it.
     pub fn problems<'a>(

@@ -21,11 +21,11 @@ use super::first_pass::{self, FirstPass, KernelWaves};
 use super::front::{self, FrontSearch};
 use super::region::{self, Nearest, WithinLimits, by_cuts};
 use super::second_pass::{SecondPass, kernel_outcome};
-use super::verify::{ScheduleError, outcome};
+use super::verify::{ScheduleError, outcome, verified_kernel};
 use super::{Options, PassSettings, Settings, by_engine, published};
 use crate::algorithm::{Method, Search};
 use crate::outcome::{KernelOutcome, Outcome};
-use crate::problem::{Goal, Measure};
+use crate::problem::{Goal, Measure, waves_together};
 use crate::proof::Bounds;
 use crate::region::Kernel;
 use crate::schedule::Schedule;
@@ -78,8 +78,7 @@ impl<'a> KernelPlan<'a> {
         options: &Options,
         context: Context<'a>,
     ) -> Result<Self, ScheduleError> {
-        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-        let most = most.min(options.waves.unwrap_or(u32::MAX));
+        let most = options.most_waves(kernel, target);
         let share = |problem| SharedProblem::new(problem, options.budget, context).of_kernel(&kernel.name);
         let shared = options.problems(kernel, target)?.into_iter().map(share).collect();
         let mut settings = Settings::new(options.algorithm, options.budget);
@@ -162,7 +161,7 @@ impl<'a> KernelPlan<'a> {
             let (schedule, bounds) = schedule(shared);
             let mut region = outcome(shared.problem(), self.settings.algorithm, schedule, bounds)?;
             region.searches = shared.searches();
-            kernel.push(region);
+            kernel.regions.push(region);
         }
         kernel.count_waves(self.shared.iter().map(SharedProblem::problem));
         Ok(Phase::Done(kernel))
@@ -258,15 +257,15 @@ impl<'a> KernelPlan<'a> {
     }
 
     fn totals(&self, outcome: &KernelOutcome) -> Totals {
-        Totals::new(outcome.regions.iter().map(|region| &region.measure), self.most)
+        Totals::new(outcome.regions.iter().map(|region| &region.measure), outcome.occupancy)
     }
 
     /// The waves of the production order, if the filter rejects those of an outcome.
     fn waves_to_go_back_to(&self, filter: Filter, outcome: &KernelOutcome) -> Option<u32> {
         let problems = self.shared.iter().map(SharedProblem::problem);
         let production: Vec<Measure> =
-            problems.map(|problem| problem.measure(&Schedule::production(problem))).collect();
-        let before = Totals::new(production.iter(), self.most);
+            problems.clone().map(|problem| problem.measure(&Schedule::production(problem))).collect();
+        let before = Totals::new(production.iter(), waves_together(problems, &production, self.most));
         (!filter.is_worth_it(before, self.totals(outcome))).then_some(before.waves)
     }
 
@@ -275,6 +274,8 @@ impl<'a> KernelPlan<'a> {
         loop {
             match self.phase {
                 Phase::Done(mut outcome) => {
+                    let problems = self.shared.iter().map(SharedProblem::problem);
+                    verified_kernel(problems, self.settings.algorithm, self.most, &outcome)?;
                     for (region, frequency) in outcome.regions.iter_mut().zip(self.frequencies) {
                         region.frequency = frequency;
                     }

@@ -44,7 +44,7 @@ pub(super) fn kernel_outcome(
             waves,
             start_length: found.start_length,
         });
-        kernel.push(region);
+        kernel.regions.push(region);
     }
     kernel.count_waves(shared.iter().map(SharedProblem::problem));
     Ok(kernel)

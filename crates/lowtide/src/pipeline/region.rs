@@ -230,8 +230,7 @@ impl Nearest {
 }
 
 fn peaks(problem: &Problem, order: &[InstrId]) -> Vec<u32> {
-    let measure = problem.measure(&Schedule::in_order(problem, order.to_vec()));
-    measure.peaks.iter().map(|peak| peak.between).collect()
+    problem.measure(&Schedule::in_order(problem, order.to_vec())).between()
 }
 
 /// The last step: the shortest of all known schedules, and a length that none is below.

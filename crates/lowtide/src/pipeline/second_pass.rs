@@ -1,17 +1,17 @@
 //! Pass 2 of a kernel: short schedules that keep its waves (paper 2, Section 5.3).
 
 use super::PassSettings;
-use super::first_pass::{KernelWaves, RegionWaves, waves_together};
+use super::first_pass::{KernelWaves, RegionWaves, waves_of_orders};
 use super::region::{WithinLimits, best, by_cuts, distinct};
 use super::verify::{InternalError, outcome};
 use crate::analysis::limits::{is_within, peaks};
 use crate::index::InstrId;
 use crate::minreg::exact::Decision;
 use crate::outcome::{KernelOutcome, Passes};
-use crate::problem::{Goal, Problem};
+use crate::problem::{Goal, Problem, waves_with};
 use crate::schedule::Schedule;
 use crate::session::{AntQuestion, SharedProblem};
-use crate::target::{KernelRegisters, MOST_RANGES, PeakRange, most_that};
+use crate::target::{MOST_RANGES, PeakRange, most_that};
 use crate::threads;
 use crate::twopass::{By, length};
 
@@ -312,7 +312,7 @@ fn kept_together(shared: &[SharedProblem], first: &KernelWaves, mut found: Vec<F
     let of_first = shared.iter().zip(first.regions.iter().map(|region| &region.order[..]));
     let are_shared = shared.first().is_some_and(|shared| shared.problem().target().shares_files());
     let asked = found.iter().map(|found| found.passes.waves).fold(first.waves, u32::min);
-    if are_shared && waves_together(of_found) < asked.min(waves_together(of_first)) {
+    if are_shared && waves_of_orders(of_found) < asked.min(waves_of_orders(of_first)) {
         for ((shared, found), region) in shared.iter().zip(&mut found).zip(&first.regions) {
             found.schedule = Schedule::in_order(shared.problem(), region.order.clone());
         }
@@ -333,14 +333,9 @@ pub(super) fn kernel_outcome(
     let known = first.regions.iter().map(|region| &region.order[..]);
     let peak_bounds: Vec<_> =
         shared.iter().zip(known).map(|(shared, known)| shared.peak_bounds_beside(known)).collect();
-    if let Some(first) = shared.first() {
-        let mut least = KernelRegisters::new(first.problem().target());
-        for (shared, bounds) in shared.iter().zip(&peak_bounds) {
-            let peaks: Vec<u32> = bounds.iter().map(|(peak, _)| *peak).collect();
-            least.add(shared.problem().registers(), &peaks);
-        }
-        kernel.occupancy_bound = kernel.occupancy_bound.min(least.waves());
-    }
+    let least = peak_bounds.iter().map(|bounds| bounds.iter().map(|(peak, _)| *peak).collect());
+    let least = waves_with(shared.iter().map(SharedProblem::problem).zip(least));
+    kernel.occupancy_bound = kernel.occupancy_bound.min(least);
     for ((shared, found), bounds) in shared.iter().zip(found).zip(peak_bounds) {
         // The kernel cannot use more waves than it can have.
         let problem = shared.problem().clone().with_most_waves(first.bound.min(kernel.occupancy_bound));
@@ -348,7 +343,7 @@ pub(super) fn kernel_outcome(
         let mut region = outcome(&problem, settings.settings.algorithm, found.schedule, bounds)?;
         region.passes = Some(found.passes);
         region.searches = shared.searches();
-        kernel.push(region);
+        kernel.regions.push(region);
     }
     kernel.count_waves(shared.iter().map(SharedProblem::problem));
     Ok(kernel)

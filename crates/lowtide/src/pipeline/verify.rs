@@ -7,9 +7,9 @@
 use thiserror::Error;
 
 use crate::algorithm::Algorithm;
-use crate::check::check;
+use crate::check::{check, waves_of_kernel};
 use crate::groups::Groups;
-use crate::outcome::Outcome;
+use crate::outcome::{KernelOutcome, Outcome};
 use crate::problem::{Goal, Measure, Problem};
 use crate::proof::Bounds;
 use crate::schedule::Schedule;
@@ -60,17 +60,30 @@ pub(crate) fn verified(
         fail(format!("illegal schedule: {}", first.unwrap_or_default()))
     })?;
     let measure = problem.measure(schedule);
-    // The checker does not know of other regions, which may leave fewer waves.
-    let has_waves = match problem.registers().is_beside_others() {
-        true => measure.occupancy <= report.occupancy,
-        false => measure.occupancy == report.occupancy,
-    };
-    let is_same = has_waves
-        && report.peaks == measure.peaks
-        && (report.spilled, report.length) == (measure.spilled, measure.length);
-    match is_same {
+    match problem.agrees(&measure, &report) {
         true => Ok(measure),
         false => Err(fail(format!("the figures {measure:?} of a schedule are wrong: it has {report:?}"))),
+    }
+}
+
+/// Check the waves of a kernel, whose schedules are checked.
+pub(crate) fn verified_kernel<'p, 'a: 'p>(
+    problems: impl Iterator<Item = &'p Problem<'a>>,
+    algorithm: Algorithm,
+    most: u32,
+    outcome: &KernelOutcome,
+) -> Result<(), InternalError> {
+    let mut problems = problems.peekable();
+    let Some(first) = problems.peek().copied() else { return Ok(()) };
+    let peaks = outcome.regions.iter().map(|region| &region.measure.peaks[..]);
+    let waves = waves_of_kernel(first.target(), problems.map(Problem::region).zip(peaks)).min(most);
+    let (found, bound) = (outcome.occupancy, outcome.occupancy_bound);
+    match found == waves && found <= bound {
+        true => Ok(()),
+        false => {
+            let mistake = format!("a kernel with {waves} waves is said to have {found} of at most {bound}");
+            Err(InternalError::new(algorithm, first.region().name(), mistake))
+        }
     }
 }
 

@@ -338,6 +338,11 @@ impl Target {
         &self.files
     }
 
+    /// Return the place of a file. (No two files have the same class.)
+    fn place_of(&self, file: &RegisterFile) -> Option<usize> {
+        self.files.iter().position(|own| own.classes[0].name == file.classes[0].name)
+    }
+
     /// Return whether several classes share a file.
     pub fn shares_files(&self) -> bool {
         self.files.iter().any(|file| file.classes.len() > 1)
@@ -438,8 +443,8 @@ impl<'t> KernelRegisters<'t> {
         self.waves = self.waves.min(registers.occupancy(pressure));
         let pressure = registers.with_lanes(pressure);
         for bound in registers.files.iter().filter(|bound| bound.file.classes.len() > 1) {
-            let file = self.target.files.iter().position(|file| file.name == bound.file.name);
-            let Some(most) = file.map(|file| &mut self.most[file]) else { continue };
+            let Some(file) = self.target.place_of(&bound.file) else { continue };
+            let most = &mut self.most[file];
             for (id, class) in &bound.classes {
                 let place = bound.file.classes.iter().position(|own| own.name == class.name);
                 if let Some(most) = place.map(|place| &mut most[place]) {
@@ -467,8 +472,8 @@ pub struct BoundFile {
     pub file: RegisterFile,
     /// The region's classes, in the order of the file.
     pub classes: Vec<(ClassId, FileClass)>,
-    /// For each class of the file, what the regions of the kernel need of it at least. Empty where the region
-    /// is looked at alone, and where nothing else is in the file.
+    /// For each class of the file, what the regions of the kernel need of it at least. Empty if the region is
+    /// alone, or the class.
     elsewhere: Vec<Elsewhere>,
 }
 
@@ -497,7 +502,7 @@ impl BoundFile {
         }))
     }
 
-    /// Return the least registers of a class that other regions leave unused anyway.
+    /// Return the registers of a class that some region of the kernel needs in every order.
     fn least(&self, class: ClassId) -> u32 {
         let class = self.elsewhere.iter().find(|elsewhere| elsewhere.own == Some(class));
         class.map_or(0, |class| class.least)
@@ -556,8 +561,8 @@ impl Registers {
     /// Count at least the registers of a kernel, where classes share a file.
     pub(crate) fn beside(&mut self, kernel: &KernelRegisters) {
         for bound in self.files.iter_mut().filter(|bound| bound.file.classes.len() > 1) {
-            let file = kernel.target.files.iter().position(|file| file.name == bound.file.name);
-            let Some(most) = file.map(|file| &kernel.most[file]) else { continue };
+            let Some(file) = kernel.target.place_of(&bound.file) else { continue };
+            let most = &kernel.most[file];
             let classes = &bound.classes;
             let of = |(class, &least): (&FileClass, &u32)| {
                 let own = classes.iter().find(|(_, own)| own.name == class.name).map(|(id, _)| *id);

@@ -290,7 +290,7 @@ impl RegionResult {
         let primary = problem.primary_class().index();
         let peak = measure.peaks.get(primary).map_or(0, |peak| peak.between);
         let reasoned = PeakBound::all(region, &bounds);
-        let peaks: Vec<u32> = measure.peaks.iter().map(|peak| peak.between).collect();
+        let peaks = measure.between();
         RegionResult {
             name: region.name().to_string(),
             n: region.len(),
@@ -478,8 +478,7 @@ impl Work {
             }
             false => Certificates::default(),
         };
-        let most = kernel.max_occupancy.unwrap_or(u32::MAX).min(target.max_waves());
-        let most = most.min(self.options.waves.unwrap_or(u32::MAX));
+        let most = self.options.most_waves(kernel, target);
         let mut regions = Vec::new();
         let mut measures: Vec<Measure> = Vec::new();
         let mut weighted_length = 0;
