@@ -75,8 +75,9 @@ const NONE: u32 = u32::MAX;
 /// The largest sets A and B.
 const LARGEST: usize = 256;
 
-/// For each instruction, the number of following ones with the same operands and results to compare it with.
-const COMPARED: usize = 4;
+/// Each instruction is compared with the following ones of its kind, until so many in a row are no partners.
+/// Those of its shape and the others count apart, so that a long chain of copies is found whole.
+const MOST_FAILURES: usize = 4;
 
 /// Find dependences that cost no registers. They are also added to `closure`.
 pub(crate) fn superiority(
@@ -104,6 +105,9 @@ fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
     let mut kinds: Vec<(u32, u32)> =
         region.instrs().map(|instr| (finder.kinds[instr.index()], instr.0)).collect();
     kinds.sort_unstable();
+    let shapes = finder.shapes();
+    // How many dependences there were after the last comparison of each.
+    let mut compared = vec![usize::MAX; kinds.len()];
     let mut changed = true;
     while changed {
         changed = false;
@@ -111,27 +115,30 @@ fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {
             if effort.is_spent() {
                 return found;
             }
-            let same = kinds[position + 1..].iter().take_while(|(kind, _)| *kind == kinds[position].0);
-            let mut tried = 0;
-            for (_, other) in same {
-                let (one, other) = (InstrId(kinds[position].1), InstrId(*other));
-                if !finder.closure.independent(one, other) {
+            if compared[position] == found.len() {
+                continue; // nothing is new
+            }
+            let (kind, one) = kinds[position];
+            let mut failures = [0; 2];
+            for &(_, other) in kinds[position + 1..].iter().take_while(|(other, _)| *other == kind) {
+                let of_shape = &mut failures[usize::from(shapes[one as usize] == shapes[other as usize])];
+                let (one, other) = (InstrId(one), InstrId(other));
+                if *of_shape == MOST_FAILURES || !finder.closure.independent(one, other) {
                     continue;
                 }
+                *of_shape += 1;
                 for (a, b) in [(one, other), (other, one)] {
                     let fits = finder.grow(a, b);
                     effort.spend(16 * finder.pairs.len() as u64);
                     if fits {
                         finder.accept(&mut found);
                         changed = true;
+                        *of_shape = 0;
                         break;
                     }
                 }
-                tried += 1;
-                if tried == COMPARED {
-                    break;
-                }
             }
+            compared[position] = found.len();
         }
     }
     found
@@ -205,6 +212,24 @@ impl<'a> Finder<'a> {
             closure,
             pairs: Vec::new(),
         }
+    }
+
+    /// Return a number for each instruction. It is the same for those of a kind that have neighbours of the
+    /// same kinds. Copies differ in shape only where they begin or end.
+    fn shapes(&self) -> Vec<u32> {
+        let around = |links: &[(u32, u32)]| {
+            let kind = |&(other, cycles): &(u32, u32)| (self.kinds[other as usize], cycles);
+            let mut kinds: Vec<(u32, u32)> = links.iter().map(kind).collect();
+            kinds.sort_unstable();
+            kinds
+        };
+        let mut numbers = FxHashMap::default();
+        let mut number = |instr: usize| {
+            let shape = (self.kinds[instr], around(&self.preds[instr]), around(&self.succs[instr]));
+            let next = numbers.len() as u32;
+            *numbers.entry(shape).or_insert(next)
+        };
+        (0..self.kinds.len()).map(&mut number).collect()
     }
 
     fn before(&self, first: u32, second: u32) -> bool {
