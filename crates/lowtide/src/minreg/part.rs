@@ -41,7 +41,8 @@ impl Part {
     ) -> Option<Part> {
         let instrs = topological(whole, additional, guide)?;
         let (none, all) = (BitSet::new(whole.len()), BitSet::full(whole.len()));
-        Some(Part::new(whole, &none, &all, instrs, additional))
+        let additional: Vec<_> = additional.iter().map(|&(from, to)| (from, to, 0)).collect();
+        Some(Part::new(whole, &none, &all, instrs, &additional))
     }
 
     /// Make the same part with more dependences, and another guide (both numbered as in the part). `None` if
@@ -50,6 +51,14 @@ impl Part {
         let mut part = Part::with_dependences(&self.region, additional, guide)?;
         part.instrs.iter_mut().for_each(|instr| *instr = self.instrs[instr.index()]);
         Some(part)
+    }
+
+    /// Make the same part with more dependences between instructions that are in this order already, each
+    /// with a latency.
+    pub(crate) fn with_latencies(&self, additional: &[(InstrId, InstrId, u32)]) -> Part {
+        let (none, all) = (BitSet::new(self.region.len()), BitSet::full(self.region.len()));
+        let order = self.region.instrs().collect();
+        Part { instrs: self.instrs.clone(), ..Part::new(&self.region, &none, &all, order, additional) }
     }
 
     /// Split at a downset of the part: what comes before it, and what comes after it.
@@ -80,7 +89,7 @@ impl Part {
         lower: &BitSet,
         upper: &BitSet,
         instrs: Vec<InstrId>,
-        additional: &[(InstrId, InstrId)],
+        additional: &[(InstrId, InstrId, u32)],
     ) -> Part {
         let inside = |instr: InstrId| upper.contains(instr) && !lower.contains(instr);
         let mut number = vec![u32::MAX; whole.len()];
@@ -131,8 +140,8 @@ impl Part {
                 builder.depend(renumbered(edge.instr), renumbered(instr), DepKind::Barrier, edge.latency);
             }
         }
-        for &(from, to) in additional {
-            builder.depend(renumbered(from), renumbered(to), DepKind::Barrier, 0);
+        for &(from, to, latency) in additional {
+            builder.depend(renumbered(from), renumbered(to), DepKind::Barrier, latency);
         }
         let region = builder.build().expect("a part of a valid region is valid");
         Part { region, instrs }

@@ -7,10 +7,12 @@
 //!    schedule with some noise, and moves in its order (`shorten`). If no guard leaves them much room below a
 //!    limit, the exact search looks for one with fewer registers.
 //! 3. Dependences are added without loss (`minreg::superiority`), or because of the limits
-//!    (`minreg::forced_order`). The bound of the graph with them is higher, and all later steps work on that
-//!    graph. (The lists do not: an order that serves as a guard may violate the new dependences.)
-//! 4. Windows for a target (`windows`) refute it or narrow the search.
-//! 5. Branch and bound (`search`) decides one target after the other, from both ends.
+//!    (`minreg::forced_order`), and some get longer latencies (`forced_distance`). The bound of the graph with
+//!    them is higher, and all later steps work on that graph. (The lists do not: an order that serves as a
+//!    guard may violate the new dependences.)
+//! 4. A short search tries to prove the best schedule.
+//! 5. Windows for a target (`windows`) refute it or narrow the search.
+//! 6. Branch and bound (`search`) decides one target after the other, from both ends.
 //!
 //! The pass ends when the length meets the bound, or when the budget is spent, with the best schedule and
 //! bound so far.
@@ -39,6 +41,7 @@ use crate::progress::Watch;
 use crate::random::Random;
 use crate::schedule::Schedule;
 use crate::twopass::Rules;
+use crate::twopass::forced_distance::forced_distances;
 use crate::twopass::guarded::Guard;
 use crate::twopass::prover::Prover;
 use crate::twopass::timed::Timed;
@@ -182,6 +185,9 @@ const NANOS_TO_PREPARE_A_PAIR: u64 = 4;
 /// States of the first turn of the search, from each end.
 const FIRST_TURN: u64 = 1000;
 
+/// Turns before windows for all targets, each with twice the states of the one before.
+const EARLY_TURNS: u32 = 3;
+
 /// Lengths near the bound get one of so many parts of these states. To refute them raises the bound, but only
 /// to refute the length just below the best schedule proves that schedule.
 const SHARE_OF_CLIMBS: u64 = 4;
@@ -300,12 +306,14 @@ impl<'a> Pass<'a> {
         let known = part.in_part(&self.answer.order);
         let mut prover = Prover::new(&part.region, &graphs, &self.limits, self.rules, &known, self.watch);
         prover.bound = self.answer.bound;
+        self.search_early(&part, &mut prover);
         self.refute(&mut prover);
         self.shorten_if_wide();
         self.search(&part, &mut prover);
     }
 
-    /// Return the region with more dependences: harmless ones, and those that follow from the limits.
+    /// Return the region with more dependences: harmless ones, and those that follow from the limits, with
+    /// their latencies.
     fn tightened(&mut self, mut closure: Closure) -> Option<Part> {
         let region = self.problem.region();
         let mut edges = Vec::new();
@@ -320,7 +328,14 @@ impl<'a> Pass<'a> {
                     .with_share(4, |share| forced_order(region, &mut closure, limits, &known, 1, share))?,
             );
         }
-        Part::with_dependences(region, &edges, &self.answer.order)
+        let part = Part::with_dependences(region, &edges, &self.answer.order)?;
+        if !self.rules.forced_order {
+            return Some(part);
+        }
+        let problem = Problem::new(&part.region, self.problem.target(), self.problem.goal()).ok()?;
+        let limits = &self.limits;
+        let distances = self.effort.with_share(8, |share| forced_distances(&problem, limits, share));
+        Some(if distances.is_empty() { part } else { part.with_latencies(&distances) })
     }
 
     fn raise_bound(&mut self, bound: u32) {
@@ -340,12 +355,37 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Try to prove the best schedule by a short search. Often this takes less than windows for all targets.
+    fn search_early(&mut self, part: &Part, prover: &mut Prover) {
+        for turn in 0..EARLY_TURNS {
+            for end in 0..self.ends() {
+                self.shorten_by_search(end, FIRST_TURN << turn, part, prover);
+            }
+        }
+    }
+
+    /// Return the number of ends of time to search from.
+    fn ends(&self) -> usize {
+        if self.rules.both_ends && !self.has_units { 2 } else { 1 }
+    }
+
+    /// Look for a schedule that is a cycle shorter, again and again, until there is none or `most` states do
+    /// not tell.
+    fn shorten_by_search(&mut self, end: usize, most: u64, part: &Part, prover: &mut Prover) {
+        while !self.is_done() {
+            let verdict = prover.try_target(end, self.answer.length - 1, most, &mut self.effort);
+            self.take(part, prover);
+            if !verdict.is_yes() {
+                return;
+            }
+        }
+    }
+
     /// Search from both ends, in turns with more lists. Each turn first looks for a schedule that is a cycle
     /// shorter: to refute that length often takes no more states than to refute a smaller one. Then it raises
     /// the bound. A turn is twice as long as the one before. An end that has raised the bound less than the
     /// other one runs only in every fourth turn.
     fn search(&mut self, part: &Part, prover: &mut Prover) {
-        let ends = if self.rules.both_ends && !self.has_units { 2 } else { 1 };
         let mut gains = [0; 2];
         let mut most = FIRST_TURN;
         let [mut looks, few_looks] = LOOKS_PER_NODE;
@@ -356,18 +396,11 @@ impl<'a> Pass<'a> {
             let before = self.answer.length;
             self.shorten(looks * most);
             looks = if self.answer.length < before { LOOKS_PER_NODE[0] } else { few_looks };
-            for end in 0..ends {
+            for end in 0..self.ends() {
                 if gains[end] < gains[1 - end] && turn % 4 != 0 {
                     continue;
                 }
-                while !self.is_done() {
-                    let target = self.answer.length - 1;
-                    let verdict = prover.try_target(end, target, most, &mut self.effort);
-                    self.take(part, prover);
-                    if !verdict.is_yes() {
-                        break;
-                    }
-                }
+                self.shorten_by_search(end, most, part, prover);
                 if !self.is_done() {
                     let before = prover.bound;
                     prover.climb(end, self.answer.length, most / SHARE_OF_CLIMBS, &mut self.effort);

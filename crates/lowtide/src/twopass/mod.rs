@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 pub(crate) mod cases;
+mod forced_distance;
 mod guarded;
 mod history;
 pub mod length;

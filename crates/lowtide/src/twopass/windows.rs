@@ -65,7 +65,7 @@ mod slots;
 
 use self::sizes::{Ladder, Sizes, Stalls};
 use self::slots::Slots;
-use super::timed::Timed;
+use super::timed::{Link, Timed};
 use crate::analysis::closure::Closure;
 use crate::analysis::flow::{DownsetMin, Minimum, Side, Weights};
 use crate::bits::{BitMatrix, BitSet};
@@ -248,13 +248,16 @@ fn first_use_adds(region: &Region, closure: &Closure, members: &[Span], class: C
 fn spans(region: &Region, graph: &Timed, limits: &[Option<u32>]) -> Vec<Span> {
     let mut all = Vec::new();
     for load in region.instrs() {
-        let Some(cycles) = graph.next.row(load.index()).iter().map(|link| link.cycles).max() else {
+        // (Dependences that follow from limits can be longer than those of the results.)
+        let is_use = |link: &&Link| {
+            let mut values = region.defined_values(load).iter();
+            values.any(|value| region.value_uses(*value).contains(&InstrId(link.instr)))
+        };
+        let links = || graph.next.row(load.index()).iter().filter(is_use);
+        let Some(cycles) = links().map(|link| link.cycles).max().filter(|&cycles| cycles >= LONG) else {
             continue;
         };
-        if cycles < LONG {
-            continue;
-        }
-        let waiting = graph.next.row(load.index()).iter().filter(|link| link.cycles == cycles);
+        let waiting = links().filter(|link| link.cycles == cycles);
         let uses: Vec<InstrId> = waiting.map(|link| InstrId(link.instr)).collect();
         for class in region.class_ids().filter(|class| limits[class.index()].is_some()) {
             let values: Vec<ValueId> = region
