@@ -41,6 +41,12 @@ impl Closure {
         before.instrs().for_each(|instr| self.descendants.unite(instr, &after));
     }
 
+    /// Keep only those dependences that do not follow from others by way of a third instruction. All of them
+    /// must be in the closure.
+    pub(crate) fn reduce(&self, pairs: &mut Vec<(InstrId, InstrId)>) {
+        pairs.retain(|&(first, second)| self.descendants(first).is_disjoint(self.ancestors(second)));
+    }
+
     /// Return the number of words of a set.
     pub fn words(&self) -> usize {
         self.ancestors.width()

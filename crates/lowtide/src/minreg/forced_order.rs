@@ -38,7 +38,9 @@ pub(crate) fn forced_order(
     effort: &mut Effort,
 ) -> Option<Vec<(InstrId, InstrId)>> {
     let mut pairs = Pairs::new(region, closure, limits, known);
-    pairs.examine(closure, threads, effort).then_some(pairs.found)
+    let is_possible = pairs.examine(closure, threads, effort);
+    closure.reduce(&mut pairs.found);
+    is_possible.then_some(pairs.found)
 }
 
 /// A class with a limit.
@@ -176,7 +178,7 @@ impl<'a> Pairs<'a> {
 /// Return all instructions in another order: the middle one first, then those in the middle of both halves,
 /// and so on. If a pair with y is possible, so are those with the ancestors of y. If it is not, nor are those
 /// with its descendants.
-fn mixed(region: &Region) -> Vec<InstrId> {
+pub(crate) fn mixed(region: &Region) -> Vec<InstrId> {
     let size = region.len().next_power_of_two();
     let reversed = |number: usize| number.reverse_bits().unbounded_shr(usize::BITS - size.ilog2());
     (0..size).map(reversed).filter(|&number| number < region.len()).map(InstrId::at).collect()

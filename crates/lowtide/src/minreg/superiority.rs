@@ -85,7 +85,9 @@ pub(crate) fn superiority(
     closure: &mut Closure,
     effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
-    find(Finder::new(region, closure, None), effort)
+    let mut found = find(Finder::new(region, closure, None), effort);
+    closure.reduce(&mut found);
+    found
 }
 
 /// Find dependences that cost neither registers nor cycles.
@@ -95,7 +97,9 @@ pub(crate) fn timed_superiority(
     effort: &mut Effort,
 ) -> Vec<(InstrId, InstrId)> {
     let timing = Timing { problem, distances: Distances::new(problem) };
-    find(Finder::new(problem.region(), closure, Some(timing)), effort)
+    let mut found = find(Finder::new(problem.region(), closure, Some(timing)), effort);
+    closure.reduce(&mut found);
+    found
 }
 
 fn find(mut finder: Finder, effort: &mut Effort) -> Vec<(InstrId, InstrId)> {

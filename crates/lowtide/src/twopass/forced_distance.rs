@@ -17,12 +17,16 @@ use crate::analysis::closure::Closure;
 use crate::analysis::distance::{Distances, MOST_FOR_DISTANCES};
 use crate::analysis::flow::{DownsetMin, Kept, Minimum, Side};
 use crate::bits::{BitSet, Bits};
-use crate::budget::Effort;
+use crate::budget::{Effort, is_over};
 use crate::index::InstrId;
+use crate::minreg::forced_order::mixed;
 use crate::problem::Problem;
 
 /// The least number of cycles to gain: smaller ones take as long to find, and are worth less.
 const LEAST_GAIN: u32 = 3;
+
+/// Where nothing is found with one of so many parts of the effort, the rest is for other proofs.
+const SHARE_OF_TRIAL: u32 = 4;
 
 /// Two instructions, and the least cycles from the first to the second.
 pub(crate) type Distance = (InstrId, InstrId, u32);
@@ -52,10 +56,14 @@ pub(crate) fn forced_distances(
     let limited = region.class_ids().filter_map(|class| Some((class, limits[class.index()]?)));
     let mut cuts: Vec<(DownsetMin, u32)> =
         limited.map(|(class, limit)| (DownsetMin::new(region, class, &closure), limit)).collect();
+    let trial = effort.share(SHARE_OF_TRIAL);
+    let end_of_trial = effort.steps - trial.steps;
+    let instrs = mixed(region);
     for end in [End::First, End::Last] {
-        for near in region.instrs() {
+        for &near in &instrs {
             for (cut, limit) in &mut cuts {
-                if effort.is_spent() {
+                let is_trial_over = effort.steps <= end_of_trial || is_over(trial.deadline);
+                if effort.is_spent() || is_trial_over && finder.found.is_empty() {
                     return finder.found;
                 }
                 finder.examine(end, near, cut, *limit + 1, effort);

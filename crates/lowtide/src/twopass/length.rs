@@ -30,7 +30,7 @@ use crate::analysis::length_bound::{LengthBound, lower_bound_within, quick_bound
 use crate::analysis::limits::{binding_limits, is_within, peaks};
 use crate::analysis::times::MOST_SLOTS;
 use crate::analysis::walk::{Direction, PressureFields};
-use crate::budget::{Budget, Effort};
+use crate::budget::{Budget, Effort, is_over};
 use crate::index::InstrId;
 use crate::minreg::exact;
 use crate::minreg::forced_order::forced_order;
@@ -187,6 +187,9 @@ const FIRST_TURN: u64 = 1000;
 
 /// Turns before windows for all targets, each with twice the states of the one before.
 const EARLY_TURNS: u32 = 3;
+
+/// None of these turns starts after one of so many parts of the time.
+const SHARE_OF_EARLY_TURNS: u32 = 8;
 
 /// Lengths near the bound get one of so many parts of these states. To refute them raises the bound, but only
 /// to refute the length just below the best schedule proves that schedule.
@@ -357,7 +360,11 @@ impl<'a> Pass<'a> {
 
     /// Try to prove the best schedule by a short search. Often this takes less than windows for all targets.
     fn search_early(&mut self, part: &Part, prover: &mut Prover) {
+        let share = self.effort.share(SHARE_OF_EARLY_TURNS);
         for turn in 0..EARLY_TURNS {
+            if is_over(share.deadline) {
+                return;
+            }
             for end in 0..self.ends() {
                 self.shorten_by_search(end, FIRST_TURN << turn, part, prover);
             }
