@@ -275,5 +275,5 @@ fn the_meaning_of_answers_has_a_number() {
         region.bounds.peaks.iter().for_each(|peak| add(*peak));
         add(region.bounds.length);
     }
-    assert_eq!(sum, 2_607_962_638_863_141_790);
+    assert_eq!(sum, 11_649_248_236_702_422_284);
 }
