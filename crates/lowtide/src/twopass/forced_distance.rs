@@ -1,9 +1,10 @@
 //! Forced distances: cycles between dependent instructions that follow from the limits on registers.
 //!
 //! Let f depend on e, at least c cycles later, and let P be a set of ancestors of f, from each of which f is
-//! more than c cycles away. (So none of them is e or depends on it.) Look at the moment just before e. If no downset that is possible then, with
-//! all of P, is within the limits, some instruction of P issues after e. So f issues after e by the least
-//! distance from P to f, and one cycle more (none more if several instructions issue in a cycle).
+//! more than c cycles away. (So none of them is e or depends on it.) Look at the moment just before e. If no
+//! downset that is possible then, with all of P, is within the limits, some instruction of P issues after e.
+//! So f issues after e by the least distance from P to f, and one cycle more (none more if several
+//! instructions issue in a cycle).
 //!
 //! Mirrored: let S be a set of descendants of e, each more than c cycles after it. If no downset that is
 //! possible just after f, without all of S, is within the limits, some instruction of S issues before f.

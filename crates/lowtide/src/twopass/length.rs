@@ -7,9 +7,9 @@
 //!    schedule with some noise, and moves in its order (`shorten`). If no guard leaves them much room below a
 //!    limit, the exact search looks for one with fewer registers.
 //! 3. Dependences are added without loss (`minreg::superiority`), or because of the limits
-//!    (`minreg::forced_order`), and some get longer latencies (`forced_distance`). The bound of the graph with
-//!    them is higher, and all later steps work on that graph. (The lists do not: an order that serves as a
-//!    guard may violate the new dependences.)
+//!    (`minreg::forced_order`), and some get longer latencies (`forced_distance`). The bound of the graph
+//!    with them is higher, and all later steps work on that graph. (The lists do not: an order that serves as
+//!    a guard may violate the new dependences.)
 //! 4. A short search tries to prove the best schedule.
 //! 5. Windows for a target (`windows`) refute it or narrow the search.
 //! 6. Branch and bound (`search`) decides one target after the other, from both ends.
